@@ -273,3 +273,53 @@ def test_errors_are_shares_of_the_weight_of_pairs():
     assert error_of(scores, pairs, None) == 0.5
     assert error_of(scores, pairs, np.array([1.0, 2.0, 1.0])) == 0.625
     assert error_of(scores, pairs[:0], None) is None
+
+
+# -- estimates beside kills, choices and errors ------------------------------------------------------------------------
+
+
+def some_rankings(users, n=260):
+    data = ranksvm.make_ranking(n_queries=10, n_docs=6, n_features=3, random_state=0)
+    gain = attractiveness(data, 0.0)
+    for number in range(n):
+        rows = data.queries.rows(number % 10)
+        users.ask(data.X[rows], gain[rows], str(number % 10))
+
+
+def test_an_estimate_that_fails_does_not_stop_learning(tmp_path, monkeypatch):
+    def fails(store):
+        raise MemoryError
+
+    monkeypatch.setattr("ranksvm.serving.learner.estimated", fails)
+    start = ClickLearning("shown", **curve("estimated"))
+    users = InStep(tmp_path / "events.db", ranksvm.SOLARRanker(random_state=0), 3, start)
+    some_rankings(users)
+    assert users.learning.position == 261
+    assert users.learning.click_learning.note == "the estimate failed: MemoryError."
+    users.close()
+
+
+def test_a_choice_overtakes_an_estimate(tmp_path):
+    store = open_store(str(tmp_path / "events.db"))
+    start = ClickLearning("shown", **curve("estimated"))
+    begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1"]), at=0.0, click_learning=start)
+    for says in (curve("power", 0.5), {"eta": 1.7, "rankings": 300, "note": None}):
+        store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says), 0.0)])
+    learner = Learner(store, Schedule(1, 0.0))
+    assert [seq for seq, _ in store.pending(Kind.CLICK_LEARNING, 0)] == [1, 2]
+    while learner.step():
+        pass
+    assert learner._learning.click_learning == ClickLearning("shown", **curve("power", 0.5))
+    assert learner._estimated == 2  # after a restart no other estimate is made before these have their turn
+    learner.close()
+    store.close()
+
+
+def test_too_few_exchanges_give_way_to_other_rankings(tmp_path):
+    start = ClickLearning("shown", **curve("power"))
+    users = InStep(tmp_path / "events.db", ranksvm.SOLARRanker(C=10.0, random_state=0), 3, start, "fair-pairs")
+    some_rankings(users, 5)
+    users._explore = "none"
+    some_rankings(users, 400)
+    assert estimated(users.store)["rankings"] == 405
+    users.close()

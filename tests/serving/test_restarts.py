@@ -141,13 +141,22 @@ def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, m
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     process = LearnerProcess(store, path, Schedule(1000, 0.5), None, "zero")
     assert process._next_schedule().every == 1000
+    one = event(1)
+    store.append([one, feedback(one.id)])
+    monkeypatch.setattr(store, "release", lambda owner: None)
     process.start()
+    time.sleep(0.5)
+    assert store.passed_over() == {}  # these processes never had the lease
+    process._owner = "mine"
+    store.lease("mine", 60.0)
     end = time.monotonic() + 20
     while not store.passed_over():
         assert time.monotonic() < end
         time.sleep(0.01)
     process.close()
-    assert store.passed_over() == {1: "the process of the learner ended with code 1."}
+    assert store.passed_over() == {1: "the learning process ended with code 1."}
+    assert not store.pass_over(2, "there is no such entry", "mine")
+    assert not store.pass_over(1, "another learns", "other")
     store.close()
 
 
@@ -155,7 +164,7 @@ def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
     monkeypatch.setattr("ranksvm.serving.service._STANDING", 0.3)
     running = Running(str(tmp_path / "events.db"), ranksvm.SOLARRanker(random_state=0))
     client = running.client()
-    assert client.get("/readyz")[1] == {"status": "ready", "learning": "keeps up", "lag": 0, "trouble": None}
+    assert client.get("/readyz")[1] == {"status": "ready", "learning": "keeps up", "lag": 0}
     monkeypatch.setattr(running.service.learner, "step", lambda: False)
     ranking = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert client.feedback(ranking["event"], labels=[1, 0])[0] == 202
@@ -164,7 +173,7 @@ def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
         assert time.monotonic() < end
         time.sleep(0.05)
     assert answer["lag"] == 1
-    assert client.get("/v1/models")[1]["learning"]["standing"] >= 0.3
+    assert client.get("/v1/models")[1]["learning"]["state"] == "stands still"
     client.close()
     monkeypatch.undo()
     running.stop()

@@ -23,8 +23,8 @@ from ranksvm.cli.tables import print_json, print_table
 def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, as_json: bool) -> None:
     """List the API keys of the service whose log is in STORE, make one, or revoke one.
 
-    A running service follows within seconds. As soon as a key was made, every request needs one, also after the last
-    one was revoked.
+    A running service follows within seconds. Once a key has been created, every request needs one, even after the
+    last key is revoked.
 
     \b
     Examples:

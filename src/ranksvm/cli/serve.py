@@ -11,8 +11,7 @@ from ranksvm.cli.options import EXISTING_FILE, Name, Number, quiet_option
 from ranksvm.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from ranksvm.serving.click_learning import ClickLearning
-    from ranksvm.serving.learning import Settings
+    from ranksvm.serving.learning import Learning, Settings
     from ranksvm.serving.service import Service
     from ranksvm.serving.store import Store
 
@@ -70,8 +69,10 @@ class Propensities(click.ParamType):
 @click.option(
     "--click-rule",
     type=Name(list(RULES)),
-    help="Over which documents a clicked one is preferred: all that were shown without a click (shown) or at all "
-    "(shown-all), its neighbor in random order (fair-pairs), or those above it.  "
+    metavar="RULE",
+    help="Which documents a clicked one is preferred to: all that were shown without a click (shown), all that were "
+    "shown (shown-all), its neighbor in random order (fair-pairs), or those without a click above it (skip-above; "
+    "last-click-skip-above: for the last click only).  "
     "[default: as the store has it; in a new one shown, and fair-pairs with --explore fair-pairs]",
 )
 @click.option(
@@ -101,7 +102,7 @@ class Propensities(click.ParamType):
     type=click.Choice(["zero", "ignored"]),
     default="zero",
     show_default=True,
-    help="With --reward-wait: an event without feedback has labels of 0, or is not learnt from.",
+    help="With --reward-wait: an event without feedback counts as all labels 0, or is ignored.",
 )
 @click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events.  [default: keep all]")
 @click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
@@ -178,7 +179,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
         learning = begin(store, None, None, at=0.0)
         if options["explore"] == "team-draft" and "challenger" not in learning.models:
             raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
-        _change_click_learning(store, learning.click_learning, options)
+        _change_click_learning(store, learning, options)
         schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
         return Service(
             store,
@@ -207,7 +208,7 @@ def _click_learning(options: dict[str, Any]) -> dict[str, Any]:
     return {"rule": rule, **propensities, "follow_drift": options["follow_drift"] is not False}
 
 
-def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[str, Any]) -> None:
+def _change_click_learning(store: "Store", learning: "Learning", options: dict[str, Any]) -> None:
     """Have a store learn from clicks as the options say, from here on."""
     import time
 
@@ -215,6 +216,9 @@ def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[s
 
     from ranksvm.serving.records import Entry, Kind
 
+    now = learning.click_learning
+    for _, changes in store.pending(Kind.CLICK_LEARNING, learning.position):
+        now = now.changed(changes)
     says = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
     if options["follow_drift"] is not None:
         says["follow_drift"] = options["follow_drift"]
@@ -222,10 +226,16 @@ def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[s
     # an estimate goes on from where it is
     if bias is not None and not (bias["source"] == now.source == "estimated"):
         says |= bias
-    if now.source == "none":  # an old store, whose rule was to prefer a clicked document to those above it
+    if now.source == "none":
         says = _click_learning(options)
+        warn(
+            f"{options['store']} preferred a clicked document to the unclicked ones above it, which does not converge; "
+            f"from now on it learns by the rule {says['rule']}. --click-rule skip-above keeps the old rule."
+        )
     if any(getattr(now, name) != value for name, value in says.items()):
         store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
+    if now.changed(says).rule == "fair_pairs" and options["explore"] != "fair-pairs":
+        warn("clicks teach nothing by the rule fair-pairs unless lists are shown with --explore fair-pairs.")
 
 
 def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":

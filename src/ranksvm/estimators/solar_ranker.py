@@ -6,6 +6,7 @@ import numpy as np
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
+from ranksvm._parallel import one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Plain, Schema
 from ranksvm.estimators.locks import lock_of
@@ -186,7 +187,7 @@ class SOLARRanker(OnlineRanker):
             raise OptionError("with average=True the model is the mean of past weights, which cannot forget.")
         if self._is_new():
             return self
-        with lock_of(self):
+        with lock_of(self), one_blas_thread():  # the bits must not depend on the number of threads
             if self._covariance_ is None:
                 self.weights_ *= keep
             elif self.fitted_params_["covariance"] == "diagonal":

@@ -39,8 +39,6 @@ Handler = Callable[[HTTPRequest], Awaitable[Response]]
 _REFRESH = 2.0
 # Seconds for which feedback waits for an event that another process may be storing, and between two looks.
 _PATIENCE, _LOOK = 1.0, 0.05
-# Answers that learning may be behind and still keep up: a version is written after 1,000 by default.
-_LAG = 2_000
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -149,7 +147,7 @@ class _API:
         host = headers.get("host", "")
         if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
             # a page of another site whose name was made to point to this machine
-            text = "a service without API keys answers only its own machine, as localhost or by an --allowed-host."
+            text = "without API keys only requests to localhost, or to a name given with --allowed-host, are answered."
             raise Problem(403, "host", text)
         origin = headers.get("origin")
         if request.method == "POST" and origin is not None and origin.partition("//")[2] != host:
@@ -267,8 +265,7 @@ class _API:
         if self._service.writer.refused is not None:
             raise _unavailable(StoreError(self._service.writer.refused))
         learning = await run_in_threadpool(self._service.learning)
-        state = "stands still" if learning["standing"] else "lags" if learning["lag"] > _LAG else "keeps up"
-        return _json({"status": "ready", "learning": state, "lag": learning["lag"], "trouble": learning["trouble"]})
+        return _json({"status": "ready", "learning": learning["state"], "lag": learning["lag"]})
 
     async def metrics(self, _: HTTPRequest) -> Response:
         """``GET /metrics``: for Prometheus."""

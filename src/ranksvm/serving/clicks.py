@@ -17,7 +17,9 @@ __all__ = ["click_log"]
 _EVENTS = 10_000
 
 
-def click_log(store: Any, *, policy: str | None = None, newest: int | None = None) -> ClickLog:
+def click_log(
+    store: Any, *, policy: str | None = None, newest: int | None = None, n_ranks: int | None = None
+) -> ClickLog:
     """The impressions and clicks in the store of a service, which may be running.
 
     An impression is one ranking that was requested. Feedback that has labels or preferences says nothing about clicks,
@@ -38,6 +40,8 @@ def click_log(store: Any, *, policy: str | None = None, newest: int | None = Non
         ``position_bias(log, "swap")``. None: all.
     newest : int, optional
         Only rankings among this number of events, the newest of the store. None: all.
+    n_ranks : int, optional
+        Only the first ranks of each. None: all.
 
     Returns
     -------
@@ -66,20 +70,20 @@ def click_log(store: Any, *, policy: str | None = None, newest: int | None = Non
         of = "" if policy is None else f" by the policy {policy!r}"
         raise DataError(f"the store has no ranking{of} to which users answered with clicks, or not at all.")
     ids, at, shown, clicked = zip(*found, strict=True)
-    sizes = [len(one.order) for one in shown]
+    sizes = [len(one.order[:n_ranks]) for one in shown]
 
     def each_row(values: Any) -> Any:
         return np.repeat(np.asarray(values), sizes)
 
-    documents = [[one.documents[row] for row in one.order] for one in shown]
+    documents = [[one.documents[row] for row in one.order[:n_ranks]] for one in shown]
     return ClickLog(
         each_row([id if one.query is None else one.query for id, one in zip(ids, shown, strict=True)]),
         list(chain.from_iterable(documents)),
         np.concatenate([np.arange(1, size + 1) for size in sizes]),
         [document in there for shown_first, there in zip(documents, clicked, strict=True) for document in shown_first],
         impression=each_row(ids),
-        ranker=list(chain.from_iterable(map(_rankers, shown))),
-        base_rank=_base_ranks(shown) if policy == "fair-pairs" else None,
+        ranker=list(chain.from_iterable(_rankers(one)[:n_ranks] for one in shown)),
+        base_rank=_base_ranks(shown, n_ranks) if policy == "fair-pairs" else None,
         time=each_row(at),
     )
 
@@ -104,9 +108,9 @@ def _clicks(entry: Entry | None) -> frozenset[str] | None:
     return None if clicks is None else frozenset(clicks)
 
 
-def _base_ranks(shown: Iterable[Shown]) -> np.ndarray:
+def _base_ranks(shown: Iterable[Shown], n_ranks: int | None) -> np.ndarray:
     """Rank, from 1, of each document before neighbors were exchanged."""
-    return np.concatenate([np.asarray(one.base_rank) + 1 for one in shown])
+    return np.concatenate([np.asarray(one.base_rank)[:n_ranks] + 1 for one in shown])
 
 
 def _rankers(shown: Shown) -> list[str]:

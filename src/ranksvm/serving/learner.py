@@ -1,4 +1,4 @@
-"""The learner of a process: it learns while it has the lease, and follows the one that does else."""
+"""The learner of a process: it learns while it has the lease; otherwise it follows the one that does."""
 
 import copy
 import logging
@@ -142,7 +142,7 @@ class Learner:
         *,
         ranks: bool = True,
     ):
-        self._store, self._schedule, self._on_news, self._ranks = store, schedule, on_news, ranks
+        self._store, self.schedule, self._on_news, self._ranks = store, schedule, on_news, ranks
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
         self.trouble: str | None = None  # why it does not get on
@@ -183,7 +183,7 @@ class Learner:
             if release:
                 self._store.release(self.owner)
                 self.learns = False
-        except StoreError as error:
+        except Exception as error:  # what was not learned is learned by the next process
             logger.warning("the last checkpoint was not written: %s", error)
 
     def step(self, *, now: float | None = None) -> bool:
@@ -195,9 +195,9 @@ class Learner:
             When the store does not answer; the same step is then made again later.
         """
         now = time.monotonic() if now is None else now
-        if now - self._leased > self._schedule.lease / 3:
+        if now - self._leased > self.schedule.lease / 3:
             had = self.learns
-            self.learns = self._store.lease(self.owner, self._schedule.lease)
+            self.learns = self._store.lease(self.owner, self.schedule.lease)
             self._leased = now
             if self.learns and not had:
                 self._take_over()
@@ -207,7 +207,7 @@ class Learner:
         assert self._learning is not None
         self._expire()
         unsaved = self._learning.position - self.served.position
-        found = self._store.entries(self._learning.position, min(_PART, self._schedule.every - unsaved))
+        found = self._store.entries(self._learning.position, min(_PART, self.schedule.every - unsaved))
         for entry in found:
             try:
                 self._learning.apply(entry, self._store, self._passed_over)
@@ -217,11 +217,12 @@ class Learner:
                 self._failed(entry.seq, error)
                 raise
         unsaved += len(found)
-        if self._learning.needs_estimate and self._learning.position >= self._estimated:
-            self._estimate()
-        due = now - self._saved >= self._schedule.seconds or self._stop.is_set()
-        if unsaved >= self._schedule.every or (unsaved and due):
+        due = now - self._saved >= self.schedule.seconds or self._stop.is_set()
+        needs_estimate = self._learning.needs_estimate and self._learning.position >= self._estimated
+        if unsaved >= self.schedule.every or (unsaved and (due or needs_estimate)):
             self._save(now)
+        if needs_estimate and self.learns:
+            self._estimate()
         self._clean(now)
         return bool(found)
 
@@ -240,12 +241,12 @@ class Learner:
                 logger.exception("learning failed")
                 self.trouble, more, self._learning = f"{type(error).__name__}: {error}", False, None
                 self.learns, self._leased = False, -float("inf")
-                self._stop.wait(self._schedule.seconds)
+                self._stop.wait(self.schedule.seconds)
             if self._on_news is not None:
                 self._on_news()
             if not more:
                 # a checkpoint is due, or a lease has to be renewed, without any news
-                self._wake.wait(min(self._schedule.seconds, self._schedule.lease / 3) / 4)
+                self._wake.wait(min(self.schedule.seconds, self.schedule.lease / 3) / 4)
                 self._wake.clear()
 
     def _failed(self, seq: int, error: Exception) -> None:
@@ -253,13 +254,15 @@ class Learner:
         self._failures[seq] = self._failures.get(seq, 0) + 1
         if self._failures[seq] >= MOST_FAILURES:
             logger.warning("entry %d failed %d times, and is passed over", seq, MOST_FAILURES)
-            self._store.pass_over(seq, f"{type(error).__name__}: {error}")
+            self._store.pass_over(seq, f"{type(error).__name__}: {error}", self.owner)
 
     def _take_over(self) -> None:
         newest = self._store.checkpoint()
         assert newest is not None
         self._learning, self._version = Learning.from_bytes(newest.state), newest.version
         self._passed_over = self._store.passed_over()
+        pending = self._store.pending(Kind.CLICK_LEARNING, newest.position)
+        self._estimated = pending[-1][0] if pending else 0
         self._serve(newest.position, newest.at)
         logger.info("this process learns, from entry %d on", newest.position + 1)
 
@@ -305,12 +308,20 @@ class Learner:
 
     def _estimate(self) -> None:
         """Write an estimate of the propensities to the log; it counts from its turn there, in a replay as well."""
-        content = msgspec.msgpack.encode(estimated(self._store), order="deterministic")
+        self._store.lease(self.owner, 10 * self.schedule.lease)  # it takes seconds
+        try:
+            says = estimated(self._store)
+        except StoreError:
+            raise
+        except Exception as error:  # an estimate must not stop learning
+            logger.exception("propensities were not estimated")
+            says = {"note": f"the estimate failed: {type(error).__name__}."}
+        content = msgspec.msgpack.encode(says, order="deterministic")
         (receipt,) = self._store.append([Entry(Kind.CLICK_LEARNING, None, content, time.time())])
         self._estimated = receipt.seq
 
     def _clean(self, now: float) -> None:
-        days = self._schedule.retain_days
+        days = self.schedule.retain_days
         if days is None or now - self._cleaned < _CLEAN:
             return
         self._cleaned = now

@@ -44,7 +44,7 @@ class LearnerProcess:
     def __init__(self, store: Store, url: str, schedule: Schedule, reward_wait: float | None, unanswered: str):
         self._store = store
         self._asked = {"url": url, "reward_wait": reward_wait, "unanswered": unanswered}
-        self._schedule = schedule
+        self.schedule = schedule
         self.learns = False
         self.trouble: str | None = None
         self._owner: str | None = None
@@ -125,7 +125,7 @@ class LearnerProcess:
                 self.follow()
 
     def _next_schedule(self) -> Schedule:
-        return self._schedule._replace(every=1) if self._deaths[1] else self._schedule
+        return self.schedule._replace(every=1) if self._deaths[1] else self.schedule
 
     def _count_death(self, code: int) -> None:
         """Have an entry passed over at which process after process ended."""
@@ -135,7 +135,7 @@ class LearnerProcess:
             if position == self._deaths[0]:
                 deaths += self._deaths[1]
             if deaths > MOST_FAILURES:  # the first of them may have ended at a later entry
-                self._store.pass_over(position + 1, f"the process of the learner ended with code {code}.")
+                self._store.pass_over(position + 1, f"the learning process ended with code {code}.", self._owner)
                 deaths = 0
             self._deaths = position, deaths
 

@@ -128,16 +128,11 @@ class Learning:
         elif found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
-            says = found.entry.says
-            self.click_learning = self.click_learning.changed(says)
-            if self.click_learning.follow_drift and says.get("rankings"):
-                for model in self.models.values():
-                    forget(model, KEPT_BY_ESTIMATE)
-            self._estimate_at = self.click_learning.next_estimate(self.rankings_with_clicks)
+            self._change_click_learning(found.entry.says)
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
         else:
-            refit = self._refit(found, store)
+            refit = self._refit(found, store, passed_over or {})
             self._learn(found, lesson_of(found, self.click_learning))
             if refit is not None:
                 self._judge(found.seq, refit)
@@ -145,7 +140,7 @@ class Learning:
 
     def _learn(self, found: LogEntry, lesson: Lesson) -> None:
         assert found.answered is not None
-        self._measure(SHOWN, lesson, lambda: -lesson.rank.astype(np.float64))
+        self._measure(SHOWN, lesson, -lesson.rank.astype(np.float64))
         teams = found.answered.shown.teams
         if teams is not None and lesson.clicked is not None:
             clicked = np.zeros(len(teams), dtype=bool)
@@ -154,34 +149,44 @@ class Learning:
         for name, model in self.models.items():
             # An entry that cannot be learned from must not stop all that follow; the same is skipped in every replay.
             try:
-                self._measure(name, lesson, lambda model=model: scores(model, lesson.X))  # type: ignore[misc]
+                if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
+                    values = scores(model, lesson.X)
+                    self._measure(name, lesson, values)
+                    if learns(model):
+                        self._follow_drift(found.seq, name, lesson, values)
                 if learns(model):
-                    self._follow_drift(found.seq, name, lesson)
                     learn(model, lesson)  # a model that refuses is as it was before
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
 
-    def _measure(self, name: str, lesson: Lesson, score: Callable[[], np.ndarray]) -> None:
-        """Add a ranking to the measures by labels, or to the estimates from clicks; preferences have no metric."""
-        if lesson.y is None and lesson.clicked is None:
-            return
-        values = score()
+    def _measure(self, name: str, lesson: Lesson, values: np.ndarray) -> None:
+        """Add a ranking by its scores to the measures by labels, or to the estimates from clicks."""
         if lesson.y is not None:
             self.measures[name].add(lesson.y, values)
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
-    def _follow_drift(self, seq: int, name: str, lesson: Lesson) -> None:
+    def _follow_drift(self, seq: int, name: str, lesson: Lesson, values: np.ndarray) -> None:
         """Have a model forget if clicks contradict it more and more; its order of documents stays the same."""
         if not self.click_learning.follow_drift or lesson.clicked is None or lesson.pairs is None:
             return
-        model = self.models[name]
-        error = error_of(scores(model, lesson.X), lesson.pairs, lesson.weight)
+        error = error_of(values, lesson.pairs, lesson.weight)
         if error is not None and self._detectors[name].add(error):
-            forget(model, KEPT)
+            forget(self.models[name], KEPT)
             if name == CHAMPION:
                 self.drifts = [*self.drifts, seq][-_VERDICTS:]
+
+    def _change_click_learning(self, says: dict[str, Any]) -> None:
+        """Learn from clicks in another way: by choice, or by an estimate, which a choice may have overtaken."""
+        is_estimate = "source" not in says and "note" in says
+        if is_estimate and self.click_learning.source != "estimated":
+            return
+        self.click_learning = self.click_learning.changed(says)
+        self._estimate_at = self.click_learning.next_estimate(self.rankings_with_clicks)
+        if is_estimate and self.click_learning.follow_drift and says.get("rankings"):
+            for model in self.models.values():
+                forget(model, KEPT_BY_ESTIMATE)
 
     @property
     def rankings_with_clicks(self) -> int:
@@ -202,14 +207,15 @@ class Learning:
         if said["model"] in state.models:
             self.models[CHAMPION] = model_from(state.models[said["model"]])
 
-    def _refit(self, found: LogEntry, store: Store) -> "Refit | None":
+    def _refit(self, found: LogEntry, store: Store, passed_over: Mapping[int, str]) -> "Refit | None":
         settings = self.settings
         if learns(self.models[CHAMPION]) or found.seq % settings.refit_every:
             return None
         from ranksvm.serving.refits import refitted  # it imports SciPy
 
         after = max(0, found.seq - settings.refit_window)
-        return refitted(self.models[CHAMPION], store, after, found.seq, settings.metric, self.click_learning)
+        window = after, found.seq
+        return refitted(self.models[CHAMPION], store, window, passed_over, settings.metric, self.click_learning)
 
     def _judge(self, seq: int, refit: "Refit") -> None:
         if refit.model is not None:

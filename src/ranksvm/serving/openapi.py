@@ -68,7 +68,7 @@ def openapi() -> dict[str, Any]:
     width = _parameter(
         "features",
         "query",
-        "Features of each document. Another number than the model has is refused, which a binary body cannot tell.",
+        "Features of each document. Refused unless it equals the model's; a binary body does not carry its own width.",
         {"type": "integer", "minimum": 1, "maximum": 10**9},
     )
     event = _parameter("event", "path", "Id of the event.", {"type": "string"})

@@ -1,5 +1,6 @@
 """Champions that cannot learn from single queries are fitted again, and replaced if a newer fit is better."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,11 +33,18 @@ class Refit(NamedTuple):
     reason: str
 
 
-def refitted(champion: Any, store: Store, after: int, until: int, metric: str, click_learning: ClickLearning) -> Refit:
+def refitted(
+    champion: Any,
+    store: Store,
+    window: tuple[int, int],
+    passed_over: Mapping[int, str],
+    metric: str,
+    click_learning: ClickLearning,
+) -> Refit:
     """Fit a champion again to entries of the log, and compare both on the last fifth of them.
 
-    If the last fifth has labels, the metric is compared, by a randomization test of paired differences, query by query;
-    otherwise DCG with the same cutoff, estimated from the clicks (`ClickEstimate`), by a paired t-test.
+    If most of the last fifth has labels, the metric is compared, by a randomization test of paired differences, query
+    by query; otherwise DCG with the same cutoff, estimated from the clicks (`ClickEstimate`), by a paired t-test.
 
     Parameters
     ----------
@@ -44,8 +52,10 @@ def refitted(champion: Any, store: Store, after: int, until: int, metric: str, c
         The model, which is not changed.
     store : Store
         The log.
-    after, until : int
-        The entries: from the one after ``after`` to ``until``.
+    window : tuple of int
+        The entries: from the one after the first number to the second.
+    passed_over : mapping of int to str
+        Entries that are left out.
     metric : str
         The metric by labels.
     click_learning : ClickLearning
@@ -58,7 +68,7 @@ def refitted(champion: Any, store: Store, after: int, until: int, metric: str, c
     """
     lessons = [
         lesson
-        for lesson in _lessons(store, after, until, click_learning)
+        for lesson in _lessons(store, window, passed_over, click_learning)
         if lesson.y is not None or lesson.clicked is not None
     ]
     n_held_out = int(_HELD_OUT * len(lessons))
@@ -68,13 +78,14 @@ def refitted(champion: Any, store: Store, after: int, until: int, metric: str, c
     try:
         model = _fitted(champion, known)
         labeled = [lesson for lesson in new if lesson.y is not None]
-        if labeled:
+        clicked = [lesson for lesson in new if lesson.clicked is not None]
+        if len(labeled) >= len(clicked):
             name, before, now, p_value = _compared_by_labels(champion, model, labeled, metric)
         else:
-            name, before, now, p_value = _compared_by_clicks(champion, model, new, metric, click_learning)
+            name, before, now, p_value = _compared_by_clicks(champion, model, clicked, metric, click_learning)
     except (DataError, OptionError) as error:  # also if no query has a value
         return Refit(None, f"the fit failed: {error}")
-    values = f"{name} {now:.4f} against {before:.4f}, p = {p_value:.3g}, {len(labeled or new)} queries"
+    values = f"{name} {now:.4f} against {before:.4f}, p = {p_value:.3g}, {max(len(labeled), len(clicked))} queries"
     if now > before and p_value <= _P_VALUE:
         return Refit(model, f"better on held-out queries: {values}")
     return Refit(None, f"not better on held-out queries: {values}")
@@ -112,11 +123,15 @@ def _compared_by_clicks(
     return f"{name} by clicks", float(values[0].mean()), float(values[1].mean()), float(p_value)
 
 
-def _lessons(store: Store, after: int, until: int, click_learning: ClickLearning) -> list[Lesson]:
-    lessons = []
+def _lessons(
+    store: Store, window: tuple[int, int], passed_over: Mapping[int, str], click_learning: ClickLearning
+) -> list[Lesson]:
+    lessons, (after, until) = [], window
     while after < until and (part := store.entries(after, _PART, until=until)):
         lessons += [
-            lesson_of(entry, click_learning) for entry in part if entry.entry.kind is Kind.FEEDBACK and entry.answered
+            lesson_of(entry, click_learning)
+            for entry in part
+            if entry.entry.kind is Kind.FEEDBACK and entry.answered and entry.seq not in passed_over
         ]
         after = part[-1].seq
     return lessons

@@ -227,9 +227,7 @@ def decoded(decoder: Any, body: bytes) -> Any:
         raise Problem(422, "content", f"{error}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         other = re.search(rb"[\[:,]\s*(-?(?:NaN|Infinity))\b", body)
-        number = (
-            f" {other[1].decode()} is no number of JSON: leave the value out, or send another one." if other else ""
-        )
+        number = f" {other[1].decode()} is not a valid JSON number: omit it, or send another value." if other else ""
         raise Problem(400, "malformed", f"the body is not JSON: {error}.{number}") from None
 
 

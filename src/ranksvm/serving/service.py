@@ -32,6 +32,8 @@ _EXPLAINED = 8
 _VERSIONS = 4
 # Seconds after which learning that does not move, with answers to learn from, stands still.
 _STANDING = 30.0
+# Answers that learning may be behind and still keep up: a version is written after 1,000 by default.
+_LAG = 2_000
 # Checkpoints over which movements of weights are shown.
 _MOVED_OVER = 100
 
@@ -219,17 +221,18 @@ class Service:
         }
 
     def learning(self) -> dict[str, Any]:
-        """How far learning is: the position of the model that ranks, and for how long it has stood still with a lag."""
+        """How far learning is: the position of the model that ranks, and whether it keeps up with the log."""
         position, (last, digest) = self.learner.served.position, self.store.head
         moved, at = self._moved
         if position != moved or position >= last:
             self._moved = moved, at = position, time.monotonic()
-        seconds = time.monotonic() - at
+        seconds, lag = time.monotonic() - at, last - position
+        stands = seconds > max(_STANDING, 3.0 * self.learner.schedule.seconds)
         return {
             "position": position,
             "last": last,
-            "lag": last - position,
-            "standing": round(seconds, 1) if seconds > _STANDING else 0.0,
+            "lag": lag,
+            "state": "stands still" if stands else "lags" if lag > _LAG else "keeps up",
             "here": self.learner.learns,
             "trouble": self.learner.trouble,
             "digest": digest.hex(),

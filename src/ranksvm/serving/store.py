@@ -334,6 +334,13 @@ class Store:
             rows = cursor.run("SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?", newest)
         return rows[0][0] if rows else ""
 
+    def pending(self, kind: Kind, after: int) -> list[tuple[int, Any]]:
+        """Sequence numbers and contents of the entries of a kind that follow a position."""
+        with self._database.reading() as cursor:
+            statement = "SELECT seq, content FROM entries WHERE seq > ? AND kind = ? ORDER BY seq"
+            rows = cursor.run(statement, after, str(kind))
+        return [(seq, msgspec.msgpack.decode(bytes(content))) for seq, content in rows]
+
     def unanswered(self, limit: int) -> list[str]:
         """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""
         if self._reward_wait is None or self._ignored:
@@ -350,11 +357,30 @@ class Store:
             ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
         return seq, bytes(digest)
 
-    def pass_over(self, seq: int, reason: str) -> None:
-        """Have an entry passed over by every learner and replay, because learning from it ends in an error."""
+    def pass_over(self, seq: int, reason: str, owner: str | None) -> bool:
+        """Have an entry passed over by every learner and replay, because learning from it ends in an error.
+
+        Parameters
+        ----------
+        seq : int
+            The entry.
+        reason : str
+            The error.
+        owner : str or None
+            Who learns.
+
+        Returns
+        -------
+        bool
+            False if there is no such entry, or another owner has the lease and may have learned from it.
+        """
         with self._turn, self._database.writing() as cursor:
+            there = cursor.run("SELECT 1 FROM entries WHERE seq = ?", seq)
+            if not there or not cursor.run("SELECT 1 FROM lease WHERE owner = ?", owner or ""):
+                return False
             values = f"{_PASSED_OVER}{seq}", seq, reason.encode()
             cursor.run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
+        return True
 
     def passed_over(self) -> dict[int, str]:
         """Sequence numbers of the entries that are passed over, and why."""

@@ -301,9 +301,8 @@ async function refresh() {
   if (!paused) timer = setTimeout(refresh, EVERY);
 }
 
-function state({ lag, standing }) {
-  if (standing) return `Learning has stood still for ${Math.round(standing)} s, ${counted(lag)} answers behind`;
-  return lag > 2000 ? `Learning lags by ${counted(lag)} answers` : "Up to date";
+function state({ lag, state }) {
+  return state === "keeps up" ? "Up to date" : `Learning ${state}, ${counted(lag)} answers behind`;
 }
 
 function say(text) {
