@@ -1,6 +1,7 @@
 """A matrix in JSON is read as `json` reads it, or not at all."""
 
 import json
+import pathlib
 import random
 
 import numpy as np
@@ -63,3 +64,12 @@ def test_the_border_is_checked():
     for start in (-1, 7):
         with pytest.raises(ValueError, match="text"):
             read(b":[[1]]" + PADDING, start)
+
+
+def test_calls_that_allocate_pass_their_errors_on():
+    """std::bad_alloc without `except +` ends the process: these calls fill vectors of C++."""
+    folder = pathlib.Path(__file__).parents[2] / "src" / "ranksvm" / "_compiled"
+    lines = [line for path in folder.rglob("*.pyx") for line in path.read_text().splitlines()]
+    calls = [line for line in lines if line.startswith("    ") and "(" in line and "vector[" in line and "&)" in line]
+    assert calls
+    assert [line for line in calls if "except +" not in line] == []

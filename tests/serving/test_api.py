@@ -402,7 +402,8 @@ def test_exploration_is_stored_with_the_event(tmp_path):
         client.rank(X.tolist())
     until(lambda: len(running.store.recent_events(100)) == 20)
     best = np.argsort(-fitted().predict(X), kind="stable")
-    for event, _ in running.store.recent_events(100):
+    for id, *_ in running.store.recent_events(100):
+        event = running.store.event(id)
         expected = 0.5 / 6 + 0.5 * (np.array(event.shown.order) == best)
         assert event.shown.propensities == pytest.approx(expected)
     running.stop()

@@ -1,5 +1,6 @@
 """The log in SQLite and PostgreSQL: durable, in order, each feedback once, and verifiable."""
 
+import os
 import sqlite3
 import threading
 
@@ -368,4 +369,26 @@ def test_a_server_that_restarts_is_found_again(postgres):
     postgres.start()
     receipts = store.append([event(2), feedback("e000001")])
     assert [receipt.seq for receipt in receipts] == [0, 1]
+    store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file in use cannot be removed on Windows")
+@pytest.mark.parametrize("how", ["deleted", "renamed", "replaced"])
+def test_a_file_that_is_gone_takes_nothing(tmp_path, how):
+    path = tmp_path / "events.db"
+    store = open_store(str(path))
+    store.append([event(1)])
+    if how == "deleted":
+        path.unlink()
+    else:
+        path.rename(tmp_path / "moved.db")
+    if how == "replaced":
+        open_store(str(path)).close()
+    for attempt in (lambda: store.append([event(2)]), lambda: store.head):
+        with pytest.raises(StoreError, match="was deleted, renamed or replaced while it is in use"):
+            attempt()
+    if how == "renamed":
+        (tmp_path / "moved.db").rename(path)
+        store.append([event(2)])
+        assert len(store.recent_events(10)) == 2
     store.close()

@@ -1,6 +1,7 @@
 """The writer against a slow, obvious one: every item in a transaction of its own, events first."""
 
 import threading
+import time
 from concurrent.futures import Future
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.records import Entry, Kind, Outcome, Receipt
 from ranksvm.serving.store import open_store
-from ranksvm.serving.writer import Writer, deliver
+from ranksvm.serving.writer import Writer, _size_of, deliver
 
 from .conftest import event, feedback
 
@@ -252,3 +253,24 @@ def test_kinds_of_entries_share_the_order(gate):
         assert done.result(20).outcome is Outcome.STORED
     writer.close()
     assert [item for group in gate.groups for item in group] == entries
+
+
+def test_what_waits_is_bounded_in_bytes(store):
+    size, gate = _size_of(event(0)), Gate(store)
+    gate.error = StoreError("the disk of the store is full.")
+    writer = Writer(gate, most_bytes=3 * size + size // 2)
+    for number in range(3):
+        writer.put_event(event(number))
+    with pytest.raises(StoreError, match="wait for the store already"):
+        writer.put_event(event(3))
+    with pytest.raises(StoreError, match="wait for the store already"):
+        writer.put(feedback("e000000", {"clicks": ["d0"] * size}), Future())
+    gate.error = None
+    gate.open.release(100)
+    end = time.monotonic() + 20
+    while writer._bytes:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    writer.put_event(event(3))
+    writer.close()
+    assert (len(store.recent_events(10)), writer._bytes) == (4, 0)

@@ -14,7 +14,7 @@ cdef extern from "json_matrix.hpp" namespace "json_matrix" nogil:
         int64_t start
         int64_t stop
 
-    Found c_read "json_matrix::read"(const char*, int64_t, vector[double]&)
+    Found c_read "json_matrix::read"(const char*, int64_t, vector[double]&) except +
 
 # Zeros that have to follow a text.
 PADDING = bytes(9)

@@ -133,6 +133,8 @@ class _API:
                 response = response_of(problem)
             except StoreError as error:
                 response = response_of(_unavailable(error))
+            except MemoryError:
+                response = response_of(Problem(503, "memory", "the request needs more memory than there is now."))
             except Exception:  # what is not foreseen is answered, too
                 logger.exception("%s %s failed", request.method, path)
                 response = response_of(Problem(500, "internal", "the service failed; its log says why."))

@@ -183,20 +183,19 @@ class Service:
     def recent(self, limit: int) -> list[dict[str, Any]]:
         """The newest events, with what was said about them."""
         found = []
-        for event, seq in self.store.recent_events(limit):
-            entry = self.store.entries(seq - 1, 1) if seq else []
-            shown = event.shown
+        for id, at, shown, seq in self.store.recent_events(limit):
+            entry = self.store.entry(seq) if seq else None
             found.append(
                 {
-                    "event": event.id,
+                    "event": id,
                     "query": shown.query,
-                    "at": event.at,
+                    "at": at,
                     "version": shown.version,
                     "policy": shown.policy,
                     "documents": len(shown.documents),
                     "top": [shown.documents[row] for row in shown.order[:3]],
                     "seq": seq,
-                    "feedback": in_words(entry[0].entry) if entry else None,
+                    "feedback": in_words(entry) if entry else None,
                 }
             )
         return found

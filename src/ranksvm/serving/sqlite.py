@@ -57,6 +57,7 @@ class SQLiteDatabase:
                     raise StoreError(f"{path} is an SQLite file of another program.")
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute("PRAGMA journal_mode = WAL")
+            self._file = _identity(path)
 
     @contextmanager
     def reading(self) -> Iterator[_Cursor]:
@@ -137,13 +138,26 @@ class SQLiteDatabase:
             self._all.append(connection)
         return self._own.connection
 
+    def _check_file(self) -> None:
+        """Refuse to use a file that is no longer at its path: what is written to it would be lost with the process."""
+        try:
+            same = _identity(self.path) == self._file
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(
+                f"{self.path} was deleted, renamed or replaced while it is in use: put it back, or restart the service."
+            )
+
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[_Cursor]:
         with self._errors():
             connection = self._connection()
+            self._check_file()
             connection.execute(begin)
             try:
                 yield _Cursor(connection)
+                self._check_file()
                 connection.execute("COMMIT")
             except BaseException:
                 # SQLite itself rolls back after some errors
@@ -157,6 +171,12 @@ class SQLiteDatabase:
             yield
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {_explained(error)}") from error
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """Device and number of a file."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _explained(error: sqlite3.Error) -> str:

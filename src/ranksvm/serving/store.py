@@ -291,11 +291,17 @@ class Store:
             for seq, kind, at, content, digest, event, *found in rows
         ]
 
-    def recent_events(self, limit: int) -> list[tuple[Event, int]]:
-        """The newest events, and the sequence number of their feedback, 0 if there is none."""
+    def entry(self, seq: int) -> Entry | None:
+        """The entry of a sequence number, without the event that it answers; None if there is none."""
         with self._database.reading() as cursor:
-            rows = cursor.run(f"SELECT answered, {_EVENT} FROM events ORDER BY id DESC LIMIT ?", limit)
-        return [(_event(*row), answered) for answered, *row in rows]
+            rows = cursor.run("SELECT kind, event, content, at FROM entries WHERE seq = ?", seq)
+        return Entry(Kind(rows[0][0]), rows[0][1], bytes(rows[0][2]), rows[0][3]) if rows else None
+
+    def recent_events(self, limit: int) -> list[tuple[str, float, Shown, int]]:
+        """The newest events without their features, and the sequence number of their feedback, 0 if there is none."""
+        with self._database.reading() as cursor:
+            rows = cursor.run("SELECT id, at, content, answered FROM events ORDER BY id DESC LIMIT ?", limit)
+        return [(id, at, _shown_decoder.decode(bytes(content)), answered) for id, at, content, answered in rows]
 
     def answers(self, after: str, limit: int) -> list[tuple[str, float, Shown, Entry | None]]:
         """Events by their ids, without features, each with the entry that answers it.
@@ -593,6 +599,7 @@ class _Documents(msgspec.Struct):
     documents: list[str]
 
 
+_shown_decoder = msgspec.msgpack.Decoder(Shown)
 _documents_decoder = msgspec.msgpack.Decoder(_Documents)
 
 

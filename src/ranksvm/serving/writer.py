@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ranksvm.exceptions import StoreError
@@ -43,7 +43,8 @@ class Writer:
     """Stores events and entries in the order in which they were given, but events before entries.
 
     An event does not wait for the disk: it is stored before anything that is given later, such as its feedback. Up to
-    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then.
+    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then. What would take
+    more than ``most_bytes`` is refused.
 
     Parameters
     ----------
@@ -54,6 +55,8 @@ class Writer:
         delivered; not where all its entries were refused or known, and not for events alone.
     most_events : int, default 10000
         Number of events that wait at most; the oldest beyond are dropped, and counted in ``dropped``.
+    most_bytes : int, default 268435456
+        Bytes of events and entries that wait at most.
     """
 
     def __init__(
@@ -62,8 +65,10 @@ class Writer:
         *,
         on_entries: Callable[[], None] | None = None,
         most_events: int = 10_000,
+        most_bytes: int = 256 << 20,
     ):
         self._store, self._on_entries, self._most = store, on_entries, most_events
+        self._bytes, self._most_bytes = 0, most_bytes
         self._news = threading.Condition()
         self._events: deque[Event] = deque()
         self._entries: deque[Given] = deque()
@@ -81,17 +86,37 @@ class Writer:
         return len(self._events) + len(self._entries)
 
     def put_event(self, event: Event) -> None:
-        """Store an event soon."""
+        """Store an event soon.
+
+        Raises
+        ------
+        StoreError
+            When too much waits already.
+        """
         with self._news:
+            self._take(_size_of(event))
             self._events.append(event)
             if self._idle:
                 self._news.notify()
 
     def put(self, entry: Entry, done: Done) -> None:
-        """Store an entry in turn; the future gets its receipt when it is on disk, or StoreError."""
+        """Store an entry in turn; the future gets its receipt when it is on disk, or StoreError.
+
+        Raises
+        ------
+        StoreError
+            When too much waits already.
+        """
         with self._news:
+            self._take(_size_of(entry))
             self._entries.append((entry, done))
             self._news.notify()
+
+    def _take(self, size: int) -> None:
+        """Count the bytes of what is to wait."""
+        if self._bytes + size > self._most_bytes:
+            raise StoreError(f"{self._bytes >> 20} MB of events and answers wait for the store already.")
+        self._bytes += size
 
     def close(self) -> None:
         """Store what waits, and end the thread."""
@@ -128,6 +153,7 @@ class Writer:
             self._refuse(events, entries, error)
             return
         self.refused = None
+        self._release([*events, *(entry for entry, _ in entries)])
         if entries:
             futures = [done for _, done in entries]
             self.deliver(list(zip(futures, receipts[len(events) :], strict=True)))
@@ -141,6 +167,7 @@ class Writer:
             logger.warning("nothing can be stored: %s", error)
         self.refused = str(error)
         refusal = error if isinstance(error, StoreError) else StoreError(f"the store failed: {error}.")
+        self._release([entry for entry, _ in entries])
         self.deliver([(done, refusal) for _, done in entries])
         with self._news:
             self._events.extendleft(reversed(events))
@@ -153,8 +180,18 @@ class Writer:
         """Drop the oldest events beyond those that may wait."""
         with self._news:
             while len(self._events) > self._most:
-                self._events.popleft()
+                self._bytes -= _size_of(self._events.popleft())
                 self.dropped += 1
+
+    def _release(self, items: Sequence[Event | Entry]) -> None:
+        """Count what waits no longer."""
+        with self._news:
+            self._bytes -= sum(map(_size_of, items))
+
+
+def _size_of(item: Event | Entry) -> int:
+    """Bytes of what waits, without the objects around it."""
+    return len(item.content) + (len(item.features) if isinstance(item, Event) else 0)
 
 
 def deliver(results: Results) -> None:
