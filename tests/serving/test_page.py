@@ -67,7 +67,7 @@ def test_everything_is_shown_and_markup_is_text(page):
     assert page.title() == "ranksvm service"
     facts = page.locator("#facts").text_content()
     assert "SOLARRanker" in facts
-    assert "learnt from40" in facts
+    assert "learned from40" in facts
     assert page.locator("#event-rows tr").count() == 10
     assert "<script>document" in page.locator("#event-rows").text_content()
     assert "Interleaved rankings: the champion won" in page.locator("#experiment").text_content()
@@ -100,7 +100,8 @@ QUALITY = {
     "clicks": {
         "metric": "dcg@10",
         "rule": "fair-pairs",
-        "propensities": {"source": "estimated", "rankings": 20_000, "values": [1.0, 0.52, 0.31]},
+        "propensities": {"source": "estimated", "rankings": 20_000, "values": [1.0, 0.52, 0.31], "note": "too few."},
+        "drifts": [1234, 567],
         "estimates": {
             "shown": {
                 "rankings": 1500,
@@ -165,6 +166,10 @@ def test_labels_and_clicks_have_charts_of_their_own(with_quality, width):
     assert (
         "estimated from 20,000 lists: 1.00, 0.52, 0.31 for ranks 1 to 3" in page.locator("#propensities").text_content()
     )
+    text = page.locator("#propensities").text_content()
+    assert "There is no newer estimate: too few." in text
+    assert "by the rule fair-pairs" in text
+    assert "contradicted the champion at entry 1,234, 567 of the log" in text
     assert page.locator("#clicks-curve path").count() == 4
     labels = page.locator("#labels-curve text").all_text_contents()
     assert labels[0] == "mean NDCG@10"
@@ -177,13 +182,6 @@ def test_only_what_was_measured_is_shown(with_quality, given, visible):
     page = with_quality(**NOTHING | ({given: QUALITY[given]} if given else {}))
     for place in ("#labels", "#clicks", "#unmeasured"):
         assert page.locator(place).is_visible() == (place == visible)
-
-
-def test_clicks_without_propensities_are_said_to_be_uncorrected(with_quality):
-    none = {"source": "none", "rankings": 0, "values": []}
-    page = with_quality(**QUALITY | {"clicks": QUALITY["clicks"] | {"propensities": none}})
-    assert page.locator("#clicks-title").text_content() == "DCG@10 by clicks, not corrected for position"
-    assert "No propensities" in page.locator("#propensities").text_content()
 
 
 def test_weights_are_shown_by_sign(page):

@@ -102,7 +102,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     def described(self) -> dict[str, Any]:
         """The propensities, as plain values for JSON."""
         return {
-            "source": self.source,
+            "source": "power" if self.source == "none" else self.source,
             "eta": None if self.propensity is not None else self.eta,
             "rankings": self.rankings,
             "values": self.propensities(np.arange(10)).tolist(),

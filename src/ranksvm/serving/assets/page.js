@@ -59,12 +59,12 @@ function showFacts(now) {
   const facts = [
     ["model", now.model],
     ["version that ranks", counted(now.serving)],
-    ["learnt from", counted(now.learning.position)],
+    ["learned from", counted(now.learning.position)],
     ["learning lag", counted(now.learning.lag)],
     ["this process", now.learning.here ? "learns" : "follows"],
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
-    ["not learnt from", counted(now.skipped)],
+    ["not learned from", counted(now.skipped)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
     const one = element("div");
@@ -80,8 +80,7 @@ function showFacts(now) {
 const titled = metric => metric.replace(/^(n?dcg|map|mrr|err|rbp|auc)(?=@|$)/, found => found.toUpperCase());
 
 function showQuality(now) {
-  const clicks = now.clicks || { estimates: {} };
-  const byLabels = showLabels(now.metric, now.measures), byClicks = showClicks(clicks);
+  const byLabels = showLabels(now.metric, now.measures), byClicks = showClicks(now.clicks);
   $("unmeasured").hidden = byLabels || byClicks;
 }
 
@@ -101,12 +100,13 @@ function showLabels(metric, measures) {
   return true;
 }
 
-function showClicks({ metric, rule, propensities, estimates }) {
+function showClicks({ metric, rule, propensities, drifts, estimates }) {
   const names = Object.keys(estimates).filter(name => estimates[name].rankings > 0);
   $("clicks").hidden = names.length === 0;
   if (!names.length) return false;
-  $("clicks-title").textContent = `${titled(metric)} by clicks, ${propensities.source === "none" ? "not " : ""}corrected for position`;
-  $("propensities").textContent = `${correction(propensities)} Models learn from clicks by the rule ${rule}.`;
+  $("clicks-title").textContent = `${titled(metric)} by clicks, corrected for position`;
+  const learning = `Models learn from clicks by the rule ${rule.replaceAll("_", "-")}.`;
+  $("propensities").textContent = [correction(propensities), learning, forgotten(drifts)].join(" ").trim();
   fill($("clicks-rows"), names.map(name => {
     const one = estimates[name];
     return row(cell(name), number(counted(one.rankings)), number(counted(one.clicks)), number(shown(one.mean)),
@@ -119,14 +119,20 @@ function showClicks({ metric, rule, propensities, estimates }) {
 }
 
 // Which propensities correct the clicks, in a sentence.
-function correction({ source, rankings, values }) {
+function correction({ source, rankings, values, note }) {
   const of = {
     power: "The propensities of the ranks are assumed, not measured",
     given: "The propensities of the ranks are those that the service was given",
     estimated: `The propensities of the ranks were estimated from ${counted(rankings)} lists`,
   };
-  if (source === "none") return "No propensities are known: a click at a low rank counts as much as one at the top.";
-  return `${of[source]}: ${values.map(value => shown(value, 2)).join(", ")} for ranks 1 to ${values.length}.`;
+  const newer = note ? ` There is no newer estimate: ${note}` : "";
+  return `${source === "estimated" && !rankings ? of.power : of[source]}: ${values.map(value => shown(value, 2)).join(", ")} for ranks 1 to ${values.length}.${newer}`;
+}
+
+// Entries at which clicks contradicted the champion, in a sentence.
+function forgotten(drifts) {
+  if (!drifts.length) return "";
+  return `Clicks contradicted the champion at entry ${drifts.map(counted).join(", ")} of the log; it then forgot most of what it had learned.`;
 }
 
 // Round numbers of an axis, some `wanted` of them.
@@ -158,7 +164,7 @@ function drawCurves(svg, curves, title, unit, highest) {
   const x = n => left + (right - left) * n / most;
   const y = mean => bottom - (bottom - top) * Math.min(1, Math.max(0, (mean - low) / (high - low)));
   const parts = [drawn("text", { x: 4, y: 14 }, title)];
-  for (const [level, digits] of ticks(low, high, 4)) {
+  for (const [level, digits] of ticks(low, high, 6)) {
     parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: y(level), y2: y(level) }));
     parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(digits)));
   }
