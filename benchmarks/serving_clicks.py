@@ -118,8 +118,8 @@ def drift(runs: Runs, noise: float) -> Section:
         shares = shares_of(found)
         text = (
             f"From pass {DRIFT + 1} on, each feature takes the place of its neighbor. The shares are relative to "
-            f"labels without drift, with a noise of {noise:g}. By default, the service notices that clicks contradict "
-            "its model, and forgets; with FairPairs it does not."
+            f"labels without drift, with a noise of {noise:g}. By default, the service notices that clicks tell "
+            "nothing of its order any more, and forgets; with FairPairs it does not."
         )
         return ["## Sudden drift", text, table(HEAD, [row(key, value) for key, value in shares.items()])]
 

@@ -13,7 +13,7 @@ from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.serving.click_learning import ClickLearning, curve, fair_pairs, given
-from ranksvm.serving.drift import DriftDetector, error_of
+from ranksvm.serving.drift import DriftDetector
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.measures import ClickEstimate, click_value
@@ -259,20 +259,31 @@ def test_sudden_drift_is_followed_within_a_pass(tmp_path):
 # -- drift -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_increase_of_the_error_is_noticed():
+def lists_of_clicks(random, rates, n):
+    return (random.random(len(rates)) < rates for _ in range(n))
+
+
+def test_a_drop_to_the_rates_of_a_random_order_is_noticed():
     random, detector = np.random.default_rng(0), DriftDetector()
-    assert not any(detector.add(error) for error in random.uniform(0.0, 0.3, 2_000).tolist())
+    propensity = 1.0 / np.arange(1.0, 11.0)
+    sorted_, mixed = propensity * np.linspace(0.8, 0.05, 10), propensity * np.full(10, 0.425)
+    assert not any(detector.add(clicked, propensity) for clicked in lists_of_clicks(random, sorted_, 5_000))
     detector = DriftDetector(msgspec.msgpack.decode(msgspec.msgpack.encode(detector.state)))
-    at = [number for number, error in enumerate(random.uniform(0.2, 0.6, 200).tolist()) if detector.add(error)]
+    at = [n for n, clicked in enumerate(lists_of_clicks(random, mixed, 300)) if detector.add(clicked, propensity)]
     assert len(at) == 1
-    assert at[0] < 30
+    assert at[0] < 150
+    # the order tells nothing from the beginning: there is nothing to lose
+    detector = DriftDetector()
+    assert not any(detector.add(clicked, propensity) for clicked in lists_of_clicks(random, mixed, 5_000))
 
 
-def test_errors_are_shares_of_the_weight_of_pairs():
-    scores, pairs = np.array([2.0, 1.0, 1.0]), np.array([[0, 1], [1, 0], [1, 2]])
-    assert error_of(scores, pairs, None) == 0.5
-    assert error_of(scores, pairs, np.array([1.0, 2.0, 1.0])) == 0.625
-    assert error_of(scores, pairs[:0], None) is None
+def test_lists_may_be_of_any_length():
+    random, detector = np.random.default_rng(0), DriftDetector()
+    for _ in range(300):
+        size = int(random.integers(1, 80))
+        assert not detector.add(random.random(size) < 0.1, 1.0 / np.arange(1.0, size + 1.0))
+    assert len(detector.state["shown"]) == 50
+    assert detector.state["shown"][0] == 300
 
 
 # -- estimates beside kills, choices and errors ------------------------------------------------------------------------

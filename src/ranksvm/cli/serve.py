@@ -86,7 +86,7 @@ class Propensities(click.ParamType):
 @click.option(
     "--follow-drift/--ignore-drift",
     default=None,
-    help="Whether SOLAR forgets when clicks begin to contradict it.  "
+    help="Whether SOLAR forgets when users click as if the order told nothing.  "
     "[default: as the store has it; in a new one it forgets]",
 )
 @click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")

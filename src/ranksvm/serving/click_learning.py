@@ -45,8 +45,8 @@ class ClickLearning(msgspec.Struct, frozen=True):
     note : str, optional
         Why eta could not be estimated.
     follow_drift : bool
-        Whether SOLAR keeps little of what it learned when clicks begin to contradict it (`drift.DriftDetector`), and
-        most of it when propensities are estimated again.
+        Whether SOLAR keeps little of what it learned when users click as if the order told nothing
+        (`drift.DriftDetector`), and most of it when propensities are estimated again.
     """
 
     rule: str = "skip_above"

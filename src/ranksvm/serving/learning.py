@@ -9,7 +9,7 @@ import numpy as np
 from ranksvm._features import feature_labels
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning
-from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, error_of, forget
+from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, forget
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
@@ -63,7 +63,7 @@ class _State(msgspec.Struct):
     click_learning: ClickLearning = ClickLearning()
     estimates: dict[str, Any] | None = None
     estimate_at: int = 0
-    detectors: dict[str, list[float]] | None = None
+    detector: dict[str, Any] | None = None
     drifts: list[int] | None = None
 
 
@@ -90,8 +90,8 @@ class Learning:
         _, cutoff = click_metric(settings.metric)
         self.estimates = {name: ClickEstimate(cutoff) for name in (SHOWN, *models)}
         self._estimate_at = click_learning.next_estimate(0)  # number of rankings with clicks
-        self._detectors = {name: DriftDetector() for name in models}
-        self.drifts: list[int] = []  # entries at which the champion was found to be contradicted, the newest last
+        self._detector = DriftDetector()
+        self.drifts: list[int] = []  # entries at which drift was noticed, the newest last
         self.wins = Wins()
         self.skipped = 0  # entries that nothing could be learnt from
         self.reason: str | None = None  # why, the last time
@@ -146,14 +146,12 @@ class Learning:
             clicked = np.zeros(len(teams), dtype=bool)
             clicked[lesson.rank[lesson.clicked]] = True
             self.wins.add(teams, clicked)
+        self._follow_drift(found, lesson)
         for name, model in self.models.items():
             # An entry that cannot be learned from must not stop all that follow; the same is skipped in every replay.
             try:
                 if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
-                    values = scores(model, lesson.X)
-                    self._measure(name, lesson, values)
-                    if learns(model):
-                        self._follow_drift(found.seq, name, lesson, values)
+                    self._measure(name, lesson, scores(model, lesson.X))
                 if learns(model):
                     learn(model, lesson)  # a model that refuses is as it was before
             except (ValueError, ArithmeticError) as error:
@@ -167,15 +165,16 @@ class Learning:
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
-    def _follow_drift(self, seq: int, name: str, lesson: Lesson, values: np.ndarray) -> None:
-        """Have a model forget if clicks contradict it more and more; its order of documents stays the same."""
-        if not self.click_learning.follow_drift or lesson.clicked is None or lesson.pairs is None:
+    def _follow_drift(self, found: LogEntry, lesson: Lesson) -> None:
+        """Have all models forget if users click as if the order told nothing; the order itself stays the same."""
+        assert found.answered is not None
+        if not self.click_learning.follow_drift or lesson.clicked is None or found.answered.shown.teams is not None:
             return
-        error = error_of(values, lesson.pairs, lesson.weight)
-        if error is not None and self._detectors[name].add(error):
-            forget(self.models[name], KEPT)
-            if name == CHAMPION:
-                self.drifts = [*self.drifts, seq][-_VERDICTS:]
+        order = np.argsort(lesson.rank)
+        if self._detector.add(lesson.clicked[order], self.click_learning.propensities(lesson.rank[order])):
+            self.drifts = [*self.drifts, found.seq][-_VERDICTS:]
+            for model in self.models.values():
+                forget(model, KEPT)
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
         """Learn from clicks in another way: by choice, or by an estimate, which a choice may have overtaken."""
@@ -239,7 +238,7 @@ class Learning:
             self.click_learning,
             {name: estimate.state for name, estimate in self.estimates.items()},
             self._estimate_at,
-            {name: detector.state for name, detector in self._detectors.items()},
+            self._detector.state,
             self.drifts,
         )
         return msgspec.msgpack.encode(state)
@@ -256,8 +255,7 @@ class Learning:
         _, cutoff = click_metric(metric)
         for name, stored in (state.estimates or {}).items():
             learning.estimates[name] = ClickEstimate(cutoff, stored)
-        for name, stored in (state.detectors or {}).items():
-            learning._detectors[name] = DriftDetector(stored)
+        learning._detector = DriftDetector(state.detector)
         learning.drifts = state.drifts or []
         learning.wins = Wins(state.wins)
         learning.skipped, learning.reason, learning.verdicts = state.skipped, state.reason, state.verdicts

@@ -129,10 +129,10 @@ function correction({ source, rankings, values, note }) {
   return `${source === "estimated" && !rankings ? of.power : of[source]}: ${values.map(value => shown(value, 2)).join(", ")} for ranks 1 to ${values.length}.${newer}`;
 }
 
-// Entries at which clicks contradicted the champion, in a sentence.
+// Entries at which drift was noticed, in a sentence.
 function forgotten(drifts) {
   if (!drifts.length) return "";
-  return `Clicks contradicted the champion at entry ${drifts.map(counted).join(", ")} of the log; it then forgot most of what it had learned.`;
+  return `Users clicked as if the order told nothing at entry ${drifts.map(counted).join(" and ")} of the log: models then forgot most of what they had learned.`;
 }
 
 // Round numbers of an axis, some `wanted` of them.
