@@ -7,8 +7,8 @@ import pytest
 
 import ranksvm
 from command_runner import command_runner
-from ranksvm.cli import main
-from ranksvm.serving.click_learning import ClickLearning, curve
+from ranksvm.cli import main, serve
+from ranksvm.serving.click_learning import RULES, ClickLearning, curve
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.records import Entry, Kind
@@ -179,3 +179,7 @@ def test_an_old_store_gets_the_rule_of_today(tmp_path, started):
     store.close()
     run("serve", "--store", tmp_path / "events.db")
     assert click_learning(tmp_path / "events.db") == ClickLearning("shown", **curve("estimated"), follow_drift=True)
+
+
+def test_the_command_knows_every_rule():
+    assert serve.RULES == RULES

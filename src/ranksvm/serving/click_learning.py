@@ -29,10 +29,10 @@ class ClickLearning(msgspec.Struct, frozen=True):
     rule : str
         Which pairs a click makes. "shown": the clicked document over every document shown without a click, with weight
         ``clip / max(p_k, clip)`` for the propensity p_k of its rank k. "shown_all": the same, over every other document
-        shown. "fair_pairs": of two neighbors that were shown
-        in random order, the lower one if it alone was clicked on (Radlinski & Joachims, "Minimally invasive
-        randomization for collecting unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and
-        "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The last three weight all pairs 1.
+        shown. "fair_pairs": of two neighbors that were shown in random order, the lower one if it alone was clicked on
+        (Radlinski & Joachims, "Minimally invasive randomization for collecting unbiased preferences from clickthrough
+        logs", AAAI 2006). "skip_above" and "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The
+        last three weight all pairs 1.
     source : str
         Where propensities come from: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
         estimated again and again from the clicks in the store. "none": the store is older than this choice.

@@ -253,10 +253,15 @@ def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        twice = _first_repeated(name for name, _ in pairs)
         raise Problem(422, "repeated", f"the name {twice!r} is there twice in one object of the body.")
     return found
+
+
+def _first_repeated(names: Iterable[str]) -> str:
+    """The first name that was there before."""
+    seen: set[str] = set()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 def _check_count(n_documents: int, limits: Limits) -> None:
@@ -268,8 +273,7 @@ def _check_count(n_documents: int, limits: Limits) -> None:
 
 def _check_text(request: Request, limits: Limits) -> None:
     if len(set(request.documents)) < len(request.documents):
-        seen: set[str] = set()
-        twice = next(id for id in request.documents if id in seen or seen.add(id))  # type: ignore[func-returns-value]
+        twice = _first_repeated(request.documents)
         raise Problem(422, "duplicate-document", f"the request has document {twice!r} twice.")
     longest = max(map(len, request.documents))
     if max(longest, len(request.query or "")) > limits.text:

@@ -328,7 +328,7 @@ class Store:
             (
                 id,
                 at,
-                msgspec.msgpack.decode(bytes(shown), type=Shown),
+                _shown_decoder.decode(bytes(shown)),
                 None if kind is None else Entry(Kind(kind), id, bytes(content), answered),
             )
             for id, at, shown, kind, content, answered in rows
@@ -656,7 +656,7 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 
 def _event(id: str, at: float, content: bytes, features: bytes) -> Event:
-    return Event(id, at, msgspec.msgpack.decode(content, type=Shown), bytes(features))
+    return Event(id, at, _shown_decoder.decode(content), bytes(features))
 
 
 def _checkpoint(version: int, position: int, at: float, digest: bytes, state: bytes, kept: int) -> Checkpoint:
