@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from _peak_memory import peak
-from ranksvm.data.cache_file import CacheFile, QueryRuns
-from ranksvm.data.file_data import FileData
-from ranksvm.data.file_rows import FileRows
+from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+from ranksvm.datasets.cache.rows import FileRows
+from ranksvm.datasets.file_data import FileData
 from ranksvm.estimators import plain
-from ranksvm.objectives import FileBackend
-from ranksvm.problems.linear import linear_problem
+from ranksvm.fits.linear import linear_problem
+from ranksvm.terms.parts.file_backend import FileBackend
 
 # Bytes that the process takes before a fit.
 PROCESS = 8e7

@@ -6,13 +6,13 @@ from typing import Any
 
 from _common import least_seconds
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
-from ranksvm._parallel import available_cpus
+from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
 from ranksvm.device import Device
 from ranksvm.device.calibration import device_costs
+from ranksvm.fits.linear import linear_problem
+from ranksvm.fits.work import Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
-from ranksvm.problems.linear import linear_problem
-from ranksvm.problems.work import Work, kernel_work, linear_work
 
 SEED = 0
 # Rows, documents of a list, features, loss.

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm import KernelRankSVM, RankSVM, make_ranking
-from ranksvm.objectives import device_layout
+from ranksvm.terms.device import layout
 
 TOL = 1e-8
 # Objectives at tol=1e-8 may differ by this much, relative to them.
@@ -80,12 +80,12 @@ def checks(device: str, smoke: bool) -> Iterator[Check]:
 @contextmanager
 def streaming(n_bytes: int) -> Iterator[None]:
     """X stays on the host, and goes through the device in blocks of so many bytes."""
-    before = device_layout.RESIDENT_SHARE, device_layout.STREAM_BYTES
-    device_layout.RESIDENT_SHARE, device_layout.STREAM_BYTES = -1e9, n_bytes
+    before = layout.RESIDENT_SHARE, layout.STREAM_BYTES
+    layout.RESIDENT_SHARE, layout.STREAM_BYTES = -1e9, n_bytes
     try:
         yield
     finally:
-        device_layout.RESIDENT_SHARE, device_layout.STREAM_BYTES = before
+        layout.RESIDENT_SHARE, layout.STREAM_BYTES = before
 
 
 def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -14,9 +14,9 @@ from _gpu_checks import streaming
 from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
 from ranksvm import RankingData, RankSVM
 from ranksvm.device import names, open_device
+from ranksvm.fits.linear import LinearProblem, linear_problem
 from ranksvm.metrics import evaluate
-from ranksvm.objectives.device_layout import STREAM_BYTES
-from ranksvm.problems.linear import LinearProblem, linear_problem
+from ranksvm.terms.device.layout import STREAM_BYTES
 
 # Tolerances of the figure; the certificate of the tables.
 TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)

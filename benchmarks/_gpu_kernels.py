@@ -9,8 +9,8 @@ from _common import data_folder, read, seconds
 from _gpu_cases import REAL, made
 from _gpu_fits import Place, places
 from ranksvm import KernelRankSVM, RankingData, make_ranking
+from ranksvm.fits.kernel import kernel_problem, kernel_training_set
 from ranksvm.kernels import kernel_matrix, kernel_named
-from ranksvm.problems.kernel import kernel_problem, kernel_training_set
 
 # gamma and C of benchmarks/results/kernel.md, on MQ2007-partial
 GAMMA, C = 2.0**-3, 1.0

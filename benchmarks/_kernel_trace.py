@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ranksvm import KernelRankSVM, RankingData
+from ranksvm.fits.kernel import KernelProblem, kernel_problem, kernel_training_set
+from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
-from ranksvm.problems.kernel import KernelProblem, kernel_problem, kernel_training_set
-from ranksvm.problems.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult
 
 # Newton as it is by default, the same without landmarks, and the published method.

@@ -20,9 +20,9 @@ from _common import arguments, page, publish, table, verdict
 from _file_fit import fit_of_file, plain_reading
 from _pieces import Found, Pieces, Section
 from ranksvm import RankingData, RankSVM
-from ranksvm.data.atomic_files import atomic_write
-from ranksvm.data.cache_file import CacheFile
-from ranksvm.data.cache_writer import CacheWriter
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm.datasets.cache.reader import CacheFile
+from ranksvm.datasets.cache.writer import CacheWriter
 
 SEED = 0
 N_FEATURES = 136

@@ -26,8 +26,8 @@ from ranksvm.device import Device, names, open_device
 from ranksvm.device.calibration import device_costs
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
+from ranksvm.fits.linear import linear_problem
 from ranksvm.plotting.styles import PALETTE
-from ranksvm.problems.linear import linear_problem
 
 SEED = 0
 NOT_MEASURED = "**Not yet measured.** The host stood in for the GPU, on tiny data: these numbers tell nothing of one."
@@ -268,7 +268,7 @@ def cost_model(found: list[Choice], device: Device) -> str:
 
 
 def constants(found: list[Measured]) -> str:
-    """What `problems/work.py` assumes, as measured here."""
+    """What `fits/work.py` assumes, as measured here."""
     sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
     gpu = np.array([one.evaluation for one in found])
     slope, constant = np.polyfit(sizes, gpu, 1) if len(set(sizes)) > 1 else (np.nan, np.nan)

@@ -30,7 +30,7 @@ from _common import (
 from _kernel_trace import LANDMARKS, PLAIN, SOLVERS, TRON, Trace, problem_of, traced
 from _peak_memory import memory_of_fit
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
-from ranksvm.problems.kernel import KernelProblem
+from ranksvm.fits.kernel import KernelProblem
 
 MEASURES = ("pairwise_accuracy", "mean_ndcg")
 # most a relative distance from a known optimum may be, at OPTIMUM_TOL; test figures need a tighter solution

@@ -9,7 +9,7 @@ import numpy as np
 
 from _common import arguments, interleaved, page, publish, read, seconds, summary, table
 from ranksvm import make_ranking
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
 

@@ -20,7 +20,7 @@ from ranksvm import (
     SOLARRanker,
     make_ranking,
 )
-from ranksvm._parallel import one_blas_thread
+from ranksvm._util.threads import one_blas_thread
 from ranksvm.plotting.styles import line_style
 
 # Documents of the query whose pairs are timed: those of LETOR's lists, which caches hold.

@@ -37,7 +37,7 @@ def make_file(path, megabytes):
 
 def compressed(path, suffix):
     """The same text, compressed."""
-    from ranksvm.data.atomic_files import atomic_text_file
+    from ranksvm._util.atomic_files import atomic_text_file
 
     target = path.with_name(path.name + suffix)
     with atomic_text_file(target) as out:

@@ -39,8 +39,8 @@ from distributed import Client, LocalCluster  # noqa: E402
 from ranksvm import make_ranking  # noqa: E402
 from ranksvm.dask import DaskRankSVM  # noqa: E402
 from ranksvm.dask.backend import DaskBackend  # noqa: E402
-from ranksvm.objectives import answers  # noqa: E402
-from ranksvm.objectives.tree_sum import tree_sum  # noqa: E402
+from ranksvm.terms.parts import answers  # noqa: E402
+from ranksvm.terms.parts.tree_sum import tree_sum  # noqa: E402
 
 FEATURES, DOCS = 136, 120
 C = 1e-3

@@ -59,7 +59,7 @@ def auto_gpu(monkeypatch):
     from ranksvm.device import names
     from ranksvm.device.calibration import DeviceCosts
     from ranksvm.device.host import HostDevice
-    from ranksvm.problems import device_choice
+    from ranksvm.fits import device_choice
 
     def made(seconds: float) -> HostDevice:
         device = HostDevice(name="host:0")

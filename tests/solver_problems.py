@@ -5,8 +5,9 @@ import numpy as np
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm
-from ranksvm.objectives.hessian_cost import worthwhile_fraction
+from ranksvm.objectives import LinearObjective
+from ranksvm.terms.hessian_cost import worthwhile_fraction
+from ranksvm.terms.host import ThreadedTerm
 
 
 class Point:

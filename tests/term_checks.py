@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, PairList, Queries, partition
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import Part
+from ranksvm.terms.parts.part import Part
 from sweep_checks import SquaredHingeFunction
 
 # name -> the loss, the width it is evaluated at, and the width for the oracle

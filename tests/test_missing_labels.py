@@ -87,7 +87,10 @@ def test_parquet_with_missing_labels(tmp_path, value):
     path = tmp_path / "data.parquet"
     labels = [value if row in HOLES else float(label) for row, label in enumerate(Y)]
     pq.write_table(pa.table({"label": labels, "qid": QID, "f1": X[:, 0]}), path)
-    for read in (ranksvm.RankingData.from_parquet, lambda path: list(ranksvm.data.iter_data(path, batch_queries=2))):
+    for read in (
+        ranksvm.RankingData.from_parquet,
+        lambda path: list(ranksvm.datasets.iter_data(path, batch_queries=2)),
+    ):
         with pytest.raises(DataError, match=r"column .label. of .*data\.parquet has .* in 2 of .* the first is row 5"):
             read(path)
 

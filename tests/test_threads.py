@@ -11,7 +11,7 @@ import pytest
 import ranksvm._compiled.threads as threads
 
 from ranksvm import RankSVM, make_ranking
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 
 FOLDER = Path(__file__).parents[1] / "src" / "ranksvm" / "_compiled"
 

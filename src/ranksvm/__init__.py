@@ -24,20 +24,20 @@ _API = {
     "GridDisplay": "ranksvm.plotting",
     "ProgressiveDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
-    "load": "ranksvm.persistence",
-    "save": "ranksvm.persistence",
+    "load": "ranksvm.model_files.persistence",
+    "save": "ranksvm.model_files.persistence",
     "export": "ranksvm.exporting",
     "Export": "ranksvm.exporting",
-    "RankingData": "ranksvm.data",
+    "RankingData": "ranksvm.datasets",
     "Preferences": "ranksvm.data",
-    "read_letor": "ranksvm.data",
-    "write_letor": "ranksvm.data",
-    "read_qrels": "ranksvm.data",
-    "read_run": "ranksvm.data",
-    "write_qrels": "ranksvm.data",
-    "write_run": "ranksvm.data",
-    "make_ranking": "ranksvm.data",
-    "make_ranking_stream": "ranksvm.data",
+    "read_letor": "ranksvm.datasets",
+    "write_letor": "ranksvm.datasets",
+    "read_qrels": "ranksvm.datasets",
+    "read_run": "ranksvm.datasets",
+    "write_qrels": "ranksvm.datasets",
+    "write_run": "ranksvm.datasets",
+    "make_ranking": "ranksvm.datasets",
+    "make_ranking_stream": "ranksvm.datasets",
     "pairs_from_clicks": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",
@@ -46,10 +46,10 @@ _API = {
     "cross_validate": "ranksvm.model_selection",
     "progressive_validation": "ranksvm.model_selection",
     "Refit": "ranksvm.model_selection",
-    "environment": "ranksvm._environment",
+    "environment": "ranksvm._util.environment",
 }
 
-_MODULES = ("analysis", "clicks", "data", "exceptions", "metrics", "model_selection", "plotting", "report")
+_MODULES = ("analysis", "clicks", "data", "datasets", "exceptions", "metrics", "model_selection", "plotting", "report")
 
 __all__ = ["__version__", *_API]
 
@@ -59,22 +59,25 @@ if TYPE_CHECKING:
         analysis as analysis,
         clicks as clicks,
         data as data,
+        datasets as datasets,
         exceptions as exceptions,
         metrics as metrics,
         model_selection as model_selection,
         plotting as plotting,
         report as report,
     )
-    from ranksvm._environment import environment as environment
+    from ranksvm._util.environment import environment as environment
     from ranksvm.data import (
         Preferences as Preferences,
         Queries as Queries,
         QueryMinMaxScaler as QueryMinMaxScaler,
         QueryStandardScaler as QueryStandardScaler,
+        pairs_from_clicks as pairs_from_clicks,
+    )
+    from ranksvm.datasets import (
         RankingData as RankingData,
         make_ranking as make_ranking,
         make_ranking_stream as make_ranking_stream,
-        pairs_from_clicks as pairs_from_clicks,
         read_letor as read_letor,
         read_qrels as read_qrels,
         read_run as read_run,
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
         regularization_path as regularization_path,
     )
     from ranksvm.exporting import Export as Export, export as export
+    from ranksvm.model_files.persistence import load as load, save as save
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,
         QueryShuffleSplit as QueryShuffleSplit,
@@ -105,7 +109,6 @@ if TYPE_CHECKING:
         cross_validate as cross_validate,
         progressive_validation as progressive_validation,
     )
-    from ranksvm.persistence import load as load, save as save
     from ranksvm.plotting import (
         GridDisplay as GridDisplay,
         PathDisplay as PathDisplay,

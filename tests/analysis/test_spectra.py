@@ -24,7 +24,7 @@ from ranksvm.analysis import (
     dual_spectra,
     low_rank_coef,
 )
-from ranksvm.data import read_letor
+from ranksvm.datasets import read_letor
 from ranksvm.exceptions import DataError, OptionError
 
 

@@ -17,7 +17,7 @@ def test_training_on_a_device_gives_the_processors_model(options, ranksvm_json, 
         out = tmp_path / device.partition(":")[0]
         given = (*options, "--tol", "1e-7", "--device", device, "-o", out)
         reports.append(ranksvm_json("train", folder / "train.txt", *given))
-        data = package.data.read_data(folder / "train.txt")
+        data = package.datasets.read_data(folder / "train.txt")
         scores.append(package.load(out).predict(data.X))
     assert [report["device"] for report in reports] == ["cpu", "host:0"]
     assert reports[0]["objective"] == pytest.approx(reports[1]["objective"], rel=1e-6)

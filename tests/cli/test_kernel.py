@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.cli import kernel_options
+from ranksvm.cli.options import kernels as kernel_options
+from ranksvm.fits import kernel_options as options_of_kernels
 from ranksvm.kernels import LANDMARK_METHODS
-from ranksvm.problems import kernel_options as options_of_kernels
 
 
 def test_the_choices_are_those_of_the_library():
@@ -21,7 +21,7 @@ def test_the_choices_are_those_of_the_library():
 
 @pytest.fixture(scope="module")
 def train(folder):
-    return package.data.read_data(folder / "train.txt")
+    return package.datasets.read_data(folder / "train.txt")
 
 
 def test_the_model_is_the_estimators_own(ranksvm_json, folder, train, tmp_path):
@@ -127,7 +127,7 @@ def kernel_model(folder, train):
 
 def test_other_commands_take_kernel_models(ranksvm, ranksvm_json, folder, kernel_model, model, tmp_path):
     test = folder / "test.txt"
-    data = package.data.read_data(test)
+    data = package.datasets.read_data(test)
     expected = package.load(kernel_model).predict(data.X)
     scores = ranksvm_json("predict", kernel_model, test)["scores"]
     np.testing.assert_allclose(scores, expected)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
+from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
 
 ESTIMATORS = {"factorized": package.FactorizedRankSVM, "regularized": package.RegularizedRankSVM}
 
@@ -16,12 +16,12 @@ def test_the_options_are_parameters_of_the_estimator(model):
 
 @pytest.fixture(scope="module")
 def train(folder):
-    return package.data.read_data(folder / "train.txt")
+    return package.datasets.read_data(folder / "train.txt")
 
 
 @pytest.fixture(scope="module")
 def valid(folder):
-    return package.data.read_data(folder / "valid.txt")
+    return package.datasets.read_data(folder / "valid.txt")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

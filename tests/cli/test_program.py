@@ -12,7 +12,7 @@ import pytest
 from command_runner import command_runner
 from ranksvm import __version__
 from ranksvm.cli import main
-from ranksvm.cli.errors import Program, debug_option
+from ranksvm.cli.output.errors import Program, debug_option
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 COMMANDS = [
@@ -63,8 +63,8 @@ def program_that_raises(error):
 UNUSED = {
     *("joblib", "matplotlib", "narwhals", "pandas", "pyarrow", "ranksvm.kernels", "rich"),
     *("scipy.special", "scipy.stats", "sklearn"),
-    *("ranksvm.data.generators", "ranksvm.objectives.device_term", "ranksvm.objectives.file_backend"),
-    "ranksvm.objectives.partitioned_term",
+    *("ranksvm.datasets.generators", "ranksvm.terms.device.term", "ranksvm.terms.parts.file_backend"),
+    "ranksvm.terms.parts.term",
 }
 # Newton's method solves linear systems with scipy.linalg if they have many variables.
 BY_SOLVERS = {"scipy", "ranksvm.objectives", "ranksvm.solvers"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.data import read_data, read_qrels, read_run
+from ranksvm.datasets import read_data, read_qrels, read_run
 from ranksvm.metrics import compare_systems, evaluate, evaluate_run
 
 
@@ -22,7 +22,7 @@ def runs(folder, ranksvm, model, tmp_path):
     )
     data = read_data(folder / "test.txt")
     for number in range(2):
-        run = package.data.Run.from_scores(data, data.X[:, 2 + number], f"column{number}")
+        run = package.datasets.Run.from_scores(data, data.X[:, 2 + number], f"column{number}")
         package.write_run(tmp_path / f"column{number}.run", run)
     return [tmp_path / name for name in ("ours.run", "column0.run", "column1.run")]
 
@@ -163,7 +163,7 @@ def test_a_stream_writes_the_ranking_of_each_query_before_it_is_learnt_from(rank
     found = read_run(run)
     assert found.name == "solar"
     data = read_data(long)
-    judged = package.data.Qrels.from_data(data)
+    judged = package.datasets.Qrels.from_data(data)
     assert evaluate_run(found, judged, "map").means["map"] == pytest.approx(document["metrics"]["map"])
     message = ranksvm("online", long, "--run", run, "--resume", "-o", tmp_path / "m.rsvm", code=2).stderr
     assert "--run would lack the queries" in message

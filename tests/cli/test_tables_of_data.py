@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.data import RankingData, read_data
+from ranksvm.datasets import RankingData, read_data
 
 pytest.importorskip("pyarrow")
 import pyarrow

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-import ranksvm.problems.file_problem as file_problem
-from ranksvm.objectives import file_backend
+import ranksvm.fits.file_problem as file_problem
+from ranksvm.terms.parts import file_backend
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def large(folder, tmp_path):
         if suffix == ".txt.gz":
             path.write_bytes(gzip.compress((folder / "train.txt").read_bytes()))
         else:
-            package.data.write_data(package.data.read_data(folder / "train.txt"), path)
+            package.datasets.write_data(package.datasets.read_data(folder / "train.txt"), path)
         return path
 
     return source

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.data import Qrels, RankingData, Run, iter_data, read_data, read_run
-from ranksvm.data.trec_files import kind_of
+from ranksvm.datasets import Qrels, RankingData, Run, iter_data, read_data, read_run
+from ranksvm.datasets.trec_files import kind_of
 from ranksvm.exceptions import DataError
 
 

@@ -1,4 +1,4 @@
-"""What the compiled steps on factors rest on; the steps themselves: tests/objectives/test_factorized.py."""
+"""What the compiled steps on factors rest on; the steps themselves: tests/objectives/low_rank/test_factorized.py."""
 
 import numpy as np
 import pytest

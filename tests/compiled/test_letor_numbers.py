@@ -7,7 +7,7 @@ import pytest
 import ranksvm._compiled.letor as compiled
 from hypothesis import given, settings, strategies as st
 
-from ranksvm.data import read_letor, write_letor
+from ranksvm.datasets import read_letor, write_letor
 
 
 def parse(texts, dtype):

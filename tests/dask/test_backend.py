@@ -8,8 +8,10 @@ pytest.importorskip("distributed")
 from ranksvm.dask import backend as module
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
-from ranksvm.objectives import LinearObjective, PartitionedTerm, SerialBackend
+from ranksvm.objectives import LinearObjective
 from ranksvm.solvers import newton
+from ranksvm.terms.parts.serial_backend import SerialBackend
+from ranksvm.terms.parts.term import PartitionedTerm
 from term_checks import TermProblem, parts_of
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("distributed")
 from ranksvm import RankSVM
 from ranksvm.dask import DaskRankSVM, DaskRankSVMCV
 from ranksvm.exceptions import DeviceError, OptionError
-from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.terms.device.term import DeviceTerm
 
 pytestmark = pytest.mark.usefixtures("client", "host_devices")
 
@@ -19,22 +19,22 @@ def with_devices(client, kind, workers=None):
     def register(kind):
         from ranksvm.device import names
         from ranksvm.device.host import HostDevice
-        from ranksvm.objectives import device_term
+        from ranksvm.terms.device import term
 
         names.OPENERS[kind] = lambda number: HostDevice(name=f"{kind}:{number}")
-        plain = device_term.DeviceTerm.__init__
-        device_term.n_made = 0
+        plain = term.DeviceTerm.__init__
+        term.n_made = 0
 
         def counted(self, *arguments, **options):
-            device_term.n_made += 1
+            term.n_made += 1
             plain(self, *arguments, **options)
 
-        device_term.DeviceTerm.__init__ = counted
+        term.DeviceTerm.__init__ = counted
 
     def n_made():
-        from ranksvm.objectives import device_term
+        from ranksvm.terms.device import term
 
-        return getattr(device_term, "n_made", 0)
+        return getattr(term, "n_made", 0)
 
     client.run(register, kind, workers=workers)
     return lambda: list(client.run(n_made).values())

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ranksvm.data import pairs_per_document, read_data
+from ranksvm.data import pairs_per_document
+from ranksvm.datasets import read_data
 from ranksvm.exceptions import DataError
 
 ROWS = st.lists(st.tuples(st.integers(-1, 3), st.integers(1, 5)), min_size=1, max_size=30)

@@ -9,7 +9,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, read_letor, scalers
+from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, scalers
+from ranksvm.datasets import read_letor
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 SCALERS = [(QueryMinMaxScaler, MinMaxScaler), (QueryStandardScaler, StandardScaler)]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ranksvm.data import read_data, shared_documents
+from ranksvm.data import shared_documents
+from ranksvm.datasets import read_data
 from ranksvm.exceptions import DataError
 
 ROWS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 4)), min_size=1, max_size=30)

@@ -11,8 +11,9 @@ from ranksvm.data import as_design_matrix
 from ranksvm.device import Variant, names, open_device
 from ranksvm.device.cuda import CudaDevice, gpu_names
 from ranksvm.exceptions import DeviceError
-from ranksvm.objectives import ThreadedTerm, device_layout
-from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.terms.device import layout
+from ranksvm.terms.device.term import DeviceTerm
+from ranksvm.terms.host import ThreadedTerm
 from term_checks import PROBLEMS, TermProblem
 
 
@@ -122,8 +123,8 @@ def test_nothing_is_compiled_twice(driver):
 
 def test_rows_stream_through_pinned_memory(driver, monkeypatch):
     """While kernels work on a block, the next one is copied beside them, into other memory."""
-    monkeypatch.setattr(device_layout, "RESIDENT_SHARE", 0.0)
-    monkeypatch.setattr(device_layout, "STREAM_BYTES", 4000)
+    monkeypatch.setattr(layout, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(layout, "STREAM_BYTES", 4000)
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(600, 5)), rng.integers(0, 3, 600), np.arange(600) // 20
     expected = RankSVM(tol=1e-8).fit(X, y, qid=qid)

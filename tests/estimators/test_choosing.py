@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ranksvm import KernelRankSVMCV, RankSVMCV, make_ranking
-from ranksvm.problems import kernel
+from ranksvm.fits import kernel
 
 DATA = make_ranking(n_queries=12, n_docs=6, n_features=4, random_state=0)
 VALIDATION = make_ranking(n_queries=6, n_docs=6, n_features=4, random_state=1)

@@ -16,10 +16,10 @@ from ranksvm.device import names, open_device
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.fits import device_choice
+from ranksvm.fits.work import linear_work
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import device_layout
-from ranksvm.problems import device_choice
-from ranksvm.problems.work import linear_work
+from ranksvm.terms.device import layout
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")
@@ -192,8 +192,8 @@ def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
 @pytest.mark.parametrize("launches", [0, 7, 20])
 def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, streamed, monkeypatch):
     if streamed:
-        monkeypatch.setattr(device_layout, "RESIDENT_SHARE", -1e9)
-        monkeypatch.setattr(device_layout, "STREAM_BYTES", 2000)
+        monkeypatch.setattr(layout, "RESIDENT_SHARE", -1e9)
+        monkeypatch.setattr(layout, "STREAM_BYTES", 2000)
     X, y, qid = make_data()
     expected = fitted("host", X, y, qid=qid).coef_
     device = open_device("host:0")

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, RankSVMCV, make_ranking
 from ranksvm.data import ComparablePairs
-from ranksvm.estimators import dual_mixin
+from ranksvm.estimators.base import dual_mixin
 from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.losses import LOSSES, LossSpec
 

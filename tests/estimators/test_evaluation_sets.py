@@ -165,7 +165,7 @@ def test_sets_that_cannot_be_used(data, make, options, message, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("refused only after the fit")
 
-    monkeypatch.setattr("ranksvm.problems.problem.RankSVMProblem.solve", never)
+    monkeypatch.setattr("ranksvm.fits.problem.RankSVMProblem.solve", never)
     with pytest.raises(DataError, match=message):
         make().fit(data.X, data.y, qid=data.qid, **options)
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import FactorizedRankSVM, RankSVM, load, make_ranking
-from ranksvm.data import read_letor
+from ranksvm.datasets import read_letor
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 from ranksvm.objectives import FactorizedDual

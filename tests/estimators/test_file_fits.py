@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
-from ranksvm.data import cache_file, file_data, write_data
+from ranksvm.datasets import file_data, write_data
+from ranksvm.datasets.cache import reader
 from ranksvm.exceptions import DataError, NoComparablePairsError, OneQueryWarning, OptionError
-from ranksvm.objectives import FileBackend, file_backend
-from ranksvm.problems import file_problem
+from ranksvm.fits import file_problem
+from ranksvm.terms.parts import file_backend
+from ranksvm.terms.parts.file_backend import FileBackend
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +20,7 @@ def small_blocks(monkeypatch):
     """All data stay in their files, and are read in blocks of a few queries."""
     monkeypatch.setattr(file_data, "in_file", lambda path, limit: True)
     monkeypatch.setattr(file_backend, "BLOCK_BYTES", 4000)
-    monkeypatch.setattr(cache_file, "_ROWS", 100)
+    monkeypatch.setattr(reader, "_ROWS", 100)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 import ranksvm
 from ranksvm import ImportedRanker, RankSVM, export, import_model, make_ranking
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
-from ranksvm.problems.fit_in_words import certificate_in_words
+from ranksvm.fits.results.summary import certificate_in_words
 
 SVM_LIGHT = """SVM-light Version V6.20
 0 # kernel type
@@ -197,7 +197,7 @@ def test_libsvm_itself(data, tmp_path):
 @pytest.mark.parametrize("dataset", ["MQ2008", "OHSUMED"])
 def test_published_models_of_svm_rank(shared_data, dataset):
     folder = shared_data / "reference-svm_rank" / "data" / {"MQ2008": "Mq2008"}.get(dataset, dataset) / "Fold1"
-    data = ranksvm.data.read_data(next((shared_data / dataset / "Fold1").glob("test*")))
+    data = ranksvm.datasets.read_data(next((shared_data / dataset / "Fold1").glob("test*")))
     ranker = import_model(folder / "final_model", n_features=data.n_features)
     published = np.loadtxt(folder / "test_score")
     np.testing.assert_allclose(ranker.predict(data.X), published, atol=2e-6 * (1 + np.abs(published).max()))

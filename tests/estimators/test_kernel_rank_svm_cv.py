@@ -8,9 +8,9 @@ import pytest
 
 from ranksvm import KernelRankSVM, KernelRankSVMCV, QueryKFold, load, make_ranking
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.fits import kernel
 from ranksvm.metrics import evaluate
 from ranksvm.objectives import KernelObjective
-from ranksvm.problems import kernel
 
 CS = [1e-3, 1e-1, 10.0]
 GAMMAS = [0.01, 0.1, 0.5]

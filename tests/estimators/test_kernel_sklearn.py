@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ranksvm import KernelRankSVM, KernelRankSVMCV, QueryKFold, cross_validate, make_ranking
-from ranksvm.estimators import choosing_ranker
+from ranksvm.estimators.base import choosing_ranker
 
 # The checks compare predictions to seven digits, more than the default tolerance is for.
 EXACT = {"gamma": 0.1, "tol": 1e-14, "kernel_dtype": "float64"}

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import ranksvm
-from ranksvm import persistence
 from ranksvm.exceptions import DataError, ModelFileError, RankSVMError
+from ranksvm.model_files import persistence
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 Y, QID = np.arange(30) % 3, np.repeat([0, 1, 2], 10)

@@ -14,16 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ranksvm
-from ranksvm import (
-    CommitteePerceptronRanker,
-    PairwisePerceptronRanker,
-    PRanker,
-    SOLARRanker,
-    make_ranking,
-    persistence,
-)
-from ranksvm.estimators.online_ranker import learn_checked_pairs
+from ranksvm import CommitteePerceptronRanker, PairwisePerceptronRanker, PRanker, SOLARRanker, make_ranking
+from ranksvm.estimators.base.online_ranker import learn_checked_pairs
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.model_files import persistence
 
 RANKERS = {
     "solar-1": SOLARRanker(1, C=0.01, average=True, random_state=3),

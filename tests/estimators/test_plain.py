@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 
 import ranksvm
 from ranksvm.estimators import plain
-from ranksvm.estimators.linear_ranker import LinearRanker
-from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS, SavedLinearRanker
-from ranksvm.persistence import load_as
+from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS, SavedLinearRanker
+from ranksvm.model_files.persistence import load_as
 
 LINEAR = [
     ranksvm.RankSVM(C=0.1),

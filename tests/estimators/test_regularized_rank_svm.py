@@ -11,7 +11,7 @@ from oracle import pairs_of
 from ranksvm import Queries, RankSVM, RegularizedRankSVM, load, make_ranking
 from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.objectives.nuclear_norm import required_bytes
+from ranksvm.objectives.low_rank.nuclear_norm import required_bytes
 
 PARAMETERS = [(0.3, 0.2, 0.5), (2.0, 0.05, 3.0), (0.05, 1.0, 0.1), (0.3, 0.0, 0.5)]
 

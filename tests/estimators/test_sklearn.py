@@ -22,7 +22,7 @@ from ranksvm import (
     cross_validate,
     make_ranking,
 )
-from ranksvm.estimators import choosing_ranker
+from ranksvm.estimators.base import choosing_ranker
 from ranksvm.exceptions import DataError
 
 

@@ -8,7 +8,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from export_runtimes import RUNTIMES, scores_of
 from ranksvm import KernelRankSVM, QueryMinMaxScaler, QueryStandardScaler, RankSVM, export
-from ranksvm.data import read_data
+from ranksvm.datasets import read_data
 from ranksvm.metrics.scorers import predict_scores
 
 QUERIES = 1000

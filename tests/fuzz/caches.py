@@ -9,7 +9,7 @@ import numpy as np
 
 import ranksvm
 from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
-from ranksvm.data import RankingData, make_ranking
+from ranksvm.datasets import RankingData, make_ranking
 from ranksvm.exceptions import RankSVMError
 
 

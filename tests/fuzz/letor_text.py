@@ -6,7 +6,7 @@ import io
 import numpy as np
 
 from fuzz.mutations import BYTES, changed_bytes, pick
-from ranksvm.data import RankingData, iter_letor, read_letor, write_letor
+from ranksvm.datasets import RankingData, iter_letor, read_letor, write_letor
 from ranksvm.exceptions import DataError, ParseError
 
 LINES = [

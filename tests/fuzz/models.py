@@ -13,8 +13,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import ranksvm
 from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
-from ranksvm import persistence
 from ranksvm.exceptions import RankSVMError
+from ranksvm.model_files import persistence
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y, QID = np.arange(60) % 3, np.repeat(np.arange(6), 10)

@@ -3,7 +3,7 @@
 import gzip
 
 from fuzz.mutations import changed_bytes, pick
-from ranksvm.data import read_qrels, read_run, write_qrels, write_run
+from ranksvm.datasets import read_qrels, read_run, write_qrels, write_run
 from ranksvm.exceptions import DataError, ParseError
 
 QRELS = [

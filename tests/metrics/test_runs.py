@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ranksvm import metrics
-from ranksvm.data import Qrels, Run, write_qrels, write_run
+from ranksvm.datasets import Qrels, Run, write_qrels, write_run
 from ranksvm.exceptions import DataError, OptionError
 
 TREC = {

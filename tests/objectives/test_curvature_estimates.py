@@ -6,7 +6,8 @@ import pytest
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
 from ranksvm.losses import HuberHinge, SquaredHinge
-from ranksvm.objectives import ThreadedTerm, threaded_term as threaded
+from ranksvm.terms import host as threaded
+from ranksvm.terms.host import ThreadedTerm
 
 
 def term_of_labels(X, y, qid, n_threads=1):

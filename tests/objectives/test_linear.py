@@ -9,7 +9,9 @@ from oracle import ExplicitPairs
 from ranksvm._compiled import linear
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import HuberHinge, SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost, threaded_term as threaded_module
+from ranksvm.objectives import LinearObjective
+from ranksvm.terms import hessian_cost, host as threaded_module
+from ranksvm.terms.host import ThreadedTerm
 
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 

@@ -9,11 +9,12 @@ import scipy.sparse
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, regularization_path
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
+from ranksvm.fits.solver_choice import choose_solver
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import DualSize, PairDual, ThreadedTerm, pair_dual
-from ranksvm.objectives.data_term import Sizes
-from ranksvm.objectives.sign_cone import SignCone
-from ranksvm.problems.solver_choice import choose_solver
+from ranksvm.objectives import DualSize, PairDual, pair_dual
+from ranksvm.solvers.cone import SignCone
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import Sizes
 
 LOSSES = ("squared_hinge", "hinge", "huber")
 WIDTH = 0.6
@@ -200,7 +201,7 @@ def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
     for C, objective, gap in zip(Cs, path.objectives, path.duality_gaps, strict=True):
         fit = RankSVM(C=C, solver="tron", **options).fit(X, y, qid=qid)
         assert abs(fit.objective_ - objective) <= gap + fit.duality_gap_
-    monkeypatch.setattr("ranksvm.problems.linear.DUAL_ITERATIONS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 2)
     fit = RankSVM(C=1000.0, monotone="increasing").fit(X, y, qid=qid)
     assert (fit.solver_, fit.converged_, fit.pair_alpha_) == ("tron", True, None)
     assert fit.coef_.min() >= 0.0
@@ -234,7 +235,7 @@ def test_path_and_warm_start_reach_the_same_optima():
 
 
 def test_slow_dual_is_left_to_tron(monkeypatch):
-    monkeypatch.setattr("ranksvm.problems.linear.DUAL_ITERATIONS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 2)
     X, y, qid = wide(n_features=2500, seed=6)
     fit = RankSVM(C=1000.0).fit(scipy.sparse.csr_matrix(X), y, qid=qid)
     assert fit.solver_ == "tron"

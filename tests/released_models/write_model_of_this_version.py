@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ranksvm import RankSVM, persistence
+from ranksvm import RankSVM
+from ranksvm.model_files import persistence
 
 X = np.array([[0.0, 0.0], [2.0, 4.0]])
 ranker = RankSVM(C=0.5).fit(X, [0, 1])

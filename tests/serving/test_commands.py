@@ -7,7 +7,8 @@ import pytest
 
 import ranksvm
 from command_runner import command_runner
-from ranksvm.cli import main, serve
+from ranksvm.cli import main
+from ranksvm.cli.commands import serve
 from ranksvm.serving.click_learning import RULES, ClickLearning, curve
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings

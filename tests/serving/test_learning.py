@@ -76,7 +76,7 @@ def test_means_and_model_are_those_of_progressive_validation(store):
 def test_any_division_gives_the_same_bytes(lite, tmp_path, form, model):
     stores = [lite, open_store(str(tmp_path / "other.db"))]
     for store, parts in zip(stores, ([40], [3, 4, 12, 21]), strict=True):
-        begin(store, {CHAMPION: ranksvm.persistence.load(_buffer(model))}, SETTINGS, at=0.0)
+        begin(store, {CHAMPION: ranksvm.model_files.persistence.load(_buffer(model))}, SETTINGS, at=0.0)
         first = 0
         for size in parts:
             learner = Learner(store, Schedule(5, 0.5))  # a process that is new, and is killed in the end

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ranksvm.objectives import hessian_cost
 from ranksvm.solvers import Status, adaptive, tron
+from ranksvm.terms import hessian_cost
 from solver_problems import Hinges, ranking
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm.objectives.approximate_inverse import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant
+from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 
 

@@ -130,7 +130,7 @@ def test_no_stages_from_a_solution(monkeypatch):
         asked.append(continuation)
         return tron(*args, continuation=continuation, **options)
 
-    monkeypatch.setattr("ranksvm.problems.problem.tron", spy)
+    monkeypatch.setattr("ranksvm.fits.problem.tron", spy)
     fit = RankSVM(C=300.0, solver="tron", warm_start=True).fit(X, y, qid=qid)
     fit.fit(X, y, qid=qid)
     assert asked == [True, False]

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from ranksvm.objectives import ConstrainedObjective, SignCone
+from ranksvm.objectives import ConstrainedObjective
 from ranksvm.solvers import Status, newton, projected_newton
+from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.cone_models import DiagonalModel, HessianModel
 from ranksvm.solvers.model_on_cone import minimise_model
 from solver_problems import Hinges, ranking

@@ -11,8 +11,10 @@ from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
+from ranksvm.objectives import LinearObjective
 from ranksvm.solvers import Status, adaptive, newton, newton_cg, tron
+from ranksvm.terms import hessian_cost
+from ranksvm.terms.host import ThreadedTerm
 from solver_problems import Hinges, ranking
 
 SOLVERS = pytest.mark.parametrize("solver", [newton, adaptive, tron])

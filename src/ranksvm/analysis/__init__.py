@@ -7,9 +7,9 @@ from ranksvm.analysis.intervals import WeightIntervals
 from ranksvm.analysis.online import OnlineBounds, online_bounds
 from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 from ranksvm.analysis.weight_intervals import weight_intervals
-from ranksvm.problems.dual import DualBlock, DualCoef
-from ranksvm.problems.explanation import Explanation
-from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
+from ranksvm.fits.results.dual import DualBlock, DualCoef
+from ranksvm.fits.results.explanation import Explanation
+from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDifference
 
 __all__ = [
     "explain",

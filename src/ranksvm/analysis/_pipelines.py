@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ranksvm._steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.data import frames
-from ranksvm.estimators.kernel_ranker import KernelRanker
+from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.exceptions import DataError, OptionError
 
 

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._memory import memory_bytes, memory_complaint
-from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
+from ranksvm._util.memory import memory_bytes, memory_complaint
+from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.problems.dual import DualBlock, DualCoef
+from ranksvm.fits.results.dual import DualBlock, DualCoef
 
 __all__ = ["dual_spectra"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ranksvm.analysis._pipelines import last_step_input
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.dual import DualCoef
+from ranksvm.fits.results.dual import DualCoef
 
 __all__ = ["dual_coef", "low_rank_coef"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.analysis._pipelines import ranker_input
-from ranksvm.problems.explanation import Explanation
+from ranksvm.fits.results.explanation import Explanation
 
 __all__ = ["explain", "feature_importance"]
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ranksvm._features import feature_label
-from ranksvm._plain import plain
+from ranksvm._util.feature_names import feature_label
+from ranksvm._util.json_values import plain
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.score_difference import LISTED, aligned
+from ranksvm.fits.results.score_difference import LISTED, aligned
 
 __all__ = ["WeightIntervals"]
 

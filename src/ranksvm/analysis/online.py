@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.estimators.online_ranker import OnlineRows
+from ranksvm.estimators.base.online_ranker import OnlineRows
 from ranksvm.estimators.solar_ranker import SOLARRanker
 from ranksvm.exceptions import DataError, OptionError
 

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm import _options
-from ranksvm._parallel import one_blas_thread
+from ranksvm._util import checks
+from ranksvm._util.threads import one_blas_thread
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.intervals import WeightIntervals, checked_level
 from ranksvm.analysis.query_jackknife import query_jackknife
@@ -16,8 +16,8 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
+from ranksvm.fits.problem import loss_of
 from ranksvm.losses import LossSpec, Pairs
-from ranksvm.problems.problem import loss_of
 
 __all__ = ["weight_intervals"]
 
@@ -112,7 +112,7 @@ def weight_intervals(
     >>> bool(((low <= weights.coef) & (weights.coef <= high)).all())
     True
     """
-    _options.check(tol=_options.positive(tol))
+    checks.check(tol=checks.positive(tol))
     level = checked_level(level)
     ranker, X, qid, names = ranker_input(model, X, qid, feature_names)
     full = _unfitted(ranker, tol, n_jobs)

@@ -10,7 +10,7 @@ try:
     import click
 
     from ranksvm import __version__
-    from ranksvm.cli.errors import Program, debug_option
+    from ranksvm.cli.output.errors import Program, debug_option
 except KeyboardInterrupt:  # this package is imported by the command alone
     sys.stderr.write("\nInterrupted: nothing was written.\n")
     sys.exit(130)

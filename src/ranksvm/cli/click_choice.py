@@ -10,7 +10,7 @@ from ranksvm.cli.click_evaluation import open_clicks
 from ranksvm.cli.rankers import make_ranker
 
 if TYPE_CHECKING:
-    from ranksvm.data import RankingData
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["ClickChoice", "check_click_choice", "chooses_by_clicks"]
 
@@ -71,7 +71,7 @@ class ClickChoice:
         import numpy as np
 
         from ranksvm.clicks import fit_from_clicks
-        from ranksvm.data import RankingData
+        from ranksvm.datasets.ranking_data import RankingData
         from ranksvm.exceptions import GridEdgeWarning
 
         options = self._options

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.errors import warn
 from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
-from ranksvm.cli.options import EXISTING_FILE, all_options
-from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, number, print_json, print_table
+from ranksvm.cli.options.shared import EXISTING_FILE, all_options
+from ranksvm.cli.output.errors import warn
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import count, number, print_json, print_table
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ranksvm.clicks import PositionBias
-    from ranksvm.data import RankingData
+    from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.metrics import CounterfactualEstimate
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ranksvm.cli.kernel_options import (
+from ranksvm.cli.options.kernels import (
     CHOICES,
     KERNEL_OPTIONS,
     NO_SIGNS,
@@ -15,8 +15,8 @@ from ranksvm.cli.kernel_options import (
     common_kernel_options,
     gamma_range_option,
 )
-from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS, MISSING, common_low_rank_options
-from ranksvm.cli.options import IntList, NameList, NumberRange, all_options, flag, list_option
+from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS, MISSING, common_low_rank_options
+from ranksvm.cli.options.shared import IntList, NameList, NumberRange, all_options, flag, list_option
 
 __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
 

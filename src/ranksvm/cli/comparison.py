@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ranksvm._words import power
+from ranksvm._util.text import power
 from ranksvm.cli.compared_models import compared_models, in_words
-from ranksvm.cli.errors import warn
-from ranksvm.cli.fit_report import score
-from ranksvm.cli.kernel_options import READ_BY
 from ranksvm.cli.low_rank_choice import LowRankChoice
-from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.options.kernels import READ_BY
+from ranksvm.cli.output.errors import warn
+from ranksvm.cli.output.fit_report import score
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import counted, seconds
 from ranksvm.cli.rankers import make_ranker
-from ranksvm.cli.tables import counted, seconds
 from ranksvm.cli.training_data import TrainingData
 
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
@@ -160,7 +160,7 @@ class Comparison:
 
     def check(self) -> None:
         """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
-        from ranksvm.problems.training_set import check_source_of_pairs
+        from ranksvm.fits.training_set import check_source_of_pairs
 
         for settings in self.combinations:
             if settings["low_rank"] is not None:
@@ -180,7 +180,7 @@ class Comparison:
 
     def _try(self, combinations: list[dict[str, Any]], X: dict[str, Any], progress: Progress, watch: Stopwatch) -> None:
         """Try the combinations of one scaler; X are the scaled features."""
-        from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
+        from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
 
         lock = threading.Lock()
 
@@ -267,8 +267,8 @@ class Comparison:
 
 def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any], progress: Progress) -> None:
     """Say how many fits are coming, and warn of kernel matrices that do not fit into memory."""
-    from ranksvm._memory import in_words as size_in_words, memory_bytes, memory_complaint
-    from ranksvm._options import check
+    from ranksvm._util.checks import check
+    from ranksvm._util.memory import in_words as size_in_words, memory_bytes, memory_complaint
 
     check(memory_limit=memory_complaint(options["memory_limit"]))
     costly = [settings for settings in comparison.combinations if not is_linear(settings)]
@@ -318,7 +318,7 @@ def _one_thread_each(X: Any) -> bool:
     Eight combinations on MQ2008 fold 1, with five folds, take 0.99 s this way on two idle cores, and 1.43 s one by one.
     """
     from ranksvm.data import as_design_matrix
-    from ranksvm.objectives.threaded_term import worth_threads
+    from ranksvm.terms.host import worth_threads
 
     return not worth_threads(as_design_matrix(X), X.shape[0])
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.files import to_cache
-from ranksvm.cli.paths import STDIN
-from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import counted, queries
+from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import counted, queries
 
 if TYPE_CHECKING:
-    from ranksvm.data import Qrels
-    from ranksvm.data.cache_file import CacheFile, QueryRuns
-    from ranksvm.data.file_data import FileData
+    from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+    from ranksvm.datasets.file_data import FileData
+    from ranksvm.datasets.runs import Qrels
 
 __all__ = ["DataInFile", "data_in_file", "large_data"]
 
@@ -52,20 +52,20 @@ class DataInFile:
     @property
     def features(self) -> "FileData":
         """What ``fit`` takes for X."""
-        from ranksvm.data.file_data import FileData
+        from ranksvm.datasets.file_data import FileData
 
         return FileData(self.file.path, (self.n_rows, self.n_features), True)
 
 
 def large_data(path: Path, options: dict[str, Any]) -> bool:
     """Whether a file may not fit into the memory of a linear model's fit."""
-    from ranksvm import _options
-    from ranksvm._memory import memory_bytes, memory_complaint
-    from ranksvm.data.conversion import memory_to_read
-    from ranksvm.data.file_data import in_file
+    from ranksvm._util import checks
+    from ranksvm._util.memory import memory_bytes, memory_complaint
+    from ranksvm.datasets.cache.conversion import memory_to_read
+    from ranksvm.datasets.file_data import in_file
 
     limit = options["memory_limit"]
-    _options.check(memory_limit=memory_complaint(limit))
+    checks.check(memory_limit=memory_complaint(limit))
     if path == STDIN or not path.is_file() or options.get("kernel") or options.get("low_rank"):
         return False
     if _is_cache(path):
@@ -77,7 +77,7 @@ def data_in_file(
     path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
 ) -> DataInFile:
     """The data of a large file: a cache as it is, another file as a cache that is written unless there is one."""
-    from ranksvm.data.cache_file import CacheFile, QueryRuns
+    from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 
     _refuse(options)
     cache = path
@@ -102,7 +102,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def _cached(path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None") -> Path:
-    from ranksvm.data.cache_folder import cache_of, default_cache_folder
+    from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
 
     folder = default_cache_folder() if options["cache_dir"] is None else options["cache_dir"]
     others = [] if options["qrels"] is None else [options["qrels"]]

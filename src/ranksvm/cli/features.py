@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ranksvm._features import feature_labels
-from ranksvm._steps import steps_of
-from ranksvm.cli.errors import warn
-from ranksvm.cli.paths import titled
-from ranksvm.cli.tables import count, counted
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.pipeline_steps import steps_of
+from ranksvm.cli.options.paths import titled
+from ranksvm.cli.output.errors import warn
+from ranksvm.cli.output.tables import count, counted
 
 if TYPE_CHECKING:
-    from ranksvm.data import RankingData
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["for_model", "matched", "name_features", "names_in"]
 
@@ -116,7 +116,7 @@ def _by_place(X: Any, n_features: int, path: Path) -> Any:
         return X
     import numpy as np
 
-    from ranksvm._checks import is_sparse
+    from ranksvm._util.values import is_sparse
 
     if found > n_features:
         warn(

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.errors import warn
 from ranksvm.cli.features import for_model
-from ranksvm.cli.paths import STDIN, inputs_given, titled
-from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, counted, queries
+from ranksvm.cli.options.paths import STDIN, inputs_given, titled
+from ranksvm.cli.output.errors import warn
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import count, counted, queries
 from ranksvm.cli.trec import Judged, refuse_trec, trec_kind
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import ConvertedData, Qrels, Queries, RankingData
+    from ranksvm.data import Queries
+    from ranksvm.datasets.cache.conversion import ConvertedData
+    from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.datasets.runs import Qrels
 
 __all__ = [
     "described",
@@ -54,7 +57,7 @@ def read(
 
     With ``qrels`` the labels are those of relevance judgements, not those of the file, which may have none.
     """
-    from ranksvm.data import read_data
+    from ranksvm.datasets.files import read_data
 
     require_labels = require_labels and qrels is None
     name = titled(path)
@@ -82,7 +85,7 @@ def to_cache(
     qrels: "Qrels | None" = None,
 ) -> "ConvertedData":
     """Write the cache of a data file of any format, a part at a time, with what `read` prints."""
-    from ranksvm.data import convert_to_cache
+    from ranksvm.datasets.cache.conversion import convert_to_cache
 
     name = titled(source)
     refuse_trec(source)
@@ -109,7 +112,7 @@ def to_cache(
 
 def described(data: "RankingData") -> str:
     """Rows, queries and features in words."""
-    from ranksvm._checks import is_sparse
+    from ranksvm._util.values import is_sparse
 
     kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
@@ -132,14 +135,14 @@ def load_model(path: Path) -> Any:
 
 def load_scorer(path: Path) -> Any:
     """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
-    from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS
+    from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS
 
     return _loaded(path, SAVED_LINEAR_RANKERS)
 
 
 def _loaded(path: Path, classes: "dict[str, type]") -> Any:
     from ranksvm.exceptions import ModelFileError
-    from ranksvm.persistence import load_as
+    from ranksvm.model_files.persistence import load_as
 
     try:
         # the reader of models takes paths only
@@ -174,7 +177,7 @@ def model_scores_on(device: str | None, model: Any, data: "RankingData", path: P
 
     model, X, _ = for_model(model, data, path)
     if device is not None:
-        from ranksvm.estimators.device_prediction import cheaper_place, predicted_on
+        from ranksvm.estimators.base.device_prediction import cheaper_place, predicted_on
 
         device = cheaper_place(model, X) if device == "auto" else device
         if device is not None:
@@ -288,7 +291,7 @@ def _pair(words: list[str]) -> tuple[int, int, float]:
 
 
 def _text(path: Path, expected: str) -> str:
-    from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
+    from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
     from ranksvm.exceptions import DataError
 
     try:
@@ -344,6 +347,6 @@ def write_text(path: Path | None, lines: Iterable[str]) -> None:
         for line in lines:
             click.echo(line)
         return
-    from ranksvm.data.atomic_files import write_lines
+    from ranksvm._util.atomic_files import write_lines
 
     write_lines(path, lines)

@@ -13,12 +13,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ranksvm.cli.features import matched, name_features, names_in
-from ranksvm.cli.tables import queries
+from ranksvm.cli.output.tables import queries
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import RankingData
+    from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.metrics import CumulativeMetrics
 
 __all__ = ["CtrlC", "OnlineRun", "parts_of"]
@@ -108,7 +108,7 @@ class OnlineRun:
 
     def save(self, path: Path, source: str) -> None:
         """Write the model, with all that `resumed` needs, atomically."""
-        from ranksvm.persistence import save
+        from ranksvm.model_files.persistence import save
 
         notes = {"learner": self.learner, "data": source, "checksum": self.checksum, "metrics": self.metrics.state}
         # The ranker here takes columns by position, because `rest_of` has compared their names.
@@ -117,7 +117,7 @@ class OnlineRun:
     @staticmethod
     def notes(path: Path) -> dict[str, Any] | None:
         """The notes that `save` stored with a model; None for a file that it did not write."""
-        from ranksvm.persistence import read_notes
+        from ranksvm.model_files.persistence import read_notes
 
         return (read_notes(path) or {}).get(_NOTES)
 
@@ -132,7 +132,7 @@ class OnlineRun:
             When an option differs.
         """
         from ranksvm.exceptions import ModelFileError, OptionError
-        from ranksvm.persistence import load
+        from ranksvm.model_files.persistence import load
 
         notes = self.notes(path)
         if notes is None:
@@ -191,7 +191,7 @@ class OnlineRun:
 
     def _in_order(self, batch: "RankingData", source: str) -> "RankingData":
         """A batch with the features in the order of the first batch ever."""
-        from ranksvm.data import RankingData
+        from ranksvm.datasets.ranking_data import RankingData
 
         if self.n_queries == 0:
             self.names = batch.feature_names
@@ -226,7 +226,7 @@ def _checksum(data: "RankingData", so_far: int) -> int:
     """Checksum query by query, so that it does not depend on batches."""
     import numpy as np
 
-    from ranksvm._checks import is_sparse
+    from ranksvm._util.values import is_sparse
 
     X, pointers = data.X, data.queries.pointers.tolist()
     for start, stop in pairwise(pointers):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ranksvm.cli.kernel_options import KERNEL_OPTIONS
-from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
+from ranksvm.cli.options.kernels import KERNEL_OPTIONS
+from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
 
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.errors import command_line, debug_option
-from ranksvm.cli.options import Name, json_option, quiet_option
-from ranksvm.cli.progress import Progress
-from ranksvm.cli.tables import print_json, print_table, seconds
+from ranksvm.cli.options.shared import Name, json_option, quiet_option
+from ranksvm.cli.output.errors import command_line, debug_option
+from ranksvm.cli.output.progress import Progress
+from ranksvm.cli.output.tables import print_json, print_table, seconds
 from ranksvm.exceptions import OptionError
 from ranksvm.reproduce.papers import PAPERS, paper
 

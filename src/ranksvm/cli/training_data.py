@@ -10,15 +10,15 @@ from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import read, read_numbers, read_pairs
-from ranksvm.cli.monotone import signs_of_columns
-from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import counted, queries
+from ranksvm.cli.options.monotone import signs_of_columns
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import counted, queries
 from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import RankingData
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["TrainingData", "metric_names", "training_data"]
 
@@ -77,7 +77,7 @@ class TrainingData:
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""
-        from ranksvm._checks import is_sparse
+        from ranksvm._util.values import is_sparse
 
         if isinstance(self.parts["train"], DataInFile):
             return
@@ -205,7 +205,7 @@ def _weights(name: str, path: Path, data: Any) -> "np.ndarray":
 def _scaler(name: str, X: Any) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    from ranksvm._checks import is_sparse
+    from ranksvm._util.values import is_sparse
     from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 
     # The mean cancels in every difference of two documents, so sparse data are not centred.

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ranksvm.cli.paths import STDIN, titled
-from ranksvm.cli.progress import Progress
-from ranksvm.cli.tables import counted
+from ranksvm.cli.options.paths import STDIN, titled
+from ranksvm.cli.output.progress import Progress
+from ranksvm.cli.output.tables import counted
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import Qrels, RankingData, Run
+    from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.datasets.runs import Qrels, Run
 
 __all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "refuse_trec", "trec_kind"]
 
@@ -43,7 +44,7 @@ class Judged:
         """
         import numpy as np
 
-        from ranksvm.data.runs import ids_of_rows, no_row_error, place_of
+        from ranksvm.datasets.runs import ids_of_rows, no_row_error, place_of
         from ranksvm.exceptions import DataError
 
         first, n_rows, self._n_unjudged = None, 0, 0
@@ -66,21 +67,21 @@ class Judged:
 
 def read_judgements(path: Path | None) -> "Qrels | None":
     """The judgements of an option ``--qrels``, if it is given."""
-    from ranksvm.data import read_qrels
+    from ranksvm.datasets.trec_files import read_qrels
 
     return None if path is None else read_qrels("-" if path == STDIN else path)
 
 
 def read_rankings(path: Path) -> "Run":
     """The rankings of a run."""
-    from ranksvm.data import read_run
+    from ranksvm.datasets.trec_files import read_run
 
     return read_run("-" if path == STDIN else path)
 
 
 def trec_kind(path: Path) -> str | None:
     """Whether a file is a run, or judgements, by its first line: "run", "qrels" or None. A pipe is neither."""
-    from ranksvm.data.trec_files import kind_of
+    from ranksvm.datasets.trec_files import kind_of
 
     return kind_of(path) if path.is_file() else None
 
@@ -103,7 +104,7 @@ def candidates(run: "Run", depth: int | None, data: "RankingData", path: Path, p
     """
     import numpy as np
 
-    from ranksvm.data.runs import ids_of_rows, no_row_error, place_of
+    from ranksvm.datasets.runs import ids_of_rows, no_row_error, place_of
     from ranksvm.exceptions import DataError
 
     taken = np.ones(len(run), dtype=bool)

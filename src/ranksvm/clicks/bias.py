@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._plain import plain
-from ranksvm._tabular import Table, Tabular
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.json_values import plain
+from ranksvm._util.tables import Table, Tabular
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, count, one_of
-from ranksvm.data import RankingData
+from ranksvm._util.checks import check, count, one_of
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["Interleaving", "interleave", "interleaving_credits"]

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._options import check, flag, one_of
-from ranksvm.data import RankingData, pairs_from_clicks
+from ranksvm._util.checks import check, flag, one_of
+from ranksvm.data import pairs_from_clicks
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics.click_weights import check_bias, check_log, propensities
 from ranksvm.metrics.exposures import exposures

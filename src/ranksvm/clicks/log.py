@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ranksvm._checks import check_one_per_row
-from ranksvm._tabular import Table, Tabular
+from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.values import check_one_per_row
 from ranksvm.clicks._codes import coded
 from ranksvm.clicks._rows import impressions, propensities, ranks, times
-from ranksvm.data import RankingData
 from ranksvm.data.clicks import clicked_flags
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
 if TYPE_CHECKING:

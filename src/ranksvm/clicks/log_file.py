@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, count
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.checks import check, count
 from ranksvm.clicks._codes import Coded, Encoder
 from ranksvm.clicks.log import ClickLog
-from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = ["ClickLogFile", "known_columns", "write_log"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
 
 __all__ = ["rows_of"]

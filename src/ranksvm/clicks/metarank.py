@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
-from ranksvm.data import RankingData
-from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["MetarankEvents", "has_metarank_events", "read_metarank"]

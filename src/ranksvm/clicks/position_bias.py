@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, count, flag, one_of
+from ranksvm._util.checks import check, count, flag, one_of
 from ranksvm.clicks._expectation import maximised
 from ranksvm.clicks._trust import affine, moments
 from ranksvm.clicks.bias import PositionBias
@@ -20,7 +20,7 @@ from ranksvm.clicks.rank_pairs import (
     harvested,
     swapped,
 )
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.click_weights import check_log
 

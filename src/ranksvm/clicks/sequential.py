@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._tabular import Table, Tabular
+from ranksvm._util.tables import Table, Tabular
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError
 from ranksvm.metrics.evaluation import check_confidence

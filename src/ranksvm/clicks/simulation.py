@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, count, flag, not_negative, one_of
+from ranksvm._util.checks import check, count, flag, not_negative, one_of
 from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
-from ranksvm.data import Queries, RankingData
+from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["attractiveness", "clicks_on_lists", "examination", "simulate_clicks"]

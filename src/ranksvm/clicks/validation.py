@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, one_of
-from ranksvm._tabular import Table, Tabular
+from ranksvm._util.checks import check, one_of
+from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.learning import RULES, click_pairs, relevance, weighted_pairs
 from ranksvm.clicks.log_file import ClickLogFile
-from ranksvm.data import RankingData
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
 from ranksvm.metrics.click_weights import check_log
 from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate

@@ -6,7 +6,7 @@ Nothing else in this package imports Dask.
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ranksvm._lazy import lazy_names
+from ranksvm._util.lazy import lazy_names
 from ranksvm.exceptions import MissingDependencyError
 
 if find_spec("distributed") is None:

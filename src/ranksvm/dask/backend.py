@@ -12,14 +12,14 @@ import cloudpickle
 from distributed import Future
 from distributed.scheduler import KilledWorker
 
-from ranksvm._parallel import one_blas_thread
+from ranksvm._util.threads import one_blas_thread
 from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.devices import device_of_part
 from ranksvm.exceptions import ClusterError
-from ranksvm.objectives.answers import add, answer, part_info
-from ranksvm.objectives.backend import Job, PartInfo
-from ranksvm.objectives.parts import Part
-from ranksvm.objectives.tree_sum import tree_sum
+from ranksvm.terms.parts.answers import add, answer, part_info
+from ranksvm.terms.parts.backend import Job, PartInfo
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["DaskBackend"]
 

@@ -8,9 +8,9 @@ import numpy as np
 from distributed import Client, default_client
 from sklearn.base import BaseEstimator
 
-from ranksvm import _options
-from ranksvm._memory import memory_complaint
-from ranksvm._parallel import effective_n_jobs
+from ranksvm._util import checks
+from ranksvm._util.memory import memory_complaint
+from ranksvm._util.threads import effective_n_jobs
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
@@ -24,12 +24,9 @@ from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
-from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
+from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
-from ranksvm.metrics import Metric
-from ranksvm.metrics.without_labels import CONCORDANCE
-from ranksvm.objectives import PartitionedTerm
-from ranksvm.problems.evaluation import (
+from ranksvm.fits.evaluation import (
     decided_metrics,
     names_of_sets,
     one_for_each,
@@ -37,7 +34,10 @@ from ranksvm.problems.evaluation import (
     refuse_weights_of_pairs,
     refuse_without_sets,
 )
-from ranksvm.problems.problem import loss_of
+from ranksvm.fits.problem import loss_of
+from ranksvm.metrics import Metric
+from ranksvm.metrics.without_labels import CONCORDANCE
+from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = ["DaskRanker"]
 
@@ -187,11 +187,11 @@ class DaskRanker(BaseEstimator):
                 "write parts to disk beyond their own limit: set that (Client(memory_limit=...), or dask worker "
                 "--memory-limit), or add workers. It is of use with solver='dual' only, which gathers the rows."
             )
-        _options.check(
+        checks.check(
             memory_limit=memory_complaint(self.memory_limit),
             device=device_complaint(self.device),
-            timeout=_options.positive(self.timeout),
-            n_partitions=None if self.n_partitions is None else _options.count(self.n_partitions),
+            timeout=checks.positive(self.timeout),
+            n_partitions=None if self.n_partitions is None else checks.count(self.n_partitions),
         )
 
     def _cluster(self) -> Cluster:

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm._util.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, ModelFileError
-from ranksvm.objectives import PartitionedTerm
-from ranksvm.objectives.partitioned_term import PartitionedPoint
+from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
 __all__ = ["Checkpoint", "CheckpointedTerm", "read_checkpoint", "write_checkpoint"]
 

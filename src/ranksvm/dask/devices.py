@@ -8,9 +8,9 @@ from typing import Any
 from ranksvm.dask.cluster import Cluster
 from ranksvm.device.names import device_names, open_device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.fits.device_choice import devices_for, unable
 from ranksvm.losses import LossSpec
-from ranksvm.objectives.parts import Part
-from ranksvm.problems.device_choice import devices_for, unable
+from ranksvm.terms.parts.part import Part
 
 __all__ = ["check_devices", "device_of_part"]
 

@@ -15,7 +15,7 @@ from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
-from ranksvm.objectives.tree_sum import tree_sum
+from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["HeldOut", "Sums", "evaluated", "sums_of_pairs"]
 
@@ -71,7 +71,7 @@ NOTHING = Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """A set to evaluate models on: see `ranksvm.problems.evaluation.EvaluationSet`.
+    """A set to evaluate models on: see `ranksvm.fits.evaluation.EvaluationSet`.
 
     Parameters
     ----------

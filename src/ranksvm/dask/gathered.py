@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from ranksvm._memory import check_fits, in_words
+from ranksvm._util.memory import check_fits, in_words
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.inputs import Given
 from ranksvm.dask.preparation import columns_of, reports_of
@@ -25,7 +25,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Co
     given : Given
         The arguments of ``fit``.
     memory_limit : int, str or None
-        What they may take here: see `ranksvm._memory.memory_bytes`.
+        What they may take here: see `ranksvm._util.memory.memory_bytes`.
 
     Returns
     -------

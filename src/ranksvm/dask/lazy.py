@@ -14,7 +14,7 @@ from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.metrics import evaluate, parse_metric
 from ranksvm.metrics.without_labels import ACCURACY
-from ranksvm.objectives.tree_sum import tree_sum
+from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["lazy_metric", "lazy_scores"]
 

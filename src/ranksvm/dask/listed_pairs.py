@@ -10,7 +10,7 @@ from ranksvm.data import PairList, Preferences, Queries, frames
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError, NoComparablePairsError
-from ranksvm.objectives import Part
+from ranksvm.terms.parts.part import Part
 
 __all__ = [
     "Here",

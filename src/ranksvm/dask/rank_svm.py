@@ -2,22 +2,22 @@
 
 from typing import Any, ClassVar, Self
 
-from ranksvm import _options
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
+from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
-from ranksvm.problems.evaluation import metrics_of_sets
-from ranksvm.problems.linear import check_linear_options
-from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
-from ranksvm.problems.problem import interruptible_if
-from ranksvm.problems.training_set import check_source_of_pairs
+from ranksvm.fits.evaluation import metrics_of_sets
+from ranksvm.fits.linear import check_linear_options
+from ranksvm.fits.partitioned import PartitionedProblem, partitioned_problem
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import check_source_of_pairs
 
 __all__ = ["DaskRankSVM"]
 
@@ -210,7 +210,7 @@ class DaskRankSVM(DaskRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(C=_options.positive(self.C))
+        checks.check(C=checks.positive(self.C))
         check_linear_options(self)
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
         check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)

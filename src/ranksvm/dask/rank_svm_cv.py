@@ -9,9 +9,9 @@ import numpy as np
 from distributed import Future
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm import _options
-from ranksvm._parallel import effective_n_jobs
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
@@ -22,24 +22,25 @@ from ranksvm.dask.listed_pairs import Listed, part_of_pairs, queries_of_pairs, u
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
 from ranksvm.data import Queries
-from ranksvm.estimators.choosing_ranker import Choice
+from ranksvm.estimators.base.choosing_ranker import Choice
+from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
-from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.fits.evaluation import metrics_of_sets
+from ranksvm.fits.evaluation_rounds import checked_patience, is_exhausted
+from ranksvm.fits.linear import check_linear_options
+from ranksvm.fits.partitioned import partitioned_problem
+from ranksvm.fits.problem import interruptible_if, loss_of
+from ranksvm.fits.training_set import check_source_of_pairs
 from ranksvm.metrics import parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.objectives import Part, PartitionedTerm
-from ranksvm.problems.evaluation import metrics_of_sets
-from ranksvm.problems.evaluation_rounds import checked_patience, is_exhausted
-from ranksvm.problems.linear import check_linear_options
-from ranksvm.problems.partitioned import partitioned_problem
-from ranksvm.problems.problem import interruptible_if, loss_of
-from ranksvm.problems.training_set import check_source_of_pairs
 from ranksvm.solvers import SolverResult, Status
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = ["DaskRankSVMCV"]
 
@@ -194,7 +195,7 @@ class DaskRankSVMCV(DaskRanker):
         """
         check_linear_options(self)
         self._check_options()
-        _options.check(rule=_options.one_of(self.rule, RULES))
+        checks.check(rule=checks.one_of(self.rule, RULES))
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
         check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
+from ranksvm._util.values import is_sparse
 from ranksvm.data import ComparablePairs, Queries, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
@@ -16,7 +16,7 @@ from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.estimators.plain import RankSVM  # without scikit-learn, which takes a new worker seconds to import
 from ranksvm.exceptions import DataError, ParseError
-from ranksvm.objectives import Part
+from ranksvm.terms.parts.part import Part
 
 __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
 
@@ -245,7 +245,7 @@ def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
     Rows
         The rows.
     """
-    from ranksvm.data import read_data
+    from ranksvm.datasets.files import read_data
 
     with _local(path) as local:
         try:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
+from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.values import is_sparse
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.id_columns import looks_like_qid
-from ranksvm.data.ranking_data import RankingData
-from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -136,9 +135,9 @@ def refuse_containers(X: Any) -> None:
     """
     if is_sparse(X):  # of which one format is a dict
         return
-    if isinstance(X, RankingData):
-        np.asarray(X)  # says what to give instead
     kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
+    if kind == "ranksvm.RankingData":
+        np.asarray(X)  # raises the error that says what to pass instead
     if kind in _CONTAINERS:
         raise DataError(
             f"X is of type {kind}: pass the features that it was made of (an array, a sparse matrix or a DataFrame), "

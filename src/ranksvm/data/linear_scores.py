@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 from ranksvm.data.design_matrix import as_design_matrix
 from ranksvm.data.device_features import DeviceFeatures
 

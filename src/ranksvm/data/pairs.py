@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.sweep as sweep
-from ranksvm._cached import cached_property
-from ranksvm._parallel import parallel_map
+from ranksvm._util.cached import cached_property
+from ranksvm._util.threads import parallel_map
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.pair_weights import PairWeights, check_total
 from ranksvm.data.queries import Queries

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import check_one_per_row
+from ranksvm._util.values import check_one_per_row
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError
 

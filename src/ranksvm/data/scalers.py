@@ -7,16 +7,16 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm._checks import is_sparse
-from ranksvm._registry import storable
-from ranksvm._schema import Number, Schema, Texts
+from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.values import is_sparse
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
-from ranksvm.data.sparse_format import without_duplicates
 from ranksvm.data.spread import BLOCK, cell_squares, inverse
 from ranksvm.data.validation import check_grouped
 from ranksvm.exceptions import DataError
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Number, Schema, Texts
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
 

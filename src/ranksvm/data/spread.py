@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
-from ranksvm._checks import is_sparse
-from ranksvm._parallel import parallel_map
+from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.threads import parallel_map
+from ranksvm._util.values import is_sparse
 from ranksvm.data.queries import Queries, query_ranges
-from ranksvm.data.sparse_format import without_duplicates
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
-from ranksvm._checks import check_one_per_row, is_sparse
-from ranksvm._parallel import parallel_map
+from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.threads import parallel_map
+from ranksvm._util.values import check_one_per_row, is_sparse
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.preferences import Preferences
-from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.device.arrays import host_sparse
 from ranksvm.exceptions import DataError, OneQueryWarning

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._memory import in_words
+from ranksvm._util.memory import in_words
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
 from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError

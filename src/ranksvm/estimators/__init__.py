@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ranksvm._lazy import lazy_names
+from ranksvm._util.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM

@@ -8,22 +8,22 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ranksvm import _options
-from ranksvm._parallel import effective_n_jobs, one_blas_thread
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Number, Schema
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.threads import effective_n_jobs, one_blas_thread
+from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
 from ranksvm.data.linear_scores import linear_scores
-from ranksvm.estimators.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
+from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.results.dual import AlphaOfPairs
+from ranksvm.fits.training_set import TrainingSet
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.objectives import FactorizedDual
-from ranksvm.problems.dual import AlphaOfPairs
-from ranksvm.problems.evaluation import evaluation_sets
-from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
-from ranksvm.problems.problem import interruptible_if
-from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.epochs import EpochResult
 
@@ -273,13 +273,13 @@ class FactorizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
-        _options.check(
-            C=_options.positive(self.C),
-            n_components=_options.count(self.n_components),
+        checks.check(
+            C=checks.positive(self.C),
+            n_components=checks.count(self.n_components),
             learning_rate=_step_length(self.learning_rate),
-            init=_options.one_of(self.init, ("scaled", "uniform")),
-            max_epochs=_options.count(self.max_epochs),
-            tol=_options.positive(self.tol),
+            init=checks.one_of(self.init, ("scaled", "uniform")),
+            max_epochs=checks.count(self.max_epochs),
+            tol=checks.positive(self.tol),
         )
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):
@@ -378,6 +378,6 @@ class FactorizedRankSVM(LowRankRanker):
 
 def _step_length(value: Any) -> str | None:
     """The error of a ``learning_rate``; None if it is valid."""
-    if value == "auto" or _options.positive(value) is None:
+    if value == "auto" or checks.positive(value) is None:
         return None
     return f"must be 'auto' or a positive, finite number, got {value!r}"

@@ -8,18 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ranksvm._checks import is_integer, is_sparse
-from ranksvm._features import feature_labels
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Schema
-from ranksvm._steps import steps_of
-from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.values import is_integer, is_sparse
+from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.exporting.liblinear import is_liblinear, read_liblinear
 from ranksvm.exporting.libsvm import is_libsvm, read_libsvm
 from ranksvm.exporting.naming import mapped_names
 from ranksvm.exporting.reading import LinearFile
 from ranksvm.exporting.svm_light import is_svm_light, read_svm_light
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["IMPORT_FORMATS", "ImportedRanker", "import_model"]
 

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-from ranksvm import _options
-from ranksvm._registry import storable
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.verbosity import verbosity
 from ranksvm.data import frames
-from ranksvm.estimators.calibrated import CalibratedMixin
-from ranksvm.estimators.dual_mixin import DualMixin
-from ranksvm.estimators.kernel_ranker import KernelRanker
-from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.problems.evaluation import evaluation_sets
-from ranksvm.problems.kernel import kernel_problem, kernel_training_set
-from ranksvm.problems.kernel_options import gamma_of
-from ranksvm.problems.problem import interruptible_if
+from ranksvm.estimators.base.calibrated import CalibratedMixin
+from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.kernel_ranker import KernelRanker
+from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.kernel import kernel_problem, kernel_training_set
+from ranksvm.fits.kernel_options import gamma_of
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.model_files.registry import storable
 
 __all__ = ["KernelRankSVM"]
 
@@ -286,7 +286,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(C=_options.positive(self.C))
+        checks.check(C=checks.positive(self.C))
         with all_or_nothing(self), verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)

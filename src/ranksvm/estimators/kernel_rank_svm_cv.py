@@ -5,17 +5,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm import _options
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Schema
-from ranksvm._words import power
-from ranksvm.estimators.choosing_ranker import ChoosingRanker
+from ranksvm._util import checks
+from ranksvm._util.text import power
+from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
-from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
-from ranksvm.problems.kernel_options import gamma_of, is_precomputed
-from ranksvm.problems.training_set import TrainingSet
+from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
+from ranksvm.fits.kernel_options import gamma_of, is_precomputed
+from ranksvm.fits.training_set import TrainingSet
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["KernelRankSVMCV"]
 
@@ -189,7 +189,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         if gammas.ndim != 1 or len(gammas) == 0:
             raise OptionError(f"gammas must be a list of numbers, got {self.gammas!r}.")
         for gamma in gammas:
-            _options.check(gammas=_options.positive(float(gamma)))
+            checks.check(gammas=checks.positive(float(gamma)))
         return gammas.tolist()
 
     def _problem(self, data: TrainingSet, setting: float | None, n_fits: int = 1) -> KernelOrFeatureProblem:

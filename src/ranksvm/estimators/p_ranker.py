@@ -5,11 +5,11 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Schema
 from ranksvm.data.numeric_column import numeric_column
-from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
+from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["PRanker"]
 

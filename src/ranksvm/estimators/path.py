@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm import _options
-from ranksvm._logging import PASSING
-from ranksvm._memory import memory_complaint
-from ranksvm._words import power
+from ranksvm._util import checks
+from ranksvm._util.log_records import PASSING
+from ranksvm._util.memory import memory_complaint
+from ranksvm._util.text import power
 from ranksvm.data import frames
-from ranksvm.data.file_data import unpacked
+from ranksvm.datasets.file_data import unpacked
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.linear import linear_problem
-from ranksvm.problems.partitioned import PartitionedProblem
-from ranksvm.problems.problem import RankSVMProblem
+from ranksvm.fits.linear import linear_problem
+from ranksvm.fits.partitioned import PartitionedProblem
+from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult, Status
 
 __all__ = ["RegularizationPath", "regularization_path"]
@@ -144,7 +144,7 @@ def regularization_path(
         memory_limit=memory_limit,
         n_jobs=n_jobs,
     )
-    _options.check(memory_limit=memory_complaint(memory_limit))
+    checks.check(memory_limit=memory_complaint(memory_limit))
     X, y, qid = unpacked(X, y, qid, group, pairs, memory_limit)
     X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
@@ -175,7 +175,7 @@ def c_values(Cs: Any) -> np.ndarray:
     if values.ndim != 1 or len(values) == 0:
         raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")
     for value in values:
-        _options.check(Cs=_options.positive(float(value)))
+        checks.check(Cs=checks.positive(float(value)))
     return values
 
 

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm import _options
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Schema
-from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
+from ranksvm._util import checks
+from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["CommitteePerceptronRanker", "PairwisePerceptronRanker"]
 
@@ -179,7 +179,7 @@ class CommitteePerceptronRanker(OnlineRanker):
 
     def _check_options(self) -> None:
         super()._check_options()
-        _options.check(n_experts=_options.count(self.n_experts))
+        checks.check(n_experts=checks.count(self.n_experts))
 
     def _shaping(self) -> dict[str, bool]:
         return super()._shaping() | {"n_experts": self.n_experts == len(self.experts_)}

@@ -5,19 +5,19 @@ It is for programs that fit, score and save, such as the command line.
 
 from typing import Any, ClassVar, Self
 
-from ranksvm import _options
-from ranksvm._memory import memory_complaint
-from ranksvm._registry import savable
-from ranksvm._schema import Array, Schema
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.memory import memory_complaint
+from ranksvm._util.verbosity import verbosity
 from ranksvm.data import frames
-from ranksvm.data.file_data import unpacked
-from ranksvm.estimators.dual_mixin import DualMixin
-from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
-from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.problems.evaluation import evaluation_sets
-from ranksvm.problems.linear import linear_problem
-from ranksvm.problems.problem import interruptible_if
+from ranksvm.datasets.file_data import unpacked
+from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
+from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.linear import linear_problem
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.model_files.registry import savable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["RankSVM"]
 
@@ -167,7 +167,7 @@ class RankSVM(DualMixin, LinearRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(C=_options.positive(self.C), memory_limit=memory_complaint(self.memory_limit))
+        checks.check(C=checks.positive(self.C), memory_limit=memory_complaint(self.memory_limit))
         with all_or_nothing(self):
             X, y, qid = unpacked(X, y, qid, group, pairs, self.memory_limit)
             X, qid, self.qid_column_ = frames.split_qid(X, qid)

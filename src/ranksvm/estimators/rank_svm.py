@@ -2,9 +2,9 @@
 
 from sklearn.base import BaseEstimator
 
-from ranksvm._registry import storable
 from ranksvm.estimators import plain
-from ranksvm.estimators.calibrated import CalibratedMixin
+from ranksvm.estimators.base.calibrated import CalibratedMixin
+from ranksvm.model_files.registry import storable
 
 __all__ = ["RankSVM"]
 

@@ -4,17 +4,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm import _options
-from ranksvm._memory import memory_complaint
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Schema
-from ranksvm.data.file_data import FileData, unpacked
-from ranksvm.estimators.choosing_ranker import ChoosingRanker
-from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
+from ranksvm._util import checks
+from ranksvm._util.memory import memory_complaint
+from ranksvm.datasets.file_data import FileData, unpacked
+from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.problems.file_problem import FileTrainingSet, file_training_set
-from ranksvm.problems.linear import LinearProblem, check_linear_options, linear_problem_of
-from ranksvm.problems.training_set import TrainingSet, training_set
+from ranksvm.fits.file_problem import FileTrainingSet, file_training_set
+from ranksvm.fits.linear import LinearProblem, check_linear_options, linear_problem_of
+from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["RankSVMCV"]
 
@@ -157,7 +157,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.verbose = verbose
 
     def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
-        _options.check(memory_limit=memory_complaint(self.memory_limit))
+        checks.check(memory_limit=memory_complaint(self.memory_limit))
         return unpacked(X, y, qid, group, pairs, self.memory_limit)
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> Any:

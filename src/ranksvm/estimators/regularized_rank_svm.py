@@ -9,26 +9,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm import _options
-from ranksvm._memory import check_fits, memory_complaint
-from ranksvm._parallel import one_blas_thread
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Number, Schema
-from ranksvm._verbosity import verbosity
+from ranksvm._util import checks
+from ranksvm._util.memory import check_fits, memory_complaint
+from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
-from ranksvm.estimators.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, KeptDualCoef
+from ranksvm.fits.results.records import Record
+from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import HuberHinge
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.objectives import LinearObjective
-from ranksvm.objectives.alternating_nuclear_norm import AlternatingNuclearNorm
-from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
-from ranksvm.objectives.query_matrices import QueryMatrices
-from ranksvm.problems.dual import AlphaOfPairs, DualCoef, KeptDualCoef
-from ranksvm.problems.evaluation import evaluation_sets
-from ranksvm.problems.problem import interruptible_if
-from ranksvm.problems.records import Record
-from ranksvm.problems.training_set import TrainingSet
+from ranksvm.objectives.low_rank.alternating import AlternatingNuclearNorm
+from ranksvm.objectives.low_rank.nuclear_norm import NuclearNormObjective, required_bytes
+from ranksvm.objectives.low_rank.query_matrices import QueryMatrices
 from ranksvm.solvers import SolverResult, Status, alternating, douglas_rachford, newton, relative_gap, tron
 from ranksvm.solvers.douglas_rachford import SplitResult
 
@@ -272,14 +272,14 @@ class RegularizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(
-            C=_options.positive(self.C),
-            gamma=_options.not_negative(self.gamma),
-            lam=_options.positive(self.lam),
-            solver=_options.one_of(self.solver, ("splitting", "alternating")),
+        checks.check(
+            C=checks.positive(self.C),
+            gamma=checks.not_negative(self.gamma),
+            lam=checks.positive(self.lam),
+            solver=checks.one_of(self.solver, ("splitting", "alternating")),
             learning_rate=_step_length(self.learning_rate, self.solver),
-            tol=_options.positive(self.tol),
-            max_iter=_options.count(self.max_iter),
+            tol=checks.positive(self.tol),
+            max_iter=checks.count(self.max_iter),
             memory_limit=memory_complaint(self.memory_limit),
         )
         with all_or_nothing(self):
@@ -455,7 +455,7 @@ def _step_length(value: Any, solver: str) -> str | None:
     """The error of a step length; None if it is valid."""
     if isinstance(value, str) and value == "auto":
         return None
-    if _options.positive(value) is not None:
+    if checks.positive(value) is not None:
         return f"must be 'auto' or a positive, finite number, got {value!r}"
     return None if solver == "alternating" else "is the step of solver='alternating': choose that one, or leave 'auto'"
 

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm import _options
-from ranksvm._parallel import one_blas_thread
-from ranksvm._registry import storable
-from ranksvm._schema import Array, Plain, Schema
-from ranksvm.estimators.locks import lock_of
-from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
+from ranksvm._util import checks
+from ranksvm._util.threads import one_blas_thread
+from ranksvm.estimators.base.locks import lock_of
+from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Plain, Schema
 
 __all__ = ["SOLARRanker"]
 
@@ -224,11 +224,11 @@ class SOLARRanker(OnlineRanker):
         super()._check_options()
         if self.order not in (1, 2) or isinstance(self.order, bool):
             raise OptionError(f"order must be 1 or 2, got {self.order!r}.")
-        _options.check(
-            C=_options.positive(self.C),
-            gamma=_options.positive(self.gamma),
-            covariance=_options.one_of(self.covariance, ("full", "diagonal")),
-            decay=_options.positive(self.decay),
+        checks.check(
+            C=checks.positive(self.C),
+            gamma=checks.positive(self.gamma),
+            covariance=checks.one_of(self.covariance, ("full", "diagonal")),
+            decay=checks.positive(self.decay),
         )
         if self.decay > 1.0:
             raise OptionError(f"decay must be at most 1, got {self.decay!r}.")

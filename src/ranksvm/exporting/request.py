@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ranksvm._special_files import is_special
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.special_files import is_special
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import SelfTest
 from ranksvm.exporting.scaling import QueryScaling, Scaling

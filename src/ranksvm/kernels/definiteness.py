@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm.exceptions import DataError
 from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.matrix import KernelMatrix

@@ -4,8 +4,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
-from ranksvm._memory import in_words
+from ranksvm._util.memory import in_words
+from ranksvm._util.values import is_sparse
 from ranksvm.device import Device, DeviceArray, Variant
 from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument
@@ -280,7 +280,7 @@ def _plain_rows(X: Any) -> Any:
     """Documents in float64, each column of a sparse row once."""
     if not is_sparse(X):
         return np.asarray(X, dtype=np.float64)
-    from ranksvm.data.sparse_format import without_duplicates
+    from ranksvm._util.sparse_format import without_duplicates
 
     return without_duplicates(X.astype(np.float64, copy=False))
 

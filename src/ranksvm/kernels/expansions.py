@@ -5,8 +5,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
-from ranksvm._checks import is_sparse
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.values import is_sparse
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.functions import Documents

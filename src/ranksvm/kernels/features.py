@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
+from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels.functions import Kernel
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.kernel as compiled
-from ranksvm._checks import is_sparse
 from ranksvm._compiled.linear import all_finite
-from ranksvm.data.sparse_format import without_duplicates
+from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]

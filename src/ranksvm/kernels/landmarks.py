@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.functions import Kernel
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import ranksvm._compiled.kernel as compiled
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.measured_products import MeasuredProducts
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource

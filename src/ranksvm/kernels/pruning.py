@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.expansions import KernelsOf
 

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
 from ranksvm._compiled.linear import all_finite
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError
 from ranksvm.kernels.functions import Kernel
 

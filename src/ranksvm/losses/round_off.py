@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "spread_of"]
+__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "margin_error", "spread_of"]
 
 # Half a unit in the last place of 1: the relative error of one operation.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
@@ -29,6 +29,26 @@ def growth(n_terms: float) -> float:
     """
     part = n_terms * UNIT
     return part / (1.0 - part) if part < 0.5 else np.inf
+
+
+def margin_error(score: float, n_entries: int, more: float = 0.0) -> float:
+    """Bound on the error of a margin, and of the hinge that it makes.
+
+    Parameters
+    ----------
+    score : float
+        That of `Sizes.score`.
+    n_entries : int
+        Products that are added up for a score.
+    more : float
+        Further relative errors of the scores, in units of round-off.
+
+    Returns
+    -------
+    float
+        The bound: of two scores, their difference, and 1 minus that.
+    """
+    return 2.0 * (growth(n_entries + 4) + more * UNIT) * score + UNIT * (2.0 + 5.0 * score)
 
 
 class SumLengths(NamedTuple):

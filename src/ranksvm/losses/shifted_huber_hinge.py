@@ -6,7 +6,8 @@ import numpy as np
 
 import ranksvm._compiled.blocks as blocks
 import ranksvm._compiled.linear as linear
-from ranksvm.data import ComparablePairs, PairBlocks
+from ranksvm.data.pair_blocks import PairBlocks
+from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.protocol import LossSums, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
-from ranksvm._cached import cached_property
+from ranksvm._util.cached import cached_property
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.round_off import SumLengths

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ranksvm._lazy import lazy_names
+from ranksvm._util.lazy import lazy_names
 from ranksvm.metrics.conventions import CONVENTIONS, Convention
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate

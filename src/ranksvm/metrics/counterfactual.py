@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, one_of
-from ranksvm._plain import plain
-from ranksvm._tabular import Table, Tabular
+from ranksvm._util.checks import check, one_of
+from ranksvm._util.json_values import plain
+from ranksvm._util.tables import Table, Tabular
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._counterfactual_sums import (

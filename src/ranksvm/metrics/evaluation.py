@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import check_one_per_row, is_number
-from ranksvm._plain import plain
-from ranksvm._tabular import Table, Tabular, frame_of
+from ranksvm._util.json_values import plain
+from ranksvm._util.tables import Table, Tabular, frame_of
+from ranksvm._util.values import check_one_per_row, is_number
 from ranksvm.data import Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array

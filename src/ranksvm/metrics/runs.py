@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranksvm._cached import cached_property
+from ranksvm._util.cached import cached_property
 from ranksvm.data import Queries
-from ranksvm.data.runs import Qrels, Run, place_of
-from ranksvm.data.trec_files import as_qrels, as_run
+from ranksvm.datasets.runs import Qrels, Run, place_of
+from ranksvm.datasets.trec_files import as_qrels, as_run
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
@@ -92,9 +92,9 @@ def evaluate_run(
     Parameters
     ----------
     run : Run, path-like, or dict of dict
-        The run; a path is read by `ranksvm.data.read_run`; query -> document -> score.
+        The run; a path is read by `ranksvm.datasets.read_run`; query -> document -> score.
     qrels : Qrels, path-like, or dict of dict
-        The judgements; a path is read by `ranksvm.data.read_qrels`; query -> document -> label.
+        The judgements; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         As in `evaluate`.
     convention : str or Convention, default "trec"

@@ -11,13 +11,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ranksvm._checks import check_one_per_row, is_integer, is_sparse
-from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm._plain import plain
-from ranksvm.data import Queries, RankingData
+from ranksvm._util.json_values import plain
+from ranksvm._util.threads import effective_n_jobs, parallel_map
+from ranksvm._util.values import check_one_per_row, is_integer, is_sparse
+from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.queries import id_array
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from ranksvm._checks import is_integer, is_number
-from ranksvm._registry import storable
+from ranksvm._util.values import is_integer, is_number
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.model_files.registry import storable
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 

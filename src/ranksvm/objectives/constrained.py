@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.objectives.data_term import DataTerm
-from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
-from ranksvm.objectives.sign_cone import SignCone
+from ranksvm.solvers.cone import SignCone
+from ranksvm.terms.hessian_cost import Size, worthwhile_fraction
+from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["ConstrainedObjective"]
 

@@ -8,11 +8,11 @@ from ranksvm.device import Device, Variant
 from ranksvm.device.launcher import Launcher
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import PairwiseLoss
-from ranksvm.objectives.device_pairs import order_on_device
-from ranksvm.objectives.device_rows import DenseRows
-from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective
+from ranksvm.terms.device.pairs import order_on_device
+from ranksvm.terms.device.rows import DenseRows
+from ranksvm.terms.device.term import DeviceTerm
 
 __all__ = ["DeviceLandmarks"]
 

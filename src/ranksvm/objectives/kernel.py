@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss

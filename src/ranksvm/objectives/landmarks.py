@@ -8,10 +8,10 @@ import numpy as np
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
 from ranksvm.losses import PairwiseLoss
-from ranksvm.objectives.approximate_inverse import by_cholesky
-from ranksvm.objectives.data_term import DataTerm
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.threaded_term import ThreadedTerm
+from ranksvm.solvers.approximate_inverse import by_cholesky
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["Landmarks"]
 

@@ -6,11 +6,18 @@ from typing import Any
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
-from ranksvm.objectives.data_term import DataTerm, Term
-from ranksvm.objectives.expected_products import DIFFERENCES, expected_products
-from ranksvm.objectives.hessian_cost import Size, cost_with_hessian, hessian_cost, part_of_rows, worthwhile_fraction
 from ranksvm.objectives.linear_round_off import round_off
 from ranksvm.objectives.smoothing import SmoothedObjective
+from ranksvm.terms.expected_products import DIFFERENCES, expected_products
+from ranksvm.terms.hessian_cost import (
+    SINGLE_WORK,
+    Size,
+    cost_with_hessian,
+    hessian_cost,
+    part_of_rows,
+    worthwhile_fraction,
+)
+from ranksvm.terms.protocol import DataTerm, Term
 
 __all__ = ["LinearObjective", "LinearPoint"]
 
@@ -18,8 +25,6 @@ __all__ = ["LinearObjective", "LinearPoint"]
 REFINEMENT = 5.0
 # A Hessian at w = 0 takes this part of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
 SHARE_AT_ZERO = 0.45
-# Hessians of fewer products of two features, which take less than 0.2 ms, save nothing by float32.
-SINGLE_WORK = 1 << 22
 # Products are in float32 where its round-off is this part of each entry of the diagonal, or less.
 SINGLE_ERROR = 1e-2
 SINGLE_EPSILON = float(np.finfo(np.float32).eps)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.losses.round_off import UNIT, growth
+from ranksvm.losses.round_off import UNIT, growth, margin_error
 
-__all__ = ["STEP_ERRORS", "margin_error", "round_off"]
+__all__ = ["STEP_ERRORS", "round_off"]
 
 # A bound is good enough if it is this part of what the tolerance allows.
 GOOD_ENOUGH = 0.01
@@ -56,23 +56,3 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
             if bound <= GOOD_ENOUGH * tol * value:
                 break
     return bound
-
-
-def margin_error(score: float, n_entries: int, more: float = 0.0) -> float:
-    """Bound on the error of a margin, and of the hinge that it makes.
-
-    Parameters
-    ----------
-    score : float
-        That of `Sizes.score`.
-    n_entries : int
-        Products that are added up for a score.
-    more : float
-        Further relative errors of the scores, in units of round-off.
-
-    Returns
-    -------
-    float
-        The bound: of two scores, their difference, and 1 minus that.
-    """
-    return 2.0 * (growth(n_entries + 4) + more * UNIT) * score + UNIT * (2.0 + 5.0 * score)

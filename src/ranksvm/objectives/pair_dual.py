@@ -6,13 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
-from ranksvm._parallel import parallel_map
+from ranksvm._util.threads import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import scores_by_threads
 from ranksvm.losses.protocol import Pairs
-from ranksvm.losses.round_off import OPERATIONS, growth
-from ranksvm.objectives.linear_round_off import margin_error
-from ranksvm.objectives.sign_cone import SignCone
+from ranksvm.losses.round_off import OPERATIONS, growth, margin_error
+from ranksvm.solvers.cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 

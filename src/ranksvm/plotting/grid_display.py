@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm import _options
+from ranksvm._util import checks
 from ranksvm.estimators import KernelRankSVMCV
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting.figures import axes_or_new
@@ -180,7 +180,7 @@ class GridDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        _options.check(kind=_options.one_of(kind, KINDS))
+        checks.check(kind=checks.one_of(kind, KINDS))
         size = _AROUND[0] + _CELL[0] * len(self.Cs), _AROUND[1] + _CELL[1] * len(self.mean_scores)
         if kind == "lines":
             size = (7.4, 4.6)

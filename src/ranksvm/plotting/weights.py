@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._features import feature_label
+from ranksvm._util.feature_names import feature_label
 from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour, legend_above, literal

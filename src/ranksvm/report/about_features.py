@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._features import feature_label
-from ranksvm._tabular import Table
-from ranksvm._words import aligned, count, counted, queries
+from ranksvm._util.feature_names import feature_label
+from ranksvm._util.tables import Table
+from ranksvm._util.text import aligned, count, counted, queries
 from ranksvm.analysis import WeightIntervals
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.plotting import WeightsDisplay

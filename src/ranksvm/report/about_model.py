@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from ranksvm._tabular import Table
-from ranksvm._words import number
-from ranksvm.data.description import data_facts, described_data, level_rows
+from ranksvm._util.tables import Table
+from ranksvm._util.text import number
+from ranksvm.datasets.description import data_facts, described_data, level_rows
 from ranksvm.estimators import KernelRankSVMCV, RankSVMCV
+from ranksvm.fits.results.summary import certificate_in_words, described_fit, fit_facts
 from ranksvm.plotting import GridDisplay, PathDisplay
-from ranksvm.problems.fit_in_words import certificate_in_words, described_fit, fit_facts
 from ranksvm.report.blocks import Block, Code, Facts, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing
 from ranksvm.report.subject import Subject

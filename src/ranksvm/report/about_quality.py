@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
-from ranksvm._plain import plain
-from ranksvm._tabular import CORRECTIONS, Table
-from ranksvm._words import count, counted, queries
+from ranksvm._util.json_values import plain
+from ranksvm._util.tables import CORRECTIONS, Table
+from ranksvm._util.text import count, counted, queries
 from ranksvm.metrics import Comparison
 from ranksvm.metrics.evaluation import metrics_table
 from ranksvm.metrics.significance import comparison_table

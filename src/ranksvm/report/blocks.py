@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ranksvm._tabular import Table, facts_html
+from ranksvm._util.tables import Table, facts_html
 
 __all__ = ["Block", "Code", "Details", "Facts", "Figure", "Grid", "Section", "Text"]
 

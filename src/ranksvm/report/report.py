@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from ranksvm import _options
-from ranksvm._environment import environment
-from ranksvm._tabular import CORRECTIONS
-from ranksvm.data import RankingData
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm._util import checks
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.environment import environment
+from ranksvm._util.tables import CORRECTIONS
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Comparison, Evaluation, Metric
 from ranksvm.plotting.figures import picture_formats
@@ -156,9 +156,9 @@ def make_report(
     """
     check_jinja()
     picture_formats()  # as early: matplotlib is needed at the end
-    _options.check(
-        correction=_options.one_of(correction, tuple(CORRECTIONS)),
-        n_worst=_options.count(n_worst, 0),
+    checks.check(
+        correction=checks.one_of(correction, tuple(CORRECTIONS)),
+        n_worst=checks.count(n_worst, 0),
     )
     if not hasattr(model, "predict"):
         raise OptionError(f"model must be a fitted ranker, or a Pipeline that ends with one, got {model!r}.")

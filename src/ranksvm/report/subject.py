@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.analysis import WeightIntervals, explain, feature_importance, weight_intervals
-from ranksvm.data import ComparablePairs, RankingData
+from ranksvm.data import ComparablePairs
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
+from ranksvm.fits.results.explanation import Explanation
 from ranksvm.metrics import Comparison, Evaluation, compare_systems, evaluate, parse_metrics
 from ranksvm.metrics.scorers import predict_scores
-from ranksvm.problems.explanation import Explanation
 
 __all__ = ["Subject", "examine"]
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import RankSVM
 from ranksvm.reproduce.data_sets import Parts
 from ranksvm.reproduce.fold_1 import letor, n_pairs

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ranksvm.data import RankingData, read_letor
+from ranksvm.datasets.letor.reader import read_letor
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
 
 __all__ = ["DATA_SETS", "DataSet", "Parts", "Sources", "default_folder"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ranksvm import metrics
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.reproduce.data_sets import DATA_SETS
 from ranksvm.reproduce.judgement import COUNT
 from ranksvm.reproduce.results import Compared

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ranksvm import metrics
-from ranksvm.data import RankingData, make_ranking
+from ranksvm.datasets.generators import make_ranking
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import KernelRankSVM, KernelRankSVMCV, RankSVMCV
 from ranksvm.reproduce.data_sets import Parts
 from ranksvm.reproduce.fold_1 import is_whole, letor

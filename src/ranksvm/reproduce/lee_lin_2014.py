@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.reproduce.adjacent_pairs import adjacent
 from ranksvm.reproduce.data_sets import Parts

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import ranksvm
-from ranksvm._parallel import available_cpus
+from ranksvm._util.threads import available_cpus
 
 __all__ = ["machine", "versions"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.analysis import OnlineBounds, online_bounds
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import RankSVM, SOLARRanker
 from ranksvm.reproduce.items import Context
 from ranksvm.reproduce.results import Grid, Part, Picture

@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from ranksvm import metrics
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import (
     CommitteePerceptronRanker,
     PairwisePerceptronRanker,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm._util.atomic_files import atomic_write
 from ranksvm.exceptions import UninformativeWarning
 from ranksvm.reproduce.items import Context, Item, Paper
 from ranksvm.reproduce.judgement import Judgement, in_words, rule

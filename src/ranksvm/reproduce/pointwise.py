@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.svm import LinearSVR
 
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.reproduce.fold_1 import letor
 from ranksvm.reproduce.items import Context
 from ranksvm.reproduce.judgement import NDCG, PERCENT

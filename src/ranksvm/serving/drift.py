@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of
 
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 

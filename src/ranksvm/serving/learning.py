@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ranksvm._features import feature_labels
+from ranksvm._util.feature_names import feature_labels
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, forget

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._features import feature_labels
-from ranksvm._steps import steps_of
-from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.pipeline_steps import steps_of
+from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
 from ranksvm.exceptions import OptionError
-from ranksvm.persistence import load_as, save
+from ranksvm.model_files.persistence import load_as, save
 from ranksvm.serving.feedback import Lesson
 
 __all__ = [
@@ -136,7 +136,7 @@ def learn(model: Any, lesson: Lesson) -> None:
 
 def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray, weight: np.ndarray | None) -> bool:
     """Learn from what was ranked, which has been checked then; False if the ranker cannot."""
-    from ranksvm.estimators.online_ranker import learn_checked_pairs  # a process that only ranks does without
+    from ranksvm.estimators.base.online_ranker import learn_checked_pairs  # a process that only ranks does without
 
     return learn_checked_pairs(ranker, X, pairs, weight)
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import compare, evaluate

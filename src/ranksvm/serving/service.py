@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ranksvm._steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.exceptions import DataError
 from ranksvm.serving import policies
 from ranksvm.serving.access import Keys, Rate

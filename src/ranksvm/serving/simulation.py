@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm.clicks import attractiveness
 from ranksvm.clicks.simulation import clicks_on_lists, examination
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import CumulativeMetrics
 from ranksvm.serving.requests import FLOAT32, JSON

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_diagonal
-from ranksvm.objectives.protocol import AdaptiveObjective, Point
+from ranksvm.solvers.approximate_inverse import by_diagonal
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
+from ranksvm.solvers.monitor import Monitor
 from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.protocol import AdaptiveObjective, Point
 from ranksvm.solvers.result import SolverResult
 from ranksvm.solvers.tron import curvature_scale
 

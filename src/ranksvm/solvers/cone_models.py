@@ -5,8 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_cholesky
-from ranksvm.objectives.protocol import Cone
+from ranksvm.solvers.approximate_inverse import by_cholesky
+from ranksvm.solvers.protocol import Cone
 
 __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._logging import PASSING
+from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import DataError
-from ranksvm.objectives.protocol import SplitObjective, SplitPoint
+from ranksvm.solvers.protocol import SplitObjective, SplitPoint
 from ranksvm.solvers.result import Status, relative_gap
 
 __all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "why_stop"]

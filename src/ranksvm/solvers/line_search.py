@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.objectives.protocol import Objective, Point
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.protocol import Objective, Point
 
 __all__ = ["shorten", "take"]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_cholesky, by_secant
-from ranksvm.objectives.protocol import HessianObjective, Point, SampledObjective
+from ranksvm.solvers.approximate_inverse import by_cholesky, by_secant
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.protocol import HessianObjective, Point, SampledObjective
 from ranksvm.solvers.result import SolverResult
 
 __all__ = ["by_hessians", "newton", "solve_sample"]

@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.protocol import Objective, Point
 from ranksvm.solvers.result import SolverResult, Status
 
 __all__ = ["plain_tron"]

@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.objectives.protocol import ConstrainedObjective, Point
 from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.model_on_cone import minimise_model
+from ranksvm.solvers.monitor import Monitor
 from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.protocol import ConstrainedObjective, Point
 from ranksvm.solvers.result import SolverResult
 from ranksvm.solvers.tron import curvature_scale
 

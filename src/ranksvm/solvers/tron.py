@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_diagonal
-from ranksvm.objectives.protocol import DiagonalObjective, Point
+from ranksvm.solvers.approximate_inverse import by_diagonal
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import shorten
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.protocol import DiagonalObjective, Point
 from ranksvm.solvers.result import SolverResult
 
 __all__ = ["curvature_scale", "tron"]

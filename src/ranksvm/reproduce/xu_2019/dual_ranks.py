@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.analysis import DualSpectra, compare_ranks, dual_spectra
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import FactorizedRankSVM, RankSVM, RegularizedRankSVM
 from ranksvm.reproduce.items import Context
 from ranksvm.reproduce.judgement import OTHER

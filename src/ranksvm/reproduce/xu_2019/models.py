@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import metrics
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import FactorizedRankSVM, RankSVM, RegularizedRankSVM
 from ranksvm.reproduce.data_sets import Parts
 

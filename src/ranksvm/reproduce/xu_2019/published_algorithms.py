@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["Block", "Factors", "Query", "algorithm_2", "blocks_of", "listed"]
 

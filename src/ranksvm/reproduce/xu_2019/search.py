@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ranksvm import metrics
-from ranksvm.data import RankingData
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import RankSVMError
 from ranksvm.reproduce.data_sets import Parts
 from ranksvm.reproduce.xu_2019.models import MODELS

@@ -1,0 +1,1 @@
+"""What every layer may use: checks, threads, memory limits, text, tables, files that are written whole."""

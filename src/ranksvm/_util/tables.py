@@ -1,0 +1,273 @@
+"""Results as tables: HTML for notebooks, LaTeX for papers, CSV, and DataFrames."""
+
+import csv
+import dataclasses
+import html
+import importlib
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ranksvm._util.json_values import plain
+from ranksvm._util.text import power
+from ranksvm.exceptions import MissingDependencyError, OptionError
+
+__all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html", "frame_of"]
+
+# Corrections for many comparisons, and the heading of the column of p-values that they give.
+CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
+# in the order in which they are tried
+LIBRARIES = ("pandas", "polars", "pyarrow")
+# A format of `Table`: as a power of 2 if it is one.
+POWER = "power"
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "&%$#_"},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Columns of equal length, and how people see them.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        Name -> values.
+    caption : str
+        What the table shows.
+    headings : mapping of str to str
+        Headings for people that differ from the names.
+    hidden : tuple of str
+        Columns that people see in a heading or in the caption instead.
+    footer : sequence of mapping
+        Rows for people only, such as means: name -> value.
+    formats : mapping of str to str
+        Formats of columns of numbers for people, other than four decimals; `POWER` for values of C and gamma.
+    numbers : tuple of str
+        Columns of text that is to be aligned, and sorted, like numbers.
+    """
+
+    columns: Mapping[str, Any]
+    caption: str
+    headings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    footer: Sequence[Mapping[str, Any]] = ()
+    formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+    def head(self) -> list[str]:
+        """Headings of the columns that people see."""
+        return [self.headings.get(name, name) for name in self._shown()]
+
+    def body(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Rows as people see them, and those of the footer."""
+        names = self._shown()
+        cells = [[shown(value, self.formats.get(name)) for value in _values(self.columns[name])] for name in names]
+        rows = [list(row) for row in zip(*cells, strict=True)]
+        return rows, [[shown(row.get(name, "")) for name in names] for row in self.footer]
+
+    def is_text(self) -> list[bool]:
+        """Whether a column that people see holds text."""
+        return [
+            name not in self.numbers and any(isinstance(value, str) for value in _values(self.columns[name]))
+            for name in self._shown()
+        ]
+
+    def to_csv(self, footer: bool = False) -> str:
+        """CSV with the names of all columns and all digits, the rows of the footer on request."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*(plain(list(_values(values))) for values in self.columns.values()), strict=True))
+        if footer:
+            writer.writerows([plain(row.get(name, "")) for name in self.columns] for row in self.footer)
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        """A ``tabular`` as people see the table."""
+        rows, footer = self.body()
+        lines = [
+            f"% {self.caption}",
+            rf"\begin{{tabular}}{{{''.join('l' if text else 'r' for text in self.is_text())}}}",
+            r"\toprule",
+            _latex_row(self.head()),
+            r"\midrule",
+            *map(_latex_row, rows),
+            *([r"\midrule"] if footer else []),
+            *map(_latex_row, footer),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def to_text(self) -> str:
+        """Aligned columns as people see the table."""
+        rows, footer = self.body()
+        text = self.is_text()
+        lines = [self.head(), *rows, *footer]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        aligned = [
+            [
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(line, widths, text, strict=True)
+            ]
+            for line in lines
+        ]
+        return "\n".join([self.caption, *("  ".join(cells).rstrip() for cells in aligned)])
+
+    def to_html(self, *, classes: bool = False) -> str:
+        """A ``table`` as people see the table.
+
+        Numbers are aligned by styles of their own, or, in a page that has a style sheet, by the class ``number``.
+        """
+        rows, footer = self.body()
+        text = self.is_text()
+        aligned = _by_class if classes else _by_style
+        kinds = [' class="number"' if classes and not is_text else "" for is_text in text]
+        head = [
+            f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(self.head(), kinds, strict=True)
+        ]
+        cells = [aligned(is_text) for is_text in text]
+        parts = [
+            f"<table><caption>{html.escape(self.caption)}</caption>",
+            f"<thead><tr>{''.join(head)}</tr></thead>",
+            f"<tbody>{''.join(_html_row(row, cells) for row in rows)}</tbody>",
+            f"<tfoot>{''.join(_html_row(row, cells) for row in footer)}</tfoot>" if footer else "",
+            "</table>",
+        ]
+        return "".join(parts)
+
+    def _shown(self) -> list[str]:
+        return [name for name in self.columns if name not in self.hidden]
+
+
+class Tabular:
+    """Something with a table; a subclass defines ``_table``."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """The table as a DataFrame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            One column per name, numbers with all digits.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        OptionError
+            When the library is unknown.
+        """
+        return frame_of(self._table().columns, library)
+
+    def to_csv(self) -> str:
+        """The table as CSV: a line of names, numbers with all digits, undefined ones empty.
+
+        Returns
+        -------
+        str
+            The text, in which lines end with a newline character.
+        """
+        return self._table().to_csv()
+
+    def to_latex(self) -> str:
+        r"""The table as a LaTeX ``tabular`` with the rules of the package booktabs; numbers with four decimals.
+
+        Returns
+        -------
+        str
+            The text, from ``\begin{tabular}`` to ``\end{tabular}``; the caption is a comment before it.
+        """
+        return self._table().to_latex()
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self._table().to_html()
+
+
+def facts_html(facts: Iterable[tuple[str, str]], caption: str) -> str:
+    """Names and values as a ``table``, one pair per row."""
+    rows = [
+        f'<tr><th scope="row" style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left">{html.escape(value)}</td></tr>'
+        for name, value in facts
+    ]
+    return f'<table class="facts"><caption>{html.escape(caption)}</caption><tbody>{"".join(rows)}</tbody></table>'
+
+
+def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
+    """A DataFrame of columns, of a library of that name or the first one that is installed.
+
+    Raises
+    ------
+    MissingDependencyError
+        When it is not installed.
+    OptionError
+        When the library is unknown.
+    """
+    if library is not None and library not in LIBRARIES:
+        raise OptionError(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}.")
+    for name in LIBRARIES if library is None else (library,):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        # not every library accepts arrays of NumPy's text
+        values = {key: _values(column) for key, column in columns.items()}
+        return module.table(values) if name == "pyarrow" else module.DataFrame(values)
+    wanted = "pandas, polars or pyarrow" if library is None else library
+    raise MissingDependencyError(f"to_frame needs {wanted}: pip install {library or 'pandas'}")
+
+
+def shown(value: Any, format_spec: str | None = None) -> str:
+    """A value for people: a float with four decimals, or in a format; a dash for an undefined one."""
+    value = plain(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return power(value) if format_spec == POWER else format(value, format_spec or ".4f")
+
+
+def _values(column: Any) -> Any:
+    """A list of text and objects; numbers and dates stay an array."""
+    kind = getattr(getattr(column, "dtype", None), "kind", None)
+    return column if kind in ("i", "u", "f", "b", "M", "m") else list(column)
+
+
+def _latex_row(cells: list[str]) -> str:
+    return " & ".join(map(_latex_cell, cells)) + r" \\"
+
+
+def _latex_cell(cell: str) -> str:
+    exponent = re.fullmatch(r"2\^(-?\d+)", cell)
+    return f"$2^{{{exponent[1]}}}$" if exponent else "".join(_LATEX.get(character, character) for character in cell)
+
+
+def _by_style(is_text: bool) -> str:
+    return f'<td style="text-align: {"left" if is_text else "right"}">'
+
+
+def _by_class(is_text: bool) -> str:
+    return "<td>" if is_text else '<td class="number">'
+
+
+def _html_row(cells: list[str], starts: list[str]) -> str:
+    found = [f"{start}{html.escape(cell)}</td>" for cell, start in zip(cells, starts, strict=True)]
+    return f"<tr>{''.join(found)}</tr>"

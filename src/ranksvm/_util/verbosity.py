@@ -1,0 +1,91 @@
+"""What ``verbose`` shows of a fit: on stderr, or as configured in logging."""
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ranksvm._util.live_line import LiveLine, terminal
+from ranksvm._util.log_records import is_passing, steps_of
+
+__all__ = ["verbosity"]
+
+# the loggers that report single steps
+_LOGGERS = ("ranksvm.solvers", "ranksvm.estimators")
+
+
+@contextmanager
+def verbosity(verbose: int, iterations_from: int = 1) -> Iterator[None]:
+    """Context that shows the log of a fit, if requested.
+
+    Parameters
+    ----------
+    verbose : int
+        0: nothing.
+    iterations_from : int
+        The least ``verbose`` that shows the iterations of solvers: 2 for a comparison of many fits, which has one line
+        for each of them, and on a terminal a progress bar.
+    """
+    if not verbose:
+        yield
+        return
+    logger = logging.getLogger("ranksvm")
+    level = logger.level
+    handler = None if logger.hasHandlers() else _Lines()
+    fewer = _WithoutIterations() if verbose < iterations_from else None
+    if handler is not None:
+        logger.addHandler(handler)
+    if fewer is not None:
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(fewer)
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if fewer is not None:
+            for name in _LOGGERS:
+                logging.getLogger(name).removeFilter(fewer)
+        if handler is not None:
+            logger.removeHandler(handler)
+            handler.close()
+
+
+class _WithoutIterations(logging.Filter):
+    """Leaves out the iterations of the fits of this thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (is_passing(record) and threading.get_ident() == self._thread)
+
+
+class _Lines(logging.Handler):
+    """Lines on stderr; on a terminal, with a bar below them from the first record that counts steps."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._live: LiveLine | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            steps = steps_of(record)
+            if steps is not None and self._live is None and sys.stderr.isatty():
+                self._live = LiveLine(terminal())
+            if self._live is None:
+                print(record.getMessage(), file=sys.stderr)
+                return
+            if steps is not None:
+                self._live.steps(*steps)
+            self._live.print(record.getMessage())
+        except Exception:  # logging must never end a fit
+            self.handleError(record)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+        super().close()

@@ -1,0 +1,130 @@
+"""``ranksvm export``: a model in the format of a search engine, a runtime or a programming language."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ranksvm.cli.features import matched, names_in
+from ranksvm.cli.files import load_scorer, read
+from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    json_option,
+    quiet_option,
+    reading_options,
+)
+from ranksvm.cli.output.errors import debug_option, warn
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import counted, print_json
+
+# the keys of ranksvm.exporting.registry.TARGETS, which must not be imported for --help
+TARGETS = [
+    *("solr", "elasticsearch", "opensearch", "vespa", "onnx", "sql", "python", "javascript", "java", "c", "json"),
+    *("svm-rank", "liblinear", "libsvm"),
+]
+
+
+@click.command("export", short_help="Write a model for a search engine, a runtime or a programming language.")
+@click.argument("model", type=EXISTING_FILE)
+@click.option("--to", type=click.Choice(TARGETS), required=True, help="The format to write.")
+@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
+@click.option(
+    "--names",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Names of the features in the engine: lines of a name in the model and a name in the engine, or one name a "
+    "line for each feature in order, or JSON.",
+)
+@click.option("--name", metavar="NAME", help="Name of the model.  [default: that of the file]")
+@click.option(
+    "--store",
+    metavar="NAME",
+    help="Feature store of Solr [_DEFAULT_], feature set of Elasticsearch and OpenSearch [features], schema of Vespa.",
+)
+@click.option("--table", default="documents", show_default=True, metavar="NAME", help="Table of documents, in SQL.")
+@click.option(
+    "--query-column", default="qid", show_default=True, metavar="NAME", help="Its column of query ids, in SQL."
+)
+@click.option(
+    "--data",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="Data file: the documents of the self-test, and ranges of the features for --non-negative.",
+)
+@click.option(
+    "--non-negative",
+    is_flag=True,
+    help="Shift the scores so that none is negative, which Lucene refuses; needs --data, or a MinMaxScaler.",
+)
+@reading_options
+@json_option
+@quiet_option
+@debug_option
+def export_command(
+    model: Path,
+    to: str,
+    output: Path | None,
+    names: Path | None,
+    data: Path | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Write MODEL in the format of another program, with its scaler.
+
+    \b
+    solr, elasticsearch, opensearch   models of their learning-to-rank plugins
+    vespa                             a rank profile
+    onnx                              a graph of plain operators (needs pip install "ranksvm[onnx]")
+    sql                               a view of scored documents
+    python, javascript, java, c       functions without dependencies
+    json                              weights with names
+    svm-rank, liblinear, libsvm       model files of these programs
+
+    Every file says how to install it and has a self-test: three documents and their scores.
+
+    \b
+    Examples:
+      ranksvm export model.rsvm --to solr --names names.tsv -o model.json
+      ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
+      ranksvm export model.rsvm --to c -o ranker.c
+    """
+    import numpy as np
+
+    from ranksvm.exporting import export
+    from ranksvm.exporting.naming import read_names
+
+    if output is None and to == "onnx" and not as_json:
+        raise click.UsageError("an ONNX model is not text: give -o FILE.")
+    with Progress(quiet) as progress:
+        ranker = load_scorer(model)
+        if names is not None:
+            options["names"] = read_names("/dev/stdin" if names == STDIN else names)
+        if data is not None:
+            rows = read(data, progress, Stopwatch(), reading, require_labels=False)
+            options["X"] = matched(rows, names_in(ranker), ranker.n_features_in_, data, "the model")
+            options["qid"] = rows.query_ids
+        options["name"] = options["name"] or (None if output is not None else model.name.split(".", 1)[0])
+        found = export(ranker, output, to=to, **options)
+        for note in found.notes:
+            warn(note)
+        if output is not None:
+            progress.line(f"Wrote {output}: {to}, {counted(len(found.features), 'feature')}")
+    if as_json:
+        print_json(
+            {
+                "command": "export",
+                "model": str(model),
+                "to": to,
+                "output": None if output is None else str(output),
+                "features": found.features,
+                "notes": found.notes,
+                "test": found.test.by_name(found.features, np.arange(len(found.features))),
+                "content": found.text if output is None and to != "onnx" else None,
+            }
+        )
+    elif output is None:
+        click.echo(found.text, nl=False)

@@ -1,0 +1,276 @@
+"""``ranksvm serve``: rank over HTTP, take feedback, learn from it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranksvm.cli.options.online import learner_options, make_learner
+from ranksvm.cli.options.shared import EXISTING_FILE, Name, Number, quiet_option
+from ranksvm.cli.output.errors import debug_option, warn
+from ranksvm.cli.output.progress import Progress
+
+if TYPE_CHECKING:
+    from ranksvm.serving.learning import Learning, Settings
+    from ranksvm.serving.service import Service
+    from ranksvm.serving.store import Store
+
+# As `serving.click_learning.RULES`, which is not imported to show the help.
+RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
+
+
+class Propensities(click.ParamType):
+    """A file of `PositionBias`, or the name of a curve; converted to what it changes in a `ClickLearning`."""
+
+    name = "propensities"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ranksvm.clicks import PositionBias
+        from ranksvm.serving.click_learning import curve, given
+
+        if value == "estimate":
+            return curve("estimated")
+        name, _, eta = value.partition(":")
+        if name == "power":
+            number = Number().convert(eta or "1", param, ctx)
+            return curve("power", number)
+        return given(PositionBias.load(EXISTING_FILE.convert(value, param, ctx)))
+
+
+@click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
+@click.option("--store", required=True, metavar="FILE|URL", help="The log: a file, or postgresql://USER@HOST/DATABASE.")
+@click.option(
+    "--model", type=EXISTING_FILE, metavar="MODEL", help="Model that a new store begins with.  [default: by --learner]"
+)
+@click.option("--challenger", type=EXISTING_FILE, metavar="MODEL", help="Second model of a new store, to compare.")
+@learner_options(levels="required")
+@click.option(
+    "--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a model that is new."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
+@click.option("--insecure", is_flag=True, help="Answer other machines without API keys (`ranksvm keys`).")
+@click.option(
+    "--allowed-host",
+    multiple=True,
+    metavar="NAME",
+    help="Name of this machine that requests without API keys may use, besides localhost; may be repeated.",
+)
+@click.option(
+    "--explore",
+    type=click.Choice(["none", "epsilon", "fair-pairs", "team-draft"]),
+    default="none",
+    show_default=True,
+    help="Show some random orders, exchange neighbors at random, or interleave with the challenger.",
+)
+@click.option(
+    "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
+)
+@click.option(
+    "--click-rule",
+    type=Name(list(RULES)),
+    metavar="RULE",
+    help="Which documents a clicked one is preferred to: all that were shown without a click (shown), all that were "
+    "shown (shown-all), its neighbor in random order (fair-pairs), or those without a click above it (skip-above; "
+    "last-click-skip-above: for the last click only).  "
+    "[default: as the store has it; in a new one shown, and fair-pairs with --explore fair-pairs]",
+)
+@click.option(
+    "--bias",
+    type=Propensities(),
+    metavar="FILE|NAME",
+    help="Propensities of the ranks, for clicks: a file of `ranksvm bias`; power (1/rank) or power:ETA (1/rank^ETA); "
+    "or estimate: 1/rank^ETA, with ETA estimated from the store as it grows.  "
+    "[default: as the store has it; in a new one estimate]",
+)
+@click.option(
+    "--follow-drift/--ignore-drift",
+    default=None,
+    help="Whether SOLAR forgets when users click as if the order told nothing.  "
+    "[default: as the store has it; in a new one it forgets]",
+)
+@click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
+@click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
+@click.option(
+    "--reward-wait",
+    type=Number(),
+    metavar="SECONDS",
+    help="After this time no feedback is taken.  [default: it may come any time]",
+)
+@click.option(
+    "--unanswered",
+    type=click.Choice(["zero", "ignored"]),
+    default="zero",
+    show_default=True,
+    help="With --reward-wait: an event without feedback counts as all labels 0, or is ignored.",
+)
+@click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events.  [default: keep all]")
+@click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
+@click.option(
+    "--refit-every",
+    type=click.IntRange(min=10),
+    default=1000,
+    show_default=True,
+    help="For a model that cannot learn query by query, in a new store: feedback between fits.",
+)
+@click.option(
+    "--max-body",
+    type=click.IntRange(min=1),
+    default=8 << 20,
+    show_default=True,
+    metavar="BYTES",
+    help="Longest body of a request.",
+)
+@click.option(
+    "--max-documents",
+    type=click.IntRange(min=1),
+    default=2000,
+    show_default=True,
+    metavar="N",
+    help="Most documents of a request.",
+)
+@click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
+@quiet_option
+@debug_option
+@click.pass_context
+def serve_command(ctx: click.Context, **options: Any) -> None:
+    """Rank documents over HTTP, take feedback, and learn from it; a page at / shows how it goes.
+
+    Everything is in the store: started again, the service continues where it was, also after it was killed. Several
+    services may share a store; one of them learns. Needs pip install 'ranksvm[serve]'.
+
+    \b
+    Examples:
+      ranksvm serve --model model.rsvm --store events.db
+      ranksvm serve --learner solar2 --n-features 46 --store events.db
+    """
+    from ranksvm.serving.http_server import serve
+
+    with Progress(options["quiet"]) as progress:
+        service = _service(ctx, options)
+        try:
+            _check_access(options, service)
+        except BaseException:
+            service.close()
+            raise
+        serve(service, options["host"], options["port"], tell=progress.line)
+
+
+def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
+    """The service on its store; a new store begins with the models that were named."""
+    import time
+
+    from ranksvm.exceptions import OptionError
+    from ranksvm.serving.click_learning import ClickLearning
+    from ranksvm.serving.learner import Schedule, begin
+    from ranksvm.serving.learner_process import LearnerProcess
+    from ranksvm.serving.requests import Limits
+    from ranksvm.serving.service import Options, Service
+    from ranksvm.serving.store import open_store
+
+    wait, unanswered = options["reward_wait"], options["unanswered"]
+    store = open_store(options["store"], reward_wait=wait, unanswered=unanswered)
+    try:
+        if store.checkpoint() is None:
+            models, settings = _beginning(ctx, options)
+            begin(store, models, settings, at=time.time(), click_learning=ClickLearning(**_click_learning(options)))
+        elif options["model"] is not None or options["challenger"] is not None:
+            warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
+        learning = begin(store, None, None, at=0.0)
+        if options["explore"] == "team-draft" and "challenger" not in learning.models:
+            raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
+        _change_click_learning(store, learning, options)
+        schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
+        return Service(
+            store,
+            LearnerProcess(store, options["store"], schedule, wait, unanswered),
+            Options(
+                options["explore"],
+                options["epsilon"],
+                Limits(options["max_body"], options["max_documents"]),
+                options["rate"],
+                options["insecure"],
+                wait,
+                tuple(name.lower() for name in options["allowed_host"]),
+            ),
+        )
+    except BaseException:
+        store.close()
+        raise
+
+
+def _click_learning(options: dict[str, Any]) -> dict[str, Any]:
+    """How a new store learns from clicks."""
+    from ranksvm.serving.click_learning import curve
+
+    rule = options["click_rule"] or ("fair_pairs" if options["explore"] == "fair-pairs" else "shown")
+    propensities = options["bias"] or curve("estimated")
+    return {"rule": rule, **propensities, "follow_drift": options["follow_drift"] is not False}
+
+
+def _change_click_learning(store: "Store", learning: "Learning", options: dict[str, Any]) -> None:
+    """Have a store learn from clicks as the options say, from here on."""
+    import time
+
+    import msgspec
+
+    from ranksvm.serving.records import Entry, Kind
+
+    now = learning.click_learning
+    for _, changes in store.pending(Kind.CLICK_LEARNING, learning.position):
+        now = now.changed(changes)
+    says = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
+    if options["follow_drift"] is not None:
+        says["follow_drift"] = options["follow_drift"]
+    bias = options["bias"]
+    # an estimate goes on from where it is
+    if bias is not None and not (bias["source"] == now.source == "estimated"):
+        says |= bias
+    if now.source == "none":
+        says = _click_learning(options)
+        warn(
+            f"{options['store']} preferred a clicked document to the unclicked ones above it, which does not converge; "
+            f"from now on it learns by the rule {says['rule']}. --click-rule skip-above keeps the old rule."
+        )
+    if any(getattr(now, name) != value for name, value in says.items()):
+        store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
+    if now.changed(says).rule == "fair_pairs" and options["explore"] != "fair-pairs":
+        warn("clicks teach nothing by the rule fair-pairs unless lists are shown with --explore fair-pairs.")
+
+
+def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":
+    """The models of a new store, which take columns by position, and its settings."""
+    from ranksvm.exceptions import OptionError
+    from ranksvm.metrics import parse_metric
+    from ranksvm.serving.learning import CHAMPION, Settings
+    from ranksvm.serving.models import by_position, feature_names
+
+    if options["model"] is None and options["learner"] == "prank" and options["levels"] is None:
+        raise click.UsageError("--learner prank needs --levels, such as 0,1,2.")
+    champion = _loaded(options["model"]) or make_learner(ctx, options)
+    names = feature_names(champion, options["n_features"])
+    models = {CHAMPION: champion}
+    if (challenger := _loaded(options["challenger"])) is not None:
+        if feature_names(challenger, len(names)) != names:
+            raise OptionError("the challenger has features of other names than the model.")
+        models["challenger"] = challenger
+    settings = Settings(names, parse_metric(options["metric"]).name, options["refit_every"])
+    return {name: by_position(model) for name, model in models.items()}, settings
+
+
+def _loaded(path: Path | None) -> Any:
+    from ranksvm.cli.files import load_model
+
+    return None if path is None else load_model(path)
+
+
+def _check_access(options: dict[str, Any], service: "Service") -> None:
+    """Refuse to answer other machines without keys."""
+    from ranksvm.exceptions import OptionError
+    from ranksvm.serving.access import is_loopback
+
+    if not is_loopback(options["host"]) and not service.keys and not options["insecure"]:
+        raise OptionError(
+            f"--host {options['host']} can be reached from other machines: make an API key first "
+            f"(ranksvm keys {options['store']} --add NAME), or accept anyone with --insecure."
+        )

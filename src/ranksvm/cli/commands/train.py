@@ -1,0 +1,245 @@
+"""``ranksvm train``: read, scale, fit (C given or chosen), measure, save."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ranksvm._util.text import power
+from ranksvm.cli.click_choice import ClickChoice, check_click_choice, chooses_by_clicks
+from ranksvm.cli.options.device import check_device_option, device_option
+from ranksvm.cli.options.kernels import check_kernel_options, kernel_options
+from ranksvm.cli.options.low_rank import check_low_rank_options, low_rank_options
+from ranksvm.cli.options.monotone import monotone_option
+from ranksvm.cli.options.settings import settings_option
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    Name,
+    Number,
+    json_option,
+    n_jobs_option,
+    quiet_option,
+    verbose_option,
+)
+from ranksvm.cli.options.training import (
+    c_range_option,
+    choice_options,
+    data_options,
+    one_choice_option,
+    solver_options,
+)
+from ranksvm.cli.output.errors import debug_option
+from ranksvm.cli.output.fit_report import (
+    by_rule,
+    c_names,
+    candidates,
+    described_data,
+    edges,
+    fit_report,
+    score,
+    show_fit,
+)
+from ranksvm.cli.output.plot import check_plot, write_choice
+from ranksvm.cli.output.progress import Progress, Stopwatch
+from ranksvm.cli.output.tables import number, print_json, print_table
+from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
+from ranksvm.cli.training_data import TrainingData, metric_names, training_data
+
+
+@click.command("train", short_help="Train a model.")
+@click.argument("train", type=EXISTING_FILE)
+@click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
+@click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0, chosen with --clicks]")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
+@c_range_option()
+@one_choice_option("loss")
+@click.option(
+    "--huber-width", type=Number(), default=1.0, show_default=True, metavar="D", help="Width of the huber loss."
+)
+@one_choice_option("pair_selection")
+@one_choice_option("pair_weighting")
+@monotone_option
+@one_choice_option("scaler")
+@kernel_options
+@low_rank_options
+@settings_option
+@data_options
+@choice_options
+@solver_options
+@click.option(
+    "--stopping",
+    type=Name(["gap", "gradient"]),
+    help="gap: stop when the relative duality gap is below --tol; gradient, with --solver tron: when the gradient is "
+    "below --tol times that at 0, as published.  [default: gap]",
+)
+@click.option(
+    "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
+)
+@click.option(
+    "--cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the cache of a TRAIN larger than memory, which later runs use again.  [default: ~/.cache/ranksvm]",
+)
+@device_option
+@verbose_option
+@n_jobs_option
+@json_option
+@quiet_option
+@debug_option
+@click.pass_context
+def train_command(ctx: click.Context, **options: Any) -> None:
+    """Train a RankSVM on the data file TRAIN (LETOR text, CSV, TSV, Parquet or cache).
+
+    The model is linear unless --kernel or --low-rank is given.
+
+    A linear model can be trained on a file larger than --memory-limit: the file is converted to a cache, which is read
+    in passes.
+
+    With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
+    else by cross-validation over folds of queries. With --clicks and without -C, the best C (of --C-range, or of six
+    values) is that of the largest DCG@10 estimated from the clicks on a quarter of the queries; with --valid and
+    --C-range it is chosen on the validation data. The model is saved to MODEL, with its scaler.
+
+    \b
+    Examples:
+      ranksvm train train.txt -C 0.1 -o model.rsvm
+      ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
+      ranksvm train train.txt --settings best.json -o model.rsvm
+      ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
+      ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
+      ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
+      ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
+    """
+    if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
+        options["C"] = None  # that of a settings file
+    if options["C"] is not None and options["Cs"] is not None:
+        raise click.UsageError("give -C or --C-range, not both.")
+    options["by_clicks"] = chooses_by_clicks(options)
+    if options["by_clicks"]:
+        check_click_choice(ctx, options)
+    elif options["Cs"] is None and options["C"] is None:
+        options["C"] = 1.0
+    if options["stopping"] is not None:
+        _check_stopping(options)
+    check_low_rank_options(ctx, options)
+    if options["low_rank"] is None:
+        check_kernel_options(options)
+    check_device_option(options)
+    if options["plot"] is not None:
+        if not chooses(options) or options["by_clicks"]:
+            raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")
+        check_plot(options["plot"])
+    watch = Stopwatch()
+    report = _train(options, watch)
+    if options["as_json"]:
+        print_json(report)
+    else:
+        _show(report, watch)
+
+
+def _check_stopping(options: dict[str, Any]) -> None:
+    for name in ("Cs", "gammas", "kernel", "low_rank"):
+        if options[name] is not None:
+            raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
+
+
+def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
+    from ranksvm.model_files.persistence import save
+
+    # an invalid one is reported before the data are read
+    metrics = metric_names(options["metric"])
+    options["metric"] = metrics[0]
+    by_clicks, choosing = options["by_clicks"], chooses(options) and not options["by_clicks"]
+    # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
+    iterations_from = 2 if choosing or by_clicks else int(options["low_rank"] == "factorized")
+    with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
+        data = training_data(options, progress, watch)
+        data.check_scaler(options["scaler"])
+        if choosing:
+            data.check_choice(options["folds"])
+        progress.now("Scaling features")
+        signs = data.signs(options["monotone"])
+        scaler, X = data.scaled(options["scaler"], watch)
+        progress.now("Training")
+        with watch("training"):
+            if by_clicks:
+                choice = ClickChoice(options, signs).fit(data.parts["train"], X["train"])
+                ranker = choice.ranker_
+            else:
+                ranker = make_ranker(options, only_fit=True, monotone=signs)
+                ranker = choice = data.fit(ranker, X, evaluates_while_fitting(options))
+        progress.now("Evaluating")
+        with watch("evaluating"):
+            means = data.means(ranker, X, metrics, options["convention"])
+        save(data.named(with_scaler(scaler, ranker)), options["output"])
+        progress.line(f"Saved {options['output']}")
+        if options["plot"] is not None:
+            write_choice(ranker, options["metric"], options["rule"], options["plot"])
+            progress.line(f"Wrote {options['plot']}")
+    report = {
+        "command": "train",
+        "model": str(options["output"]),
+        "plot": None if options["plot"] is None else str(options["plot"]),
+        **described_data(data),
+        **fit_report(ranker, options["scaler"], means, options["convention"]),
+        "seconds": watch.seconds,
+        "selection": None,
+    }
+    if choosing or by_clicks:
+        report["selection"] = _selection(choice, data, options)
+    return report
+
+
+def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(ranker, ClickChoice):
+        found = {"metric": ranker.metric_, "convention": None, "by": ranker.by, "rule": "best"}
+        return found | {"candidates": candidates(ranker)}
+    return {
+        "metric": options["metric"],
+        "convention": options["convention"],
+        "by": data.chosen_by(options["folds"]),
+        "rule": options["rule"],
+        "candidates": candidates(ranker),
+    }
+
+
+def _show(report: dict[str, Any], watch: Stopwatch) -> None:
+    selection = report["selection"]
+    tried = selection["candidates"] if selection else [{"C": report["C"], "gamma": None}]
+    # written the same way in the table and below it
+    names = c_names(sorted({item["C"] for item in tried}))
+    notes = []
+    if selection:
+        _show_selection(report, names)
+        click.echo()
+        notes = edges(tried, report)
+    files = [(name, report[name]) for name in ("model", "plot") if report[name] is not None]
+    show_fit(report, names[report["C"]], notes, files, watch)
+
+
+def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
+    """The score of every C; if several gammas were tried, each has its own column."""
+    selection = report["selection"]
+    tried = selection["candidates"]
+    gammas = sorted({item["gamma"] for item in tried} - {None})
+    how = f"by {selection['metric']} on {selection['by']}{by_rule(selection['rule'])}"
+    if len(gammas) < 2:
+        rows = [
+            [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
+            for item in tried
+        ]
+        convention = selection["convention"]
+        metric = selection["metric"] + (f" ({convention})" if convention else "")
+        print_table(["C", metric, ""], rows, f"C {how}")
+        return
+    chosen = report["C"], report["kernel"]["gamma"]
+    cells = {
+        (item["C"], item["gamma"]): "* " * ((item["C"], item["gamma"]) == chosen) + number(item["score"])
+        for item in tried
+    }
+    rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
+    title = f"C and gamma {how} (* chosen), convention {report['convention']}"
+    print_table(["C \\ gamma", *(power(gamma) for gamma in gammas)], rows, title)

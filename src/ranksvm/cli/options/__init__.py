@@ -1,0 +1,1 @@
+"""Options of the commands, and the types of their values."""

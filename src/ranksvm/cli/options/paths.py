@@ -1,0 +1,139 @@
+"""Types of options that name files: files to read, files to write, ``-`` for standard input and output."""
+
+import contextlib
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ranksvm._util.special_files import descriptor_of, is_special
+
+__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "inputs_given", "is_stdout", "prints_on_stdout", "titled"]
+
+# What ``-`` becomes: the readers of data know the first as str, the writers of files the second on every system.
+STDIN = Path("-")
+STDOUT = Path("/dev/stdout")
+
+_META = "ranksvm.files"
+
+
+class _File(NamedTuple):
+    """A file of a command line: the option, its path, and what identifies it, however it is spelt."""
+
+    option: str
+    path: str
+    identity: Any
+    written: bool
+
+
+class _InputFile(click.Path):
+    """A file to read, or ``-``; it must not be written by the same command."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = STDIN if str(value) == "-" else _named(super().convert(value, param, ctx))
+        _enter(self, param, ctx, path, written=False)
+        return path
+
+
+class _OutputFile(click.Path):
+    """A file to write, or ``-``; refused before any work if its folder is absent or the command reads it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = STDOUT if str(value) == "-" else _named(super().convert(value, param, ctx))
+        if not is_special(path):
+            if not path.parent.is_dir():
+                self.fail(f"{str(path.parent)!r} is not a folder; create it first.", param, ctx)
+            if not os.access(path.parent, os.W_OK):
+                self.fail(f"{str(path.parent)!r} is not writable.", param, ctx)
+        _enter(self, param, ctx, path, written=True)
+        if is_stdout(path) and ctx is not None:
+            # nothing else may come between: the tables of the command go to stderr
+            sys.stdout.flush()
+            ctx.with_resource(contextlib.redirect_stdout(sys.stderr))
+        return path
+
+
+EXISTING_FILE = _InputFile(exists=True, dir_okay=False, readable=True)
+OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
+
+
+def inputs_given() -> list[tuple[str, Path]]:
+    """The files that the command that runs reads, each with the option or argument that names it."""
+    ctx = click.get_current_context(silent=True)
+    files: list[_File] = [] if ctx is None else ctx.meta.get(_META, [])
+    return [(file.option, Path(file.path)) for file in files if not file.written]
+
+
+def titled(path: Path) -> str:
+    """A data file in messages and titles."""
+    return "standard input" if path == STDIN else str(path)
+
+
+def is_stdout(path: Path) -> bool:
+    """Whether a path stands for standard output."""
+    return descriptor_of(path) == 1
+
+
+def prints_on_stdout(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    """Callback of an option after which standard output holds one document: no file may be written there too."""
+    if value:
+        _enter(click.Path(), param, ctx, STDOUT, written=True)
+    return value
+
+
+def _named(value: Any) -> Path:
+    """A path that is not taken for ``-``: pathlib would shorten ``./-``."""
+    path = Path(str(value))
+    return path.absolute() if path == STDIN else path
+
+
+def _enter(
+    kind: click.ParamType, param: click.Parameter | None, ctx: click.Context | None, path: Path, written: bool
+) -> None:
+    """Note a file of the command line; refuse one that is read and written, or written twice."""
+    if ctx is None or param is None:
+        return
+    new = _File(
+        param.opts[0] if param.param_type_name == "option" else param.make_metavar(ctx),
+        str(path),
+        _identity(path),
+        written,
+    )
+    known: list[_File] = ctx.meta.setdefault(_META, [])
+    for other in known:
+        if other.identity is None or other.identity != new.identity:
+            continue
+        if new.identity == "stdin":
+            kind.fail("standard input can be read only once: name a file for all but one of the inputs.", param, ctx)
+        if other.written and new.written:
+            kind.fail(f"{other.option} and {new.option} would both write {_spelt(other, new)}.", param, ctx)
+        if other.written != new.written:
+            read, output = (other, new) if new.written else (new, other)
+            kind.fail(
+                f"{output.option} would overwrite {read.option}, which the command reads: {_spelt(read, output)}.",
+                param,
+                ctx,
+            )
+    known.append(new)
+
+
+def _identity(path: Path) -> Any:
+    """Equal for two spellings of, or links to, one file; None for devices and pipes, which can be shared."""
+    try:
+        if path == STDIN:
+            status = os.fstat(sys.stdin.fileno())
+            return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else "stdin"
+        if is_stdout(path):
+            return "stdout"
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return "stdin" if path == STDIN else os.path.normcase(os.path.realpath(path))
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _spelt(one: _File, other: _File) -> str:
+    name = "standard output" if one.identity == "stdout" else one.path
+    return name if one.path == other.path else f"{name} and {other.path} are one file"

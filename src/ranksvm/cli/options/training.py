@@ -1,0 +1,156 @@
+"""Options of the commands that train: data, weights, model, and how hyper-parameters are chosen."""
+
+from collections.abc import Callable
+
+import click
+
+from ranksvm.cli.click_evaluation import click_options
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    Name,
+    NameList,
+    NumberRange,
+    all_options,
+    convention_option,
+    flag,
+    list_option,
+    qrels_option,
+    reading_options,
+)
+
+__all__ = [
+    "CHOICES",
+    "RULES",
+    "choice_options",
+    "c_range_option",
+    "data_options",
+    "each_choice_option",
+    "one_choice_option",
+    "solver_options",
+]
+
+# Parameters chosen by name, and their values. They repeat the library's lists, because the library must not be
+# imported for --help. The first value of each is the default.
+CHOICES = {
+    "loss": ["squared_hinge", "hinge", "huber"],
+    "pair_selection": ["all", "adjacent"],
+    "pair_weighting": ["uniform", "per_query", "label_gap", "gain_gap"],
+    "scaler": ["none", "query-minmax", "query-standard", "standard", "minmax"],
+}
+RULES = ["best", "one_standard_error"]
+
+_MEANINGS = {
+    "loss": "Loss function of a pair.",
+    "pair_selection": "Pairs of all documents of a query with different labels, or of adjacent labels only.",
+    "pair_weighting": "Weight of a pair: 1; 1 over the pairs of its query; the difference of labels or of gains.",
+    "scaler": "Scale features, per query or over all rows; saved with the model.",
+}
+
+
+def one_choice_option(name: str) -> Callable[[Callable], Callable]:
+    """The option of `CHOICES` of this name, with one value."""
+    names = CHOICES[name]
+    return click.option(flag(name), type=Name(names), default=names[0], show_default=True, help=_MEANINGS[name])
+
+
+def each_choice_option(name: str) -> Callable[[Callable], Callable]:
+    """The option of `CHOICES` of this name, with a list of values to compare."""
+    names = CHOICES[name]
+    return list_option(
+        flag(name),
+        type=NameList(names),
+        default=names[0],
+        metavar="NAME,...",
+        help=f"{_MEANINGS[name]}  [{', '.join(names)}]",
+    )
+
+
+def data_options(command: Callable) -> Callable:
+    """Validation and test data, weights of the training data, and pairs instead of its labels."""
+    return all_options(
+        click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, on which C is chosen."),
+        click.option(
+            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: evaluated at the end, not used before."
+        ),
+        qrels_option,
+        _numbers_option(
+            "--sample-weight",
+            "Weight of each row of TRAIN: a pair is weighted by the product of its two rows' weights.",
+        ),
+        _numbers_option("--query-weight", "Weight of each row's query, the same for all its rows."),
+        _numbers_option(
+            "--propensity",
+            "Probability that feedback on a row was observed: divides the weights of the pairs that prefer it.",
+        ),
+        click.option(
+            "--pairs",
+            type=EXISTING_FILE,
+            metavar="FILE",
+            help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
+        ),
+        click_options,
+        reading_options,
+    )(command)
+
+
+def _numbers_option(name: str, meaning: str) -> Callable[[Callable], Callable]:
+    return click.option(name, type=EXISTING_FILE, metavar="FILE", help=f"{meaning} One number per line.")
+
+
+def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]:
+    """Values of C to choose from."""
+    return list_option(
+        "--C-range",
+        "Cs",
+        type=NumberRange(),
+        default=default,
+        metavar="RANGE",
+        help="Values of C to choose from: 2^-15:2^5, 2^-15:2^5:2, 1e-4:1e2 or 0.01,0.1,1.",
+    )
+
+
+def choice_options(command: Callable) -> Callable:
+    """How C, and every other setting that is compared, is chosen."""
+    return all_options(
+        click.option(
+            "--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric that decides the choice."
+        ),
+        convention_option(),
+        click.option(
+            "--folds",
+            type=click.IntRange(min=2),
+            default=5,
+            show_default=True,
+            help="Number of folds of queries, used if there are no validation data.",
+        ),
+        click.option(
+            "--rule",
+            type=Name(RULES),
+            default=RULES[0],
+            show_default=True,
+            help="Choose the C with the best mean score, or the smallest C within one standard error of it.",
+        ),
+    )(command)
+
+
+def solver_options(command: Callable) -> Callable:
+    """Solver and stopping rule."""
+    return all_options(
+        click.option(
+            "--solver",
+            type=Name(["auto", "newton", "tron"]),
+            default="auto",
+            show_default=True,
+            help="How a linear model is fitted; auto chooses by cost.",
+        ),
+        click.option(
+            "--tol",
+            type=float,
+            default=1e-4,
+            show_default=True,
+            help="Stop when the relative duality gap is below this.",
+        ),
+        click.option(
+            "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
+        ),
+    )(command)

@@ -1,0 +1,158 @@
+"""From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted."""
+
+import contextlib
+import errno
+import importlib
+import keyword
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from ranksvm.cli.output.signals import TerminatedError, terminable
+from ranksvm.exceptions import OptionError, RankSVMError
+
+__all__ = ["EXIT_INTERRUPTED", "Program", "command_line", "debug_option", "is_debugging", "warn"]
+
+# click's own: 1 for a ClickException, 2 for a UsageError
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
+EXIT_TERMINATED = 143  # 128 + SIGTERM
+_DEBUG = "ranksvm.debug"
+_ARGUMENTS = "ranksvm.arguments"
+
+
+def debug_option(command: Any) -> Any:
+    """The option ``--debug``: errors are shown with their traceback."""
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
+    )(command)
+
+
+def _set_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    root = ctx.find_root()
+    root.meta[_DEBUG] = value or root.meta.get(_DEBUG, False)
+
+
+def is_debugging(ctx: click.Context) -> bool:
+    """Whether ``--debug`` was given, to the program or to a command."""
+    return ctx.find_root().meta.get(_DEBUG, False)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The command line that is run, as it can be given to a shell again."""
+    return shlex.join(["ranksvm", *ctx.find_root().meta[_ARGUMENTS]])
+
+
+class Program(click.Group):
+    """The group of all commands; it turns any exception into one sentence and an exit code.
+
+    Parameters
+    ----------
+    modules : sequence of str, optional
+        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
+    """
+
+    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands in the order of use, not the alphabet."""
+        return [*self._modules, *(name for name in self.commands if name not in self._modules)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None if there is none."""
+        known = cmd_name in self._modules or cmd_name in self.commands
+        # for an unknown name click suggests one of all commands
+        for name in [cmd_name] if known else self._modules:
+            if name not in self.commands:
+                # a keyword names no module
+                module = f"{name}_model" if keyword.iskeyword(name) else name
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.commands.{module}"), f"{name}_command"))
+        return super().get_command(ctx, cmd_name)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program: SIGTERM and Ctrl-C end it with one line and an exit code."""
+        with _one_line_for_signals():
+            return super().main(*args, **kwargs)
+
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
+        given = list(args)
+        try:
+            ctx = super().make_context(info_name, args, *others, **kwargs)
+        except KeyboardInterrupt:
+            _say("Interrupted: nothing was written.")
+            sys.exit(EXIT_INTERRUPTED)
+        ctx.meta[_ARGUMENTS] = given
+        return ctx
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except (click.ClickException, click.exceptions.Exit, click.Abort):
+                raise
+            except KeyboardInterrupt:
+                if is_debugging(ctx):
+                    raise
+                click.echo("\nInterrupted: nothing was written.", err=True)
+                ctx.exit(EXIT_INTERRUPTED)
+            except Exception as error:
+                if is_debugging(ctx) or _is_broken_pipe(error):
+                    raise
+                raise _as_click_exception(error) from error
+
+
+@contextlib.contextmanager
+def _one_line_for_signals() -> Iterator[None]:
+    """End with one line on stderr and the exit code of shells at SIGTERM, or at Ctrl-C outside a command."""
+    try:
+        with terminable():
+            yield
+    except TerminatedError:
+        _say("Terminated: files that were being written are as they were.")
+        sys.exit(EXIT_TERMINATED)
+    except KeyboardInterrupt:
+        _say("Interrupted: nothing was written.")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # nobody may be listening any more
+        sys.stderr.write(f"\n{line}\n")
+        sys.stderr.flush()
+
+
+def _as_click_exception(error: Exception) -> click.ClickException:
+    if isinstance(error, OptionError):
+        return click.UsageError(str(error))
+    if isinstance(error, RankSVMError):
+        return click.ClickException(str(error))
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        # strerror does not end with a full stop; other messages may
+        return click.ClickException(f"{where}{error.strerror or (error.args or ['failed'])[0]}".rstrip(".") + ".")
+    if isinstance(error, MemoryError):
+        return click.ClickException(f"Not enough memory. {error}".strip())
+    return click.ClickException(
+        f"{type(error).__name__}: {error}\nThis should not happen; please report it with the output of --debug."
+    )
+
+
+def _is_broken_pipe(error: Exception) -> bool:
+    # click exits quietly when the reader of a pipe, such as `head`, has closed it
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    warn(str(message))
+
+
+def warn(message: str) -> None:
+    """Print one line on stderr, even with --quiet."""
+    click.secho(f"Warning: {message}", err=True, fg="yellow")

@@ -1,0 +1,132 @@
+"""Results on stdout: tables for people, one JSON document for machines."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from ranksvm._util.json_values import plain
+from ranksvm._util.text import aligned, count, counted, number, power, queries, seconds, weights
+
+__all__ = [
+    "aligned",
+    "count",
+    "counted",
+    "json_text",
+    "number",
+    "power",
+    "print_bars",
+    "print_facts",
+    "print_json",
+    "print_table",
+    "queries",
+    "seconds",
+    "weights",
+]
+
+# characters of the longest bar: with five columns of numbers the table still fits into 80
+BAR_WIDTH = 24
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
+    """A table whose first ``left`` columns are aligned to the left, the others (numbers) to the right."""
+    from rich.text import Text
+
+    table = _table(columns, left)
+    for row in rows:
+        # Text, not str: file names may hold square brackets, which rich would take for markup
+        table.add_row(*(Text(cell) for cell in row))
+    _print(title, table)
+
+
+def print_bars(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], values: Sequence[float | None], title: str | None = None
+) -> None:
+    """A table with a bar at the end of each row: to the right for a positive value, to the left for a negative one."""
+    from rich.bar import Bar
+    from rich.text import Text
+
+    known = [value for value in values if value is not None]
+    reach = max(map(abs, known), default=0.0) or 1.0
+    # Without negative values all bars go to the right. Lengths are in whole eighths of a character, as rich draws
+    # them: rich truncates, so round-off could cost an eighth.
+    origin = 8 * BAR_WIDTH // 2 if min(known, default=0.0) < 0 else 0
+    lengths = [None if value is None else round(value / reach * (8 * BAR_WIDTH - origin)) for value in values]
+    bars = [
+        Text()
+        if length is None
+        else Bar(
+            8 * BAR_WIDTH,
+            origin + min(length, 0),
+            origin + max(length, 0),
+            width=BAR_WIDTH,
+            color="red" if length < 0 else "green",
+        )
+        for length in lengths
+    ]
+    table = _table([*columns, ""])
+    table.columns[-1].justify = "left"
+    for column in table.columns[1:-1]:
+        column.no_wrap = True
+    for row, bar in zip(rows, bars, strict=True):
+        table.add_row(*(Text(cell) for cell in row), bar)
+    _print(title, table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> None:
+    """Names and values, one pair per line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(Text(name), Text(value))
+    _print(title, table)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print the document on stdout, as `json_text` writes it."""
+    click.echo(json_text(document))
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """The document as JSON; numbers that JSON cannot express (nan, inf) become null."""
+    return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _table(columns: Sequence[str], left: int = 1) -> Any:
+    """An empty table whose first ``left`` columns are aligned to the left, the others to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+    return table
+
+
+def _print(title: str | None, table: Any) -> None:
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.text import Text
+
+    # Tables written to a file or a pipe are not cut, however wide.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
+    console = Console(width=width, highlight=False)
+    if table.box is not None:
+        needed = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        if needed > width:  # columns closer together are easier to read than cells in two lines
+            table.padding = 0
+    with console.capture() as capture:
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(table)
+    # rich pads lines with spaces
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())

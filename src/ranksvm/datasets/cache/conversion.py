@@ -1,0 +1,352 @@
+"""Conversion of any file of ranking data to a cache, in memory that does not depend on its size."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from ranksvm._util.atomic_files import atomic_write, temporary_beside
+from ranksvm._util.compression import compression_of
+from ranksvm._util.special_files import is_special
+from ranksvm._util.values import is_sparse
+from ranksvm.datasets import parquet
+from ranksvm.datasets.cache.writer import CacheWriter
+from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.datasets.letor.blocks import letor_blocks
+from ranksvm.datasets.letor.text import Layout
+from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.datasets.table import Columns
+from ranksvm.exceptions import DataError, OptionError, RankSVMError
+
+__all__ = ["ConvertedData", "convert_to_cache", "memory_to_read"]
+
+# Values of a mapped cache that are copied at a time.
+_CACHE_VALUES = 1 << 22
+# Bytes of a pipe copied at a time.
+_COPIED = 1 << 20
+
+# How many times as large as a file its data may be: a value takes four bytes, or eight of a column of text, and in text
+# two characters or more, usually seven; compression of text saves up to nine tenths.
+_GROWTH = {"cache": 1, "text": 1, "csv": 2, "parquet": 8, "compressed": 10}
+
+# Told how many of so many bytes of the source have been read.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class ConvertedData:
+    """What a cache holds that was written by `convert_to_cache`.
+
+    Attributes
+    ----------
+    n_rows, n_queries, n_features : int
+        Its numbers of rows, distinct query ids and features.
+    sparse : bool
+        Whether X is CSR.
+    has_qid : bool
+        Whether there are query ids; without them all rows are one query.
+    feature_names : tuple of str, or None
+        Names of the features.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> source, target = os.path.join(folder, "train.txt"), os.path.join(folder, "train.rsd")
+    >>> from ranksvm import write_letor
+    >>> from ranksvm.datasets import convert_to_cache
+    >>> write_letor(source, data)
+    >>> found = convert_to_cache(source, target)
+    >>> found.n_rows, found.n_queries, found.n_features, found.sparse
+    (160, 20, 4, False)
+    """
+
+    n_rows: int
+    n_queries: int
+    n_features: int
+    sparse: bool
+    has_qid: bool
+    feature_names: tuple[str, ...] | None
+
+
+def convert_to_cache(
+    source: Any,
+    target: Any,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    ignore: Sequence[str] = (),
+    require_labels: bool = True,
+    relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> ConvertedData:
+    """Write the cache of a file: what ``read_data(source).save(target)`` writes, with little memory.
+
+    Text, compressed or not, is parsed once, with the layout that its beginning suggests (number of features, dense or
+    sparse, whether ids start at 0), and once more if a later line contradicts it.
+
+    Parameters
+    ----------
+    source : path-like or "-"
+        The file, in any format that `read_data` reads; "-" is standard input. A pipe is copied to a file first.
+    target : path-like
+        The cache; written atomically. Its folder must also have room for temporary files, which take the size of all
+        but the values of X.
+    label, qid, docid, ignore, require_labels
+        As in `read_data`.
+    relabel : callable, optional
+        Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
+        raises, even after the last part, leaves no target.
+    progress : callable, optional
+        Called with the number of bytes of the source that have been read, and their total.
+    n_jobs : int, optional
+        Number of threads; None means all processors.
+    **options
+        Options of `read_letor` for text; ``dtype`` is also used for Parquet, CSV and TSV.
+
+    Returns
+    -------
+    ConvertedData
+        What the cache holds.
+
+    Raises
+    ------
+    ParseError
+        When a line of text is malformed.
+    DataError
+        When the source holds no data, a named column is missing, or a column is not numeric.
+    ModelFileError
+        When the source is a cache that is truncated or altered.
+    OptionError
+        When the target is a pipe or a device: parts of a cache are written out of their order.
+    OSError
+        For example when the disk is full; no partial target is left.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> source, target = os.path.join(folder, "train.txt"), os.path.join(folder, "train.rsd")
+    >>> from ranksvm import RankingData, write_letor
+    >>> from ranksvm.datasets import convert_to_cache
+    >>> write_letor(source, data)
+    >>> convert_to_cache(source, target).n_rows
+    160
+    >>> RankingData.load(target).n_features
+    4
+    """
+    if is_special(target):
+        raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    folder = os.path.dirname(os.path.realpath(os.fspath(target)))
+    with _regular_file(source, target) as (path, name):
+        try:
+            found = _Source(path, name, columns, n_jobs, options, progress or (lambda *_: None))
+            return _written(found, target, folder, relabel)
+        except RankSVMError as error:
+            if path is name:
+                raise
+            named = (each.replace(path, name) if isinstance(each, str) else each for each in error.args)
+            raise type(error)(*named) from None
+
+
+def _written(source: "_Source", target: Any, folder: str, relabel: Any) -> ConvertedData:
+    layout: Layout | None = None
+    while True:
+        try:
+            with atomic_write(target) as file:
+                writer, counter = CacheWriter(file, folder, source.expected), _QueryCounter()
+                first = None
+                blocks = source.blocks(layout)
+                for block in blocks if relabel is None else relabel(blocks):
+                    first = first or block
+                    counter.add(block.qid)
+                    writer.append(block)
+                if first is None:
+                    raise DataError(f"{source.name} has no row of data.")
+                writer.close()
+        except WrongLayoutError as wrong:
+            layout = wrong.layout
+            continue
+        return ConvertedData(
+            writer.n_rows,
+            counter.n_queries,
+            writer.n_features,
+            is_sparse(first.X),
+            first.qid is not None,
+            first.feature_names,
+        )
+
+
+class _Source:
+    """A file whose rows can be read some at a time, from the first on, any number of times."""
+
+    def __init__(
+        self, path: str, name: str, columns: Columns, n_jobs: int | None, options: dict[str, Any], progress: Progress
+    ):
+        self.path, self.name = path, name
+        self._columns, self._options = columns, options
+        self._size = os.stat(path).st_size
+        self._progress = progress
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+        self._kind = _kind(head, name, columns)
+        self.expected = self._size * _GROWTH["compressed" if compression_of(head) else self._kind]
+        if self._kind == "text":
+            if not head:
+                raise DataError(f"{name} is empty: it contains no data.")
+            text: dict[str, Any] = {
+                "n_features": None,
+                "dtype": np.float32,
+                "sparse": None,
+                "zero_based": "auto",
+                "docids": True,
+            }
+            if unknown := options.keys() - text.keys():
+                raise OptionError(f"unknown option {min(unknown)!r}: options of text are {', '.join(text)}.")
+            text |= options
+            self._sparse = text["sparse"]
+            self._settings = settings_of(path, n_jobs=n_jobs, **text)
+
+    def blocks(self, layout: Layout | None) -> Iterator[RankingData]:
+        """The rows; text may be known to have a layout."""
+        if self._kind == "text":
+            yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
+        elif self._kind == "cache":
+            yield from self._cached()
+        else:
+            yield from self._table()
+
+    def _read(self, n_bytes: int) -> None:
+        self._progress(min(n_bytes, self._size), self._size)
+
+    def _cached(self) -> Iterator[RankingData]:
+        data = RankingData.load(self.path)
+        stored = data.X.nnz if is_sparse(data.X) else data.X.size
+        step = max(1, _CACHE_VALUES * data.n_rows // max(1, stored))
+        for start in range(0, data.n_rows, step):
+            yield data.select(slice(start, start + step))
+            self._read(self._size * min(start + step, data.n_rows) // data.n_rows)
+
+    def _table(self) -> Iterator[RankingData]:
+        dtype = self._options.get("dtype", np.float32 if self._kind == "csv" else None)
+        if self._kind == "parquet":
+            n_rows, total = 0, parquet.number_of_rows(self.path)
+            for fields in parquet.read_blocks(self.path, self._columns, dtype):
+                yield RankingData(**fields)
+                n_rows += len(fields["y"])
+                self._read(self._size * n_rows // max(1, total))
+        else:
+            with open(self.path, "rb") as file:
+                for fields in read_csv_blocks(file, self.name, self._columns, dtype):
+                    yield RankingData(**fields)
+                    self._read(file.tell())
+
+
+def _kind(head: bytes, name: str, columns: Columns) -> str:
+    """The format of a file with these first bytes."""
+    if head.startswith(b"ranksvm-data"):
+        return "cache"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "csv" if is_csv(name, first_bytes(head), columns) else "text"
+
+
+def memory_to_read(path: Any) -> int:
+    """Bytes that the data of a regular file may take in memory, roughly; 0 for a cache, which is mapped, or a pipe.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    int
+        The bytes.
+    """
+    if not os.path.isfile(path):
+        return 0
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    kind = _kind(head, os.fspath(path), Columns())
+    if kind == "cache":
+        return 0
+    return os.stat(path).st_size * _GROWTH["compressed" if compression_of(head) else kind]
+
+
+@contextlib.contextmanager
+def _regular_file(source: Any, target: Any) -> Iterator[tuple[str, str]]:
+    """A file that can be read more than once, the source itself or a copy of a pipe: its path, and its name.
+
+    The copy is in the folder of the target.
+    """
+    path = os.fspath(source)
+    if path == "-":
+        with _copy(sys.stdin.buffer, target) as copied:
+            yield copied, "standard input"
+        return
+    with open(path, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            with _copy(file, target) as copied:
+                yield copied, path
+            return
+    yield path, path
+
+
+@contextlib.contextmanager
+def _copy(file: IO[bytes], target: Any) -> Iterator[str]:
+    with temporary_beside(target) as path:
+        with open(path, "wb") as copy:
+            shutil.copyfileobj(file, copy, _COPIED)
+        yield path
+
+
+class _QueryCounter:
+    """Counts distinct query ids of blocks: 8 bytes for each id of each block."""
+
+    def __init__(self) -> None:
+        self._numbers: list[np.ndarray] = []
+        self._hashes: list[np.ndarray] = []
+
+    def add(self, qid: np.ndarray | None) -> None:
+        """Note the ids of the rows of a block."""
+        if qid is None or not len(qid):
+            return
+        runs = qid[np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))]
+        if runs.dtype.kind in "biuf":
+            self._numbers.append(np.unique(runs))
+        else:
+            self._hashes.append(_hashes(runs))
+
+    @property
+    def n_queries(self) -> int:
+        """Number of distinct ids; without ids all rows are one query."""
+        numbers = np.unique(np.concatenate(self._numbers)) if self._numbers else np.empty(0)
+        if not self._hashes:
+            return max(1, len(numbers))
+        # an id may be a number in one block and text, the same number, in another one
+        return len(np.unique(np.concatenate([*self._hashes, _hashes(numbers)])))
+
+
+def _hashes(ids: np.ndarray) -> np.ndarray:
+    """64 bits for each id, of its text."""
+    words = (str(each).encode("utf-8", "surrogatepass") for each in ids.tolist())
+    return np.unique(
+        np.frombuffer(b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words), np.uint64)
+    )

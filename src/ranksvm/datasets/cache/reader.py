@@ -1,0 +1,328 @@
+"""A cache that is read a part at a time, by several threads, into memory of the caller's."""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm.data.queries import Queries
+from ranksvm.datasets.cache.file_bytes import BytesOfFile
+from ranksvm.datasets.cache.layout import open_cache, words_of
+from ranksvm.exceptions import DataError
+
+__all__ = ["CacheFile", "QueryRuns", "state_of"]
+
+# Rows of a column that are read at a time.
+_ROWS = 1 << 18
+
+
+class CacheFile:
+    """The rows of a cache, without reading X as a whole or mapping it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Shape of X.
+    sparse : bool
+        Whether X is CSR.
+    dtype : numpy.dtype
+        Type of the values of X.
+    value_bytes : int
+        Bytes of a stored value of X, with its column number if X is CSR.
+    feature_names : tuple of str, or None
+        Names of the features.
+    """
+
+    def __init__(self, path: Any):
+        self.path = os.fspath(path)
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        try:
+            header, entries = open_cache(self.path, self._file)
+        except BaseException:
+            self._file.close()
+            raise
+        self._entries = {entry.name: entry for entry in entries}
+        self.n_rows, self.n_features = header["shape"]
+        self.feature_names = None if header["feature_names"] is None else tuple(header["feature_names"])
+        self.sparse = "X" not in self._entries
+        self.dtype = self._entries["X.data" if self.sparse else "X"].dtype
+        self.value_bytes = self.dtype.itemsize + (self._entries["X.indices"].dtype.itemsize if self.sparse else 0)
+        self.n_values = self._entries["X.data"].shape[0] if self.sparse else self.n_rows * self.n_features
+        self._bytes = BytesOfFile(self._file)
+        self._state = state_of(self._file.fileno())
+
+    @property
+    def row_bytes(self) -> float:
+        """Mean number of bytes of X that a row takes."""
+        return max(1.0, self.n_values * self.value_bytes / max(1, self.n_rows))
+
+    @property
+    def has_qid(self) -> bool:
+        """Whether rows have query ids."""
+        return "qid" in self._entries or "qid.ends" in self._entries
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that somebody has written to since it was opened.
+
+        Raises
+        ------
+        DataError
+            When its size or time of modification has changed.
+        """
+        if state_of(self._file.fileno()) != self._state:
+            raise DataError(f"{self.path} was changed while it was read: leave it alone during a fit, and fit again.")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def column(self, name: str, start: int, stop: int) -> np.ndarray:
+        """Some entries of an array of one axis, copied.
+
+        Parameters
+        ----------
+        name : str
+            "y", "qid", "X.indptr", ...
+        start, stop : int
+            Their places.
+
+        Returns
+        -------
+        ndarray
+            The entries.
+        """
+        entry = self._entries[name]
+        out = np.empty(stop - start, dtype=entry.dtype)
+        self._read_into(out, entry.start + start * entry.dtype.itemsize)
+        return out
+
+    def query_ids(self) -> Iterator[np.ndarray]:
+        """The query ids of the rows, some at a time."""
+        for start in range(0, self.n_rows, _ROWS):
+            stop = min(start + _ROWS, self.n_rows)
+            if "qid" in self._entries:
+                yield self.column("qid", start, stop)
+            else:
+                begin = self.column("qid.ends", start - 1, start)[0] if start else 0
+                ends = self.column("qid.ends", start, stop) - begin
+                yield words_of(self.column("qid.text", int(begin), int(begin + ends[-1])), ends)
+
+    def rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
+        """X of some rows, in memory that is given.
+
+        Parameters
+        ----------
+        segments : ndarray of int64, shape (n_segments, 2)
+            First row and end of each range of rows.
+        memory : ndarray of uint8
+            At least as many bytes as their values take, from a multiple of 8 on.
+
+        Returns
+        -------
+        ndarray or CSR matrix
+            The rows of all segments, one after another.
+
+        Raises
+        ------
+        DataError
+            When the file has been truncated, or column numbers are beyond the number of features.
+        """
+        if self.sparse:
+            return self._sparse_rows(segments, memory)
+        n_rows = int((segments[:, 1] - segments[:, 0]).sum())
+        count = n_rows * self.n_features
+        X = memory[: count * self.dtype.itemsize].view(self.dtype).reshape(n_rows, self.n_features)
+        entry, place = self._entries["X"], 0
+        row_bytes = self.n_features * self.dtype.itemsize
+        for start, stop in segments.tolist():
+            self._read_into(X[place : place + stop - start], entry.start + start * row_bytes)
+            place += stop - start
+        return X
+
+    def _sparse_rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
+        from scipy import sparse
+
+        ends = [self.column("X.indptr", start, stop + 1).astype(np.int64) for start, stop in segments.tolist()]
+        sizes = [int(each[-1] - each[0]) for each in ends]
+        count, itemsize = sum(sizes), self.dtype.itemsize
+        values = memory[: count * itemsize].view(self.dtype)
+        numbers = self._entries["X.indices"].dtype
+        begin = -(-count * itemsize // 8) * 8
+        indices = memory[begin : begin + count * numbers.itemsize].view(numbers)
+        pointers, place = [np.zeros(1, dtype=np.int64)], 0
+        for each, size in zip(ends, sizes, strict=True):
+            for name, part in (("X.data", values), ("X.indices", indices)):
+                entry = self._entries[name]
+                self._read_into(part[place : place + size], entry.start + int(each[0]) * entry.dtype.itemsize)
+            pointers.append(each[1:] - each[0] + place)
+            place += size
+        indptr = np.concatenate(pointers).astype(numbers, copy=False)
+        X = sparse.csr_matrix((len(indptr) - 1, self.n_features), dtype=self.dtype)
+        X.data, X.indices, X.indptr = values, indices, indptr
+        check_sparse_format(X)
+        return X
+
+    def _read_into(self, out: np.ndarray, offset: int) -> None:
+        view = memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")  # type: ignore[arg-type]
+        if not self._bytes.fill(view, offset):
+            raise DataError(f"{self.path} was truncated while it was read.")
+
+
+def state_of(file: Any) -> tuple[int, ...]:
+    """What tells a file from another one, or from itself before it was written to.
+
+    Parameters
+    ----------
+    file : path-like or int
+        A path, or a descriptor.
+
+    Returns
+    -------
+    tuple of int
+        Device and number of the file, size and time of modification.
+    """
+    state = os.stat(file)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+class QueryRuns:
+    """The queries of a file's rows: runs of rows with one id, which together are a query.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (n_runs + 1,)
+        First row of each run, then the number of rows.
+    runs : ndarray of int64
+        The numbers of the runs of these queries, query after query.
+    first_runs : ndarray of int64, shape (n_queries + 1,)
+        Place in ``runs`` of the first run of each query, and their number.
+    ids : ndarray, shape (n_queries,)
+        The id of each query.
+    """
+
+    def __init__(self, starts: np.ndarray, runs: np.ndarray, first_runs: np.ndarray, ids: np.ndarray):
+        self._starts = starts
+        self._runs = runs
+        self._first_runs = first_runs
+        ends = np.concatenate(([0], np.cumsum(np.diff(starts)[runs])))
+        # first position of each query, and the number of rows: positions are rows in the order of the queries
+        self.pointers = ends[first_runs].astype(np.int64)
+        self.ids = ids
+
+    @classmethod
+    def of(cls, file: CacheFile) -> "QueryRuns":
+        """The queries of a file; one query of all rows if it has no ids.
+
+        Parameters
+        ----------
+        file : CacheFile
+            The file.
+
+        Returns
+        -------
+        QueryRuns
+            The queries.
+        """
+        if not file.has_qid:
+            return cls.of_ids([np.zeros(file.n_rows, dtype=np.int8)])
+        return cls.of_ids(file.query_ids())
+
+    @classmethod
+    def of_ids(cls, blocks: Iterable[np.ndarray]) -> "QueryRuns":
+        """The queries of rows with these ids.
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray
+            The ids of all rows, some at a time.
+
+        Returns
+        -------
+        QueryRuns
+            The queries.
+        """
+        starts, ids, row = [], [], 0
+        last: Any = None
+        for qid in blocks:
+            new = np.concatenate(([last is None or qid[0] != last], qid[1:] != qid[:-1]))
+            found = np.flatnonzero(new)
+            starts.append(found + row)
+            ids.append(qid[found])
+            last, row = qid[-1], row + len(qid)
+        # in the order in which queries first appear
+        grouping = Queries.from_qid(np.concatenate(ids))
+        runs = grouping.to_sorted(np.arange(grouping.n_rows))
+        return cls(np.append(np.concatenate(starts), row).astype(np.int64), runs, grouping.pointers, grouping.ids)
+
+    def taken(self, queries: np.ndarray) -> "QueryRuns":
+        """Some of the queries.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Their numbers, ascending.
+
+        Returns
+        -------
+        QueryRuns
+            These queries, of the same file.
+        """
+        n_runs = np.diff(self._first_runs)
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
+        first_runs = np.concatenate(([0], np.cumsum(n_runs[queries]))).astype(np.int64)
+        return QueryRuns(self._starts, self._runs[np.repeat(chosen, n_runs)], first_runs, self.ids[queries])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.pointers) - 1
+
+    def segments(self, first: int, last: int) -> np.ndarray:
+        """The rows of the queries ``first .. last``, in their order.
+
+        Parameters
+        ----------
+        first, last : int
+            Numbers of the queries.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_segments, 2)
+            First row and end of ranges of rows, as few as possible.
+        """
+        runs = self._runs[self._first_runs[first] : self._first_runs[last]]
+        begin, end = self._starts[runs], self._starts[runs + 1]
+        new = np.concatenate(([True], begin[1:] != end[:-1])) if len(runs) else np.zeros(0, dtype=bool)
+        place = np.flatnonzero(new)
+        return np.column_stack([begin[place], end[np.append(place[1:], len(runs)) - 1]])
+
+    def values_before(self, file: CacheFile) -> np.ndarray:
+        """Stored values of X in the queries before each one, and in all: int64, shape (n_queries + 1,).
+
+        Parameters
+        ----------
+        file : CacheFile
+            The file.
+
+        Returns
+        -------
+        ndarray
+            The numbers.
+        """
+        if not file.sparse:
+            return self.pointers * file.n_features
+        at_run = np.empty(len(self._starts), dtype=np.int64)
+        for start in range(0, file.n_rows + 1, _ROWS):
+            stop = min(start + _ROWS, file.n_rows + 1)
+            first, last = np.searchsorted(self._starts, [start, stop])
+            at_run[first:last] = file.column("X.indptr", start, stop)[self._starts[first:last] - start]
+        sizes = np.diff(at_run)[self._runs]
+        return np.concatenate(([0], np.cumsum(sizes)))[self._first_runs].astype(np.int64)

@@ -1,0 +1,247 @@
+"""CSV and TSV, whose first line names the columns, read by pyarrow; compressed or not."""
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.atomic_files import atomic_text_file
+from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.tables import frame_of
+from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
+from ranksvm.exceptions import DataError
+
+__all__ = ["HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
+
+_SUFFIXES = {".csv": ",", ".tsv": "\t"}
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+# bytes in which the first line is looked for
+HEAD = 1 << 16
+# bytes parsed at a time in a stream
+_BLOCK = 1 << 20
+# rows written at a time
+_ROWS = 1 << 14
+# what the reader says of a value that is not a number
+_NOT_A_NUMBER = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
+)
+# how columns of booleans are written
+_BOOLEANS = ("true", "false")
+
+
+def is_csv(name: str, head: bytes, columns: Columns) -> bool:
+    """Whether a file is CSV or TSV: by its suffix, or because its first line names the column of labels or queries.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+    head : bytes
+        Its first bytes, decompressed.
+    columns : Columns
+        The names of these columns.
+    """
+    if _suffix(name) in _SUFFIXES:
+        return True
+    names, _ = _records(head)
+    # a comment of LETOR text may hold these words
+    return not head.startswith(b"#") and len(names) > 1 and (columns.label in names or columns.qid in names)
+
+
+def first_bytes(content: bytes) -> bytes:
+    """The beginning of a file, decompressed as far as it goes."""
+    if (kind := compression_of(content)) is None:
+        return content
+    try:
+        return next(decompressed(io.BytesIO(content), kind), b"")
+    except BrokenStreamError:
+        return b""
+
+
+def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+    """Fields of a RankingData.
+
+    Parameters
+    ----------
+    content : binary file object
+        The file, which can seek.
+    name : str
+        Its name, for messages and by its suffix for the delimiter.
+    columns : Columns
+        Which columns are not features.
+    dtype : numpy.dtype
+        Type of X.
+    """
+    pa = pyarrow_with("csv", "reading CSV and TSV")
+    stream, names, first_row, delimiter = _opened(content, name)
+    known = table(name, names, columns)
+    try:
+        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter, dtype))
+    except (pa.ArrowInvalid, BrokenStreamError) as error:
+        # the reader on several threads does not know the row, that of a stream does
+        content.seek(0)
+        for _ in read_csv_blocks(content, name, columns, dtype):
+            pass
+        raise _refusal(name, error, names) from error
+    return _fields(pa, rows, known, dtype, 0)
+
+
+def write_csv(path: Any, data: Any) -> None:
+    """Write the fields of a RankingData; see `RankingData.to_csv`."""
+    pa = pyarrow_with("csv", "writing CSV and TSV")
+    rows = frame_of(data._columns(), "pyarrow")
+    options = pa.csv.WriteOptions(delimiter=_SUFFIXES.get(_suffix(os.fspath(path)), ","))
+    with atomic_text_file(path) as file:
+        for batch in _written(pa, rows, options):
+            file.write(batch)
+
+
+def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
+    """The text of a table, some rows at a time."""
+    for start in range(0, max(1, len(rows)), _ROWS):
+        options.include_header = start == 0
+        out = pa.BufferOutputStream()
+        pa.csv.write_csv(rows.slice(start, _ROWS), out, options)
+        yield out.getvalue().to_pybytes()
+
+
+def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
+    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
+    pa = pyarrow_with("csv", "reading CSV and TSV")
+    stream, names, first_row, delimiter = _opened(content, name)
+    known = table(name, names, columns)
+    options = _options(pa, known, _booleans(names, first_row), delimiter, dtype)
+    options["read_options"].block_size = _BLOCK
+    # on several threads an error has no row
+    options["read_options"].use_threads = False
+    row = 0
+    try:
+        for batch in pa.csv.open_csv(stream, **options):
+            yield _fields(pa, batch, known, dtype, row)
+            row += len(batch)
+    except (pa.ArrowInvalid, BrokenStreamError) as error:
+        raise _refusal(name, error, names) from error
+
+
+def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {"y": known.labels(pa, rows, first_row)}
+    for field, ids in known.ids(pa, rows, first_row).items():
+        fields[field] = ids if ids is None or field == "docid" else _whole_numbers(ids)
+        if field == "qid" and ids is not None and (ids == "").any():
+            row = first_row + int((ids == "").argmax())
+            raise DataError(f"column {known.qid!r} of {known.name} has no query id in row {row} (from 0).")
+    fields["X"] = np.empty((len(rows), len(known.features)), dtype=dtype)
+    known.fill(pa, fields["X"], rows, first_row)
+    fields["feature_names"] = known.features
+    return fields
+
+
+def _whole_numbers(ids: np.ndarray) -> np.ndarray:
+    """Ids as int64 if all are written as usual integers, as in LETOR text."""
+    try:
+        numbers = ids.astype(np.int64)
+    except (ValueError, OverflowError):
+        return ids
+    return numbers if (numbers.astype(ids.dtype) == ids).all() else ids
+
+
+def _booleans(names: list[str], first_row: list[str]) -> set[str]:
+    """The columns whose first value is written as pandas and others write a boolean."""
+    return {name for name, value in zip(names, first_row, strict=False) if value.lower() in _BOOLEANS}
+
+
+def _options(pa: Any, known: Table, booleans: set[str], delimiter: str, dtype: Any) -> dict[str, Any]:
+    if not known.features:
+        raise DataError(f"{known.name} has no feature columns.")
+    # Types are given, not guessed from the first rows: an id may be a number there and text later.
+    number = pa.from_numpy_dtype(np.dtype(dtype))
+    types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
+    types |= {feature: pa.bool_() if feature in booleans else number for feature in known.features}
+    types.pop(None, None)
+    return {
+        "read_options": pa.csv.ReadOptions(),
+        "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
+        "convert_options": pa.csv.ConvertOptions(column_types=types, include_columns=list(types)),
+    }
+
+
+def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
+    """The text of a file from its beginning, the names of its columns, its first row, and their delimiter."""
+    head = content.read(HEAD)
+    kind = compression_of(head)
+    rest: Iterator[bytes] = iter(lambda: content.read(HEAD), b"")
+    chunks = _chained(head, rest) if kind is None else decompressed(_File(_chained(head, rest)), kind)  # type: ignore[arg-type]
+    first = b""
+    try:
+        while first.count(b"\n") < 2 and len(first) < HEAD and (chunk := next(chunks, b"")):
+            first += chunk
+    except BrokenStreamError as error:
+        raise _refusal(name, error) from error
+    names, first_row = _records(first, _SUFFIXES.get(_suffix(name)))
+    if not any(names):
+        raise DataError(f"{name} is empty: expected a first line with the names of the columns.")
+    delimiter = _SUFFIXES.get(_suffix(name)) or _delimiter(first)
+    return _File(_chained(first, chunks)), names, first_row, delimiter
+
+
+def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list[str]]:
+    """Fields of the first line, and of the next."""
+    import csv
+
+    text = head.decode("utf-8-sig", "replace")
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(head))
+    return next(lines, []), next(lines, [])
+
+
+def _delimiter(head: bytes) -> str:
+    return "\t" if b"\t" in head.split(b"\n", 1)[0] else ","
+
+
+def _suffix(name: str) -> str:
+    stem, suffix = os.path.splitext(name.lower())
+    return os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _refusal(name: str, error: Exception, names: list[str] | None = None) -> DataError:
+    found = _NOT_A_NUMBER.search(str(error))
+    if found is None or names is None:
+        return DataError(f"{name} cannot be read as a table of numbers: {error}")
+    column, line, value = found.groups()
+    place = "" if line is None else f" in line {line}"
+    return DataError(
+        f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
+        "docid; --qid, --docid at the command line); else leave it out (ignore, --ignore) or encode it as numbers."
+    )
+
+
+class _File(io.RawIOBase):
+    """A file that reads chunks of bytes one after another."""
+
+    def __init__(self, chunks: Iterator[bytes]):
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Exactly ``size`` bytes, fewer only at the end; all for -1."""
+        parts, missing = [], size
+        while missing:
+            if not self._rest:
+                self._rest = next(self._chunks, b"")
+                if not self._rest:
+                    break
+            part = self._rest if size < 0 else self._rest[:missing]
+            self._rest = self._rest[len(part) :]
+            parts.append(part)
+            missing -= len(part) if size >= 0 else 0
+        return b"".join(parts)

@@ -1,0 +1,95 @@
+"""What is in ranking data: counts of rows, queries, levels and pairs, and the same in words."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.text import count, counted
+from ranksvm._util.values import is_sparse
+from ranksvm.data.pairs import ComparablePairs
+from ranksvm.data.pairs_per_document import pairs_per_document
+from ranksvm.data.shared_documents import shared_documents
+from ranksvm.datasets.ranking_data import RankingData
+
+__all__ = ["data_facts", "described_data", "level_rows", "sizes_in_words"]
+
+# if there are more levels than this, those in the middle are not listed
+LISTED_LEVELS = 20
+
+
+def described_data(data: RankingData) -> dict[str, Any]:
+    """Counts of rows, queries, features, levels, pairs and shared documents."""
+    n_rows, n_features = data.X.shape
+    queries, labels = data.queries, np.asarray(data.y, dtype=np.float64)
+    pairs = ComparablePairs.from_labels(queries, labels, may_be_empty=True)
+    sparse = is_sparse(data.X)
+    nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
+    levels, counts = np.unique(labels, return_counts=True)
+    sizes = queries.sizes
+    return {
+        "rows": n_rows,
+        "queries": queries.n_queries,
+        "features": n_features,
+        "storage": f"{'sparse' if sparse else 'dense'} {data.X.dtype}",
+        "density": float(nonzero / max(1, n_rows * n_features)),
+        "document_ids": data.docid is not None,
+        "shared_documents": None if data.docid is None else _shared(data),
+        "rows_per_query": {
+            "min": sizes.min(initial=n_rows),
+            "median": float(np.median(sizes)) if len(sizes) else 0.0,
+            "mean": float(sizes.mean()) if len(sizes) else 0.0,
+            "max": sizes.max(initial=0),
+        },
+        "levels": [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)],
+        "pairs": pairs.n_pairs,
+        "pairs_per_document": pairs_per_document(labels, data.qid),
+        "queries_without_pairs": int((pairs.pairs_per_query == 0).sum()),
+    }
+
+
+def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The name and the words of each fact of `described_data`, except the levels."""
+    return [
+        ("rows", count(found["rows"])),
+        ("queries", count(found["queries"])),
+        ("features", f"{count(found['features'])} ({found['storage']})"),
+        ("density", f"{100 * found['density']:.3g} % of the values are not 0"),
+        ("rows per query", sizes_in_words(found["rows_per_query"])),
+        ("pairs", f"{count(found['pairs'])} with different labels"),
+        ("pairs per document", f"{found['pairs_per_document']:.3f}, mean over queries"),
+        ("queries without pairs", count(found["queries_without_pairs"])),
+        ("document ids", _documents(found["shared_documents"])),
+    ]
+
+
+def sizes_in_words(sizes: dict[str, Any]) -> str:
+    """Smallest, largest, median and mean number of rows of a query, in words."""
+    return f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}"
+
+
+def level_rows(found: dict[str, Any]) -> list[list[str]]:
+    """Each level with its number of rows and its share of all; of very many levels the smallest and the largest."""
+    levels = found["levels"]
+    rows = [[f"{x['level']:g}", count(x["rows"]), f"{x['rows'] / found['rows']:.1%}"] for x in levels]
+    if len(levels) <= LISTED_LEVELS:
+        return rows
+    half = LISTED_LEVELS // 2
+    return [*rows[:half], [f"... {count(len(levels) - 2 * half)} more", "", ""], *rows[-half:]]
+
+
+def _shared(data: RankingData) -> dict[str, Any]:
+    """How many documents occur in several queries."""
+    found = shared_documents(data.docid, data.qid)
+    return {
+        "documents": found.n_documents,
+        "shared": found.n_shared,
+        "queries_per_document": found.queries_per_document,
+        "mean_share_per_query": float(found.share_per_query.mean()),
+    }
+
+
+def _documents(shared: dict[str, Any] | None) -> str:
+    if shared is None:
+        return "no"
+    text = f"of {counted(shared['documents'], 'document')}, {count(shared['shared'])} of them in several queries"
+    return text + (f" ({shared['mean_share_per_query']:.1%} of a query's)" if shared["shared"] else "")

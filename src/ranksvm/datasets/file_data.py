@@ -1,0 +1,123 @@
+"""Data that stay in their file during a fit, because memory would not hold them."""
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._util.memory import memory_bytes
+from ranksvm.datasets.cache.reader import CacheFile
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.exceptions import DataError
+
+__all__ = ["FileData", "in_file", "unpacked"]
+
+# What a fit in memory needs for each row beside its features, in bytes: labels, queries, levels, scores of some points.
+BYTES_OF_A_ROW = 120
+
+
+class FileData(NamedTuple):
+    """The features of a cache, as X of a fit that reads them in passes.
+
+    Attributes
+    ----------
+    path : str
+        The cache.
+    shape : tuple of int
+        Numbers of rows and features.
+    has_qid : bool
+        Whether the file has the query ids of this fit.
+    """
+
+    path: str
+    shape: tuple[int, int]
+    has_qid: bool
+
+
+def in_file(path: str, limit: Any) -> bool:
+    """Whether the data of a cache should stay in their file.
+
+    Parameters
+    ----------
+    path : str
+        The cache.
+    limit : int, str or None
+        The memory limit: see `memory_bytes`.
+
+    Returns
+    -------
+    bool
+        Whether a fit in memory would take more.
+    """
+    file = CacheFile(path)
+    try:
+        return file.n_values * file.value_bytes + BYTES_OF_A_ROW * file.n_rows > memory_bytes(limit)
+    finally:
+        file.close()
+
+
+def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tuple[Any, Any, Any]:
+    """X, y and qid of ``fit``, which may be given as one RankingData.
+
+    Parameters
+    ----------
+    X : RankingData, path or other features
+        The data; a path is that of a file with them. Of RankingData that were mapped from a file which is larger than
+        ``limit``, X becomes `FileData`.
+    y, qid : array-like or None
+        Labels and query ids; None: those of the RankingData.
+    group : array-like or None
+        Sizes of queries, instead of ids.
+    pairs : array-like or None
+        Pairs, instead of labels: they need rows in memory.
+    limit : int, str or None
+        The memory limit: see `memory_bytes`.
+
+    Returns
+    -------
+    tuple of (X, y, qid)
+        What to fit to.
+    """
+    if isinstance(X, str | os.PathLike):
+        from ranksvm.datasets.training_file import training_file
+
+        X = training_file(X, limit)
+    if not isinstance(X, RankingData):
+        return X, y, qid
+    data = X
+    own_ids = qid is None and group is None
+    if data.source is not None and pairs is None and in_file(data.source, limit):
+        if not data.source_is_unchanged():
+            raise DataError(
+                f"{data.source} has been changed since it was loaded, and a fit reads it again, because it is larger "
+                "than memory_limit: load it again."
+            )
+        # what was loaded from the file is read from it again, not kept in memory
+        unchanged = data.is_loaded("qid")
+        found = FileData(data.source, (data.n_rows, data.n_features), own_ids and unchanged)
+        y = None if y is None and data.is_loaded("y") else data.y if y is None else y
+        return found, y, data.qid if own_ids and not unchanged else qid
+    return data.X, data.y if y is None and pairs is None else y, data.qid if own_ids else qid
+
+
+def labels_of(y: Any, n_rows: int) -> np.ndarray:
+    """Labels given beside a file, as float64.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels.
+    n_rows : int
+        Number of rows of the file.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        The labels.
+    """
+    from ranksvm.data.numeric_column import label_column
+
+    labels = label_column(y)
+    if labels.shape != (n_rows,):
+        raise DataError(f"y has shape {labels.shape}, but the file has {n_rows} rows.")
+    return labels

@@ -1,0 +1,191 @@
+"""One function to read any file of ranking data, and one to write it."""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.atomic_files import temporary_file
+from ranksvm.datasets import parquet
+from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv
+from ranksvm.datasets.letor.reader import read_letor
+from ranksvm.datasets.letor.writer import write_letor
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.datasets.table import Columns
+from ranksvm.datasets.trec_files import write_qrels
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
+
+__all__ = ["read_data", "write_data"]
+
+# the first bytes of the formats that are not text
+_CACHE = b"ranksvm-data"
+_PARQUET = b"PAR1"
+_CACHE_SUFFIXES = (".rsd",)
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_CSV_SUFFIXES = (".csv", ".tsv")
+_QRELS_SUFFIXES = (".qrels",)
+_TEXT_SUFFIXES = ("", ".txt", ".letor", ".dat", ".data", ".svm", ".svmlight", ".libsvm", ".train", ".test", ".vali")
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+
+
+def read_data(
+    path: Any,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    ignore: Sequence[str] = (),
+    require_labels: bool = True,
+    **options: Any,
+) -> RankingData:
+    """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, or LETOR text.
+
+    Caches and Parquet are recognised by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
+    ``.gz`` and the like), or by a first line that names the column of labels or of query ids.
+
+    Parameters
+    ----------
+    path : path-like or "-"
+        The file, which may be a pipe; "-" is standard input.
+    label, qid, docid : str
+        Names of the columns of labels, query ids and document ids in Parquet, CSV and TSV. The columns ``qid`` and
+        ``docid`` may be absent.
+    ignore : sequence of str
+        Names of columns that are not read; all others are features, with these names.
+    require_labels : bool, default=True
+        Whether the column ``label`` must be there; without it labels are 0.
+    **options
+        Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (by
+        default float32); others are ignored there.
+
+    Returns
+    -------
+    RankingData
+        The data.
+
+    Raises
+    ------
+    ParseError
+        When a line of text is malformed.
+    DataError
+        When the file holds no data, a named column is missing, a column is not numeric, or a column named ``query_id``,
+        ``group_id``, ``session`` or the like would be a feature.
+    ModelFileError
+        When a cache is truncated or altered.
+    MissingDependencyError
+        When the file format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.datasets import read_data, write_data
+    >>> path = os.path.join(folder, "data.rsd")
+    >>> write_data(data, path)
+    >>> read_data(path).queries.n_queries
+    20
+    """
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    if isinstance(path, str) and path == "-":
+        return _read_content(sys.stdin.buffer.read(), "standard input", columns, options)
+    with open(os.fspath(path), "rb") as file:
+        if not file.seekable():
+            # opened only once: the writer of a pipe would notice that its reader closed it
+            return _read_content(file.read(), os.fspath(path), columns, options)
+        head = file.read(HEAD)
+        if head.startswith(_PARQUET):
+            return _from_parquet(path, columns, options)
+        if not head.startswith(_CACHE) and is_csv(os.fspath(path), first_bytes(head), columns):
+            file.seek(0)
+            return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype", np.float32)))
+    return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
+
+
+def _from_parquet(path: Any, columns: Columns, options: dict[str, Any]) -> RankingData:
+    return RankingData(**parquet.read_parquet(path, columns, options.get("dtype")))
+
+
+def _read_content(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
+    """The data in the whole content of a pipe, of any format."""
+    if not content.startswith((_CACHE, _PARQUET)):
+        if is_csv(name, first_bytes(content[:HEAD]), columns):
+            return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype", np.float32)))
+        return read_letor(_Named(content, name), **options)
+    # the readers of these formats need a file
+    with temporary_file() as copy:
+        with open(copy, "wb") as file:
+            file.write(content)
+        try:
+            if content.startswith(_CACHE):
+                return RankingData.load(copy, mmap=False)
+            return _from_parquet(copy, columns, options)
+        except (DataError, ModelFileError) as error:
+            raise type(error)(str(error).replace(copy, name)) from None
+
+
+class _Named(io.BytesIO):
+    """Content with the name of the file that it was read from, for messages."""
+
+    def __init__(self, content: bytes, name: str):
+        super().__init__(content)
+        self.name = name
+
+
+def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
+    """Write ranking data in the format given by the extension of the file name.
+
+    ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,
+    ``.svm`` and the like, or no suffix, is LETOR text; ``.qrels`` has the labels only, as relevance judgements of TREC.
+    A further ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` compresses text.
+
+    Parameters
+    ----------
+    data : RankingData
+        The data.
+    path : path-like
+        The file; written atomically.
+    n_jobs : int, optional
+        Number of threads that format text; None means all processors.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is none of these.
+    DataError
+        When the format cannot hold the data.
+    MissingDependencyError
+        When the format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.datasets import read_data, write_data
+    >>> path = os.path.join(folder, "data.txt.gz")
+    >>> write_data(data, path)
+    >>> read_data(path).n_rows
+    160
+    """
+    stem, suffix = os.path.splitext(os.fspath(path).lower())
+    kind = os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
+    if kind in _CSV_SUFFIXES:
+        data.to_csv(path)
+    elif kind in _QRELS_SUFFIXES:
+        write_qrels(path, data)
+    elif suffix in _CACHE_SUFFIXES:
+        data.save(path)
+    elif suffix in _PARQUET_SUFFIXES:
+        data.to_parquet(path)
+    elif suffix in _TEXT_SUFFIXES or suffix in _COMPRESSIONS:
+        write_letor(path, data, n_jobs=n_jobs)
+    else:
+        others = [*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES, *_CSV_SUFFIXES, *_QRELS_SUFFIXES]
+        known = ", ".join([*others, *_TEXT_SUFFIXES[1:], *_COMPRESSIONS])
+        raise OptionError(f"{os.fspath(path)}: unknown suffix {suffix!r}: use one of {known}.")

@@ -1,0 +1,1 @@
+"""LETOR / SVMlight text: read whole or as a stream, and written."""

@@ -1,0 +1,190 @@
+"""RankingData as Parquet, one block of rows at a time."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.values import is_sparse
+from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
+from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+__all__ = ["number_of_rows", "read_blocks", "read_parquet", "write_parquet"]
+
+_ROWS = 1 << 16
+_STREAM_ROWS = 1 << 12
+_METADATA = b"ranksvm"
+
+
+def _pyarrow() -> Any:
+    return pyarrow_with("parquet", "reading and writing Parquet")
+
+
+def write_parquet(path: Any, data: Any, compression: str) -> None:
+    """Write the fields of a RankingData; see `RankingData.to_parquet`."""
+    pa = _pyarrow()
+    sparse = is_sparse(data.X)
+    info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
+    schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
+    if len(set(schema.names)) != len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise DataError(f"two columns would be named {twice!r}: rename the feature.")
+    with (
+        atomic_write(path) as file,
+        pa.parquet.ParquetWriter(file, schema, compression=compression) as writer,
+    ):
+        for start in range(0, max(1, data.n_rows), _ROWS):
+            table = _table(pa, data, data.feature_names, slice(start, start + _ROWS))
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
+
+
+def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> Any:
+    columns = {"label": pa.array(data.y[rows])}
+    for name in ("qid", "docid"):
+        if (values := getattr(data, name)) is not None:
+            kind = pa.string() if values.dtype.kind in "UOT" else None
+            columns[name] = pa.array(values[rows].tolist() if kind else values[rows], type=kind)
+    if is_sparse(data.X):
+        block = data.X[rows]
+        offsets = pa.array(block.indptr.astype(np.int64))
+        columns["feature_indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.indices))
+        columns["feature_values"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.data))
+        return pa.table(columns)
+    features = np.ascontiguousarray(data.X[rows].T)
+    return pa.table(
+        [*columns.values(), *(pa.array(column) for column in features)],
+        names=[*columns, *(names or _made_up_names(data.n_features))],
+    )
+
+
+def _made_up_names(n_features: int) -> list[str]:
+    return feature_labels(n_features)
+
+
+def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:
+    """Fields of a RankingData; see `RankingData.from_parquet`."""
+    pa = _pyarrow()
+    name = os.fspath(path)
+    try:
+        # Our own handle, because pyarrow would keep its handle open for the life of the reader.
+        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle) as file:
+            return _read_columns(pa, file, name, columns, dtype)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
+
+
+def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
+    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
+    pa = _pyarrow()
+    name = os.fspath(path)
+    try:
+        # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
+        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False) as file:
+            info, known = _contents(file, name, columns)
+            dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
+            row = 0
+            for batch in file.iter_batches(batch_size=_STREAM_ROWS):
+                fields: dict[str, Any] = {"y": known.labels(pa, batch, row), **known.ids(pa, batch, row)}
+                if info.get("sparse"):
+                    X = _csr(batch, info["n_features"])
+                    X.check_format(full_check=True)
+                    fields["X"] = X if dtype is None else X.astype(dtype, copy=False)
+                else:
+                    fields["X"] = np.empty((len(batch), len(known.features)), dtype=dtype)
+                    known.fill(pa, fields["X"], batch, row)
+                fields["feature_names"] = _names(info, known.features)
+                yield fields
+                row += len(batch)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
+
+
+def number_of_rows(path: Any) -> int:
+    """Number of rows of a file, from its metadata."""
+    pa = _pyarrow()
+    try:
+        with open(path, "rb") as handle:
+            return int(pa.parquet.read_metadata(handle).num_rows)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{os.fspath(path)} is not a Parquet file, or is damaged: {error}") from error
+
+
+def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+    info, known = _contents(file, name, columns)
+    others = file.read([column for column in (known.label, known.qid, known.docid) if column is not None])
+    labels = np.zeros(file.metadata.num_rows) if known.label is None else known.labels(pa, others, 0)
+    fields: dict[str, Any] = {"y": labels, **known.ids(pa, others, 0)}
+    sparse = info.get("sparse")
+    fields["X"] = _read_csr(file, info["n_features"], dtype) if sparse else _read_dense(pa, file, known, dtype)
+    fields["feature_names"] = _names(info, known.features)
+    return fields
+
+
+def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
+    """What `write_parquet` noted, if it wrote the file, and what its columns are."""
+    schema = file.schema_arrow
+    info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
+    return info, table(name, schema.names, columns, known_features=bool(info))
+
+
+def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
+    if info.get("sparse"):
+        return info["feature_names"]
+    made_up = features == _made_up_names(len(features))
+    return None if made_up and not info.get("feature_names") else features
+
+
+def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
+    """Type of a dense X; DataError if there are no features or they are not numbers."""
+    schema = file.schema_arrow
+    if not known.features:
+        raise DataError(f"{known.name} has no feature columns.")
+    for column in known.features:
+        kind = schema.field(column).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise DataError(
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. Encode it, or leave it "
+                "out (ignore, --ignore)."
+            )
+    if dtype is not None:
+        return dtype
+    narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
+    return np.float32 if all(schema.field(column).type in narrow for column in known.features) else np.float64
+
+
+def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:
+    dtype = _dense_type(pa, file, known, dtype)
+    X = np.empty((file.metadata.num_rows, len(known.features)), dtype=dtype)
+    row = 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=known.features):
+        known.fill(pa, X[row : row + len(batch)], batch, row)
+        row += len(batch)
+    return X
+
+
+def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
+    from scipy import sparse
+
+    batches = file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"])
+    blocks = [_csr(batch, n_features) for batch in batches]
+    if not blocks:
+        return sparse.csr_matrix((0, n_features), dtype=dtype or np.float32)
+    X = sparse.vstack(blocks, format="csr")
+    X.check_format(full_check=True)
+    return X if dtype is None else X.astype(dtype, copy=False)
+
+
+def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
+    from scipy import sparse
+
+    lists, values = batch.column("feature_indices"), batch.column("feature_values")
+    pointers = lists.offsets.to_numpy()
+    parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
+    return sparse.csr_matrix(parts, shape=(len(batch), n_features))

@@ -1,0 +1,376 @@
+"""RankingData: the contents of a file of ranking data."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.tables import Table, frame_of
+from ranksvm._util.values import check_one_per_row, is_sparse
+from ranksvm.data.queries import Queries, id_array
+from ranksvm.datasets.cache.layout import read_cache, write_cache
+from ranksvm.device.arrays import host_sparse, host_values
+from ranksvm.exceptions import DataError
+
+__all__ = ["RankingData"]
+
+# rows and features in a notebook, and levels in a table for papers
+_ROWS = 5
+_FEATURES = 8
+_LEVELS = 6
+
+
+@dataclass(eq=False, repr=False)
+class RankingData:
+    """Documents (rows) with features, labels and queries.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), or CSR matrix of that shape
+        Features.
+    y : ndarray of shape (n_rows,)
+        Labels; a larger one is better.
+    qid : ndarray of shape (n_rows,), optional
+        Query id of each row, in any order. None: all rows are one query.
+    docid : ndarray of str, shape (n_rows,), optional
+        Document ids.
+    feature_names : sequence of str, optional
+        Name of each column of X.
+
+    Raises
+    ------
+    DataError
+        When shapes do not agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm import RankingData
+    >>> X = np.array([[3.0, 0.1], [1.0, 0.4], [2.0, 0.2], [0.5, 0.9]])
+    >>> data = RankingData(X, np.array([1.0, 0.0, 1.0, 0.0]), np.array(["cat", "cat", "dog", "dog"]))
+    >>> data.n_rows, data.queries.n_queries
+    (4, 2)
+    >>> data.select(data.qid == "dog").X.tolist()
+    [[2.0, 0.2], [0.5, 0.9]]
+    """
+
+    X: Any
+    y: np.ndarray
+    qid: np.ndarray | None = None
+    docid: np.ndarray | None = None
+    feature_names: tuple[str, ...] | None = None
+    _queries: tuple[Any, Queries] | None = field(default=None, init=False)
+    # the file that was mapped, the arrays found there, and the state of the file
+    _loaded: tuple[str, dict[str, Any], tuple[int, ...]] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.X = host_sparse(self.X)
+        if is_sparse(self.X):
+            self.X = self.X.tocsr()
+        else:
+            self.X = np.asarray(host_values(self.X))
+        if self.X.ndim != 2:
+            raise DataError(f"X must be two-dimensional, got shape {self.X.shape}.")
+        self.y = np.asarray(host_values(self.y))
+        self.qid = None if self.qid is None else id_array(self.qid)
+        self.docid = None if self.docid is None else np.asarray(self.docid)
+        for name in ("y", "qid", "docid"):
+            values = getattr(self, name)
+            if values is not None:
+                check_one_per_row(name, values, self.X.shape[0])
+        if self.feature_names is not None:
+            self.feature_names = tuple(str(name) for name in self.feature_names)
+            if len(self.feature_names) != self.X.shape[1]:
+                raise DataError(
+                    f"there are {len(self.feature_names)} feature names but X has {self.X.shape[1]} columns."
+                )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def query_ids(self) -> np.ndarray:
+        """The query of each row; 0 for all rows where the data have no queries, which are one query then."""
+        return np.zeros(self.n_rows, dtype=np.int64) if self.qid is None else self.qid
+
+    @property
+    def queries(self) -> Queries:
+        """The rows grouped by query; computed once for a ``qid``."""
+        if self._queries is None or self._queries[0] is not self.qid:
+            self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
+        return self._queries[1]
+
+    @property
+    def source(self) -> str | None:
+        """The file from which X is mapped, which `RankSVM.fit` reads in passes if it is too large; None if X is not."""
+        return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
+
+    def source_is_unchanged(self) -> bool:
+        """Whether nobody has replaced the file that `load` mapped, or written to it."""
+        from ranksvm.datasets.cache.reader import state_of
+
+        try:
+            return self._loaded is not None and state_of(self._loaded[0]) == self._loaded[2]
+        except OSError:
+            return False
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether an array is the one that `load` mapped.
+
+        Parameters
+        ----------
+        name : str
+            "X", "y", "qid" or "docid".
+
+        Returns
+        -------
+        bool
+            Whether nobody has replaced it.
+        """
+        return self._loaded is not None and getattr(self, name) is self._loaded[1][name]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise DataError("RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid.")
+
+    def select(self, rows: Any) -> "RankingData":
+        """Some of the rows.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool, or slice
+            The rows, in the desired order.
+
+        Returns
+        -------
+        RankingData
+            The selected rows; views of the arrays for a slice, else copies.
+        """
+        rows = rows if isinstance(rows, slice) else np.asarray(rows)
+        qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
+        return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
+
+    def save(self, path: Any) -> None:
+        """Write a binary cache that `load` maps into memory; its name usually ends in ``.rsd``.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written atomically.
+
+        Raises
+        ------
+        DataError
+            When an array has a type that cannot be stored (mixed Python objects).
+        """
+        write_cache(path, self)
+
+    @classmethod
+    def load(cls, path: Any, *, mmap: bool = True, verify: bool = True) -> "RankingData":
+        """Read a cache written by `save`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        mmap : bool, default=True
+            Whether to map the arrays, read-only, so that pages are read on use; otherwise they are copied into memory.
+            A mapped file must not be truncated or overwritten in place while the data are used: the system then ends
+            the process (bus error). `save` never does that; it replaces the file, and the old data stay mapped.
+        verify : bool, default=True
+            Whether to compare the values of a mapped X with their checksums, for which the file is read once: about
+            0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared.
+
+        Returns
+        -------
+        RankingData
+            The data, with the same types as when saved.
+
+        Raises
+        ------
+        ModelFileError
+            When the file is not a cache, is truncated or altered, or was written by a newer version.
+        """
+        from ranksvm.datasets.cache.reader import state_of
+
+        state = state_of(path)
+        data = read_cache(path, cls, mapped=mmap, verify=verify)
+        if mmap:
+            arrays = {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
+            data._loaded = os.path.abspath(path), arrays, state
+        return data
+
+    def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
+        """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
+
+        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names. CSR data have two
+        columns of lists, ``feature_indices`` (from 0) and ``feature_values``.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written atomically.
+        compression : str, default="zstd"
+            Compression supported by pyarrow, or "none".
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When two features have the same name, or a feature has the name of another column.
+        """
+        from ranksvm.datasets.parquet import write_parquet
+
+        write_parquet(path, self, compression)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: Any,
+        *,
+        label: str = "label",
+        qid: str = "qid",
+        docid: str = "docid",
+        ignore: Sequence[str] = (),
+        require_labels: bool = True,
+        dtype: Any = None,
+    ) -> "RankingData":
+        """Read Parquet: a file written by `to_parquet`, or any file whose other columns are numeric features.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        label, qid, docid : str
+            Names of the columns of labels, query ids and document ids. The columns ``qid`` and ``docid`` may be absent.
+        ignore : sequence of str
+            Names of columns that are not read; all others are features.
+        require_labels : bool, default=True
+            Whether the column ``label`` must be there; without it labels are 0.
+        dtype : {numpy.float32, numpy.float64}, optional
+            Type of X. None: float64 when a feature column has more than 32 bits, else float32.
+
+        Returns
+        -------
+        RankingData
+            The data, with the names of the feature columns unless these are the default names of `to_parquet`.
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When the file is not a Parquet file, has no label column, a column that is not numeric, missing values, or
+            a column named ``query_id``, ``group_id``, ``session`` or the like would be a feature.
+        """
+        from ranksvm.datasets.parquet import read_parquet
+        from ranksvm.datasets.table import Columns
+
+        return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
+
+    def to_csv(self, path: Any) -> None:
+        """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.
+
+        The columns are those of `to_parquet`; numbers are written with all digits.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written atomically, compressed if its name says so.
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When X is sparse, two features have the same name, or a feature has the name of another column.
+        """
+        from ranksvm.datasets.csv import write_csv
+
+        write_csv(path, self)
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """A DataFrame with the columns of `to_parquet`: ``label``, ``qid``, ``docid`` and one per feature.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            One row per document.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        DataError
+            When X is sparse, two features have the same name, or a feature has the name of another column.
+        """
+        return frame_of(self._columns(), library)
+
+    def to_latex(self) -> str:
+        """The numbers of rows, queries, features and levels as a LaTeX ``tabular``, as papers describe data sets.
+
+        Returns
+        -------
+        str
+            The text; it needs the package booktabs.
+        """
+        levels, counts = np.unique(self.y, return_counts=True)
+        columns: dict[str, Any] = {
+            "documents": [f"{self.n_rows:,}"],
+            "queries": [f"{self.queries.n_queries:,}"],
+            "features": [f"{self.n_features:,}"],
+        }
+        for level, n_rows in zip(levels.tolist()[:_LEVELS], counts.tolist(), strict=False):
+            columns[f"label {level:g}"] = [f"{n_rows:,}"]
+        return Table(columns, repr(self)).to_latex()
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        if is_sparse(self.X):
+            raise DataError(
+                "X is sparse, and a table has a column for every feature: use data.X as it is, or replace it by "
+                "X.toarray() first."
+            )
+        names = self.feature_names or [f"f{number}" for number in range(1, self.n_features + 1)]
+        ids = {name: getattr(self, name) for name in ("qid", "docid") if getattr(self, name) is not None}
+        columns = {"label": self.y, **ids, **dict(zip(names, self.X.T, strict=True))}
+        if len(columns) < 1 + len(ids) + self.n_features:
+            known = ["label", *ids, *names]
+            twice = next(name for name in known if known.count(name) > 1)
+            raise DataError(f"two columns would be named {twice!r}: rename the feature.")
+        return columns
+
+    def _repr_html_(self) -> str:
+        """The first rows and features in a notebook."""
+        first = self.select(slice(0, _ROWS))
+        X = first.X[:, :_FEATURES]
+        names = None if self.feature_names is None else self.feature_names[:_FEATURES]
+        shown = RankingData(X.toarray() if is_sparse(X) else X, first.y, first.qid, first.docid, names)
+        caption = repr(self)
+        if self.n_rows > _ROWS or self.n_features > _FEATURES:
+            caption += f": the first {shown.n_rows} rows and {shown.n_features} features"
+        columns = shown._columns()
+        if not (first.y % 1).any():
+            columns["label"] = first.y.astype(np.int64)
+        return Table(columns, caption).to_html()
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        kind = "CSR" if is_sparse(self.X) else "dense"
+        queries = "one query" if self.qid is None else f"{self.queries.n_queries} queries"
+        return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"

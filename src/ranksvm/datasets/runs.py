@@ -1,0 +1,377 @@
+"""Relevance judgements (qrels) and rankings by a system (runs), with ids of queries and documents."""
+
+import re
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.cached import cached_property
+from ranksvm._util.values import check_one_per_row
+from ranksvm.data.numeric_column import label_column, numeric_column
+from ranksvm.data.queries import Queries, descending_within_ties
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
+
+_SPACE = re.compile(f"[{string.whitespace}]+")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Qrels:
+    """Relevance judgements: a label for some documents of each query.
+
+    Parameters
+    ----------
+    qid : array-like of str, shape (n_judgements,)
+        Query of each judgement, in any order. Ids that are not text become text.
+    docid : array-like of str, shape (n_judgements,)
+        Its document; no document may occur twice in a query.
+    label : array-like of float, shape (n_judgements,)
+        Its label; a larger one is better. Usually integers from 0.
+
+    Raises
+    ------
+    DataError
+        When lengths differ, a label is not a finite number, or a document is judged twice for a query.
+
+    Examples
+    --------
+    >>> qrels = Qrels.from_dict({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})
+    >>> qrels
+    Qrels(3 judgements of 2 queries)
+    >>> qrels.to_dict()
+    {'q1': {'d1': 2.0, 'd2': 0.0}, 'q2': {'d1': 1.0}}
+    """
+
+    qid: np.ndarray
+    docid: np.ndarray
+    label: np.ndarray
+
+    def __post_init__(self) -> None:
+        _settle(self, "label", label_column(self.label), "judged")
+
+    @classmethod
+    def from_dict(cls, judgements: Mapping[Any, Mapping[Any, float]]) -> "Qrels":
+        """Judgements in the form that pytrec_eval and ranx use.
+
+        Parameters
+        ----------
+        judgements : dict of dict
+            Query -> document -> label.
+
+        Returns
+        -------
+        Qrels
+            The same judgements.
+        """
+        return cls(*_columns(judgements))
+
+    @classmethod
+    def from_data(cls, data: RankingData) -> "Qrels":
+        """The labels of ranking data as judgements.
+
+        Parameters
+        ----------
+        data : RankingData
+            The data. Without query ids there is one query "0"; a document without an id is named by its row, from 0.
+
+        Returns
+        -------
+        Qrels
+            A judgement for every row.
+        """
+        return cls(*ids_of_rows(data), data.y)
+
+    @property
+    def queries(self) -> Queries:
+        """The judgements grouped by query."""
+        return Queries.from_qid(self.qid)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return _place_by_ids(self.qid, self.docid)
+
+    def labels_of(self, data: RankingData, unjudged: float = 0.0) -> np.ndarray:
+        """The label of each row of ranking data, by its query and document ids.
+
+        Parameters
+        ----------
+        data : RankingData
+            The data.
+        unjudged : float, default 0.0
+            Label of the rows without a judgement.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The labels.
+
+        Raises
+        ------
+        DataError
+            When no row has a judgement: the ids are not those of the judgements.
+        """
+        place = place_of(self, *ids_of_rows(data))
+        if not (place >= 0).any():
+            raise no_row_error(data, self)
+        return np.where(place >= 0, self.label[place], unjudged)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Query -> document -> label, as pytrec_eval takes it (which needs integers).
+
+        Returns
+        -------
+        dict of dict
+            The judgements.
+        """
+        return _to_dict(self.qid, self.docid, self.label)
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+    def __repr__(self) -> str:
+        return f"Qrels({len(self)} judgements of {len(np.unique(self.qid))} queries)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """Rankings of documents for queries: the output of one system.
+
+    Parameters
+    ----------
+    qid : array-like of str, shape (n_rows,)
+        Query of each row, in any order. Ids that are not text become text.
+    docid : array-like of str, shape (n_rows,)
+        Its document; no document may occur twice in a query.
+    score : array-like of float, shape (n_rows,)
+        Its score: the documents of a query are ranked by it, the highest first.
+    name : str, default "ranksvm"
+        Name of the system.
+
+    Raises
+    ------
+    DataError
+        When lengths differ, a score is NaN, or a document occurs twice in a query.
+    OptionError
+        When the name is not one word.
+
+    Examples
+    --------
+    >>> run = Run(["q1", "q1"], ["d1", "d2"], [0.5, 1.5], name="bm25")
+    >>> run
+    Run('bm25', 2 documents of 1 queries)
+    """
+
+    qid: np.ndarray
+    docid: np.ndarray
+    score: np.ndarray
+    name: str = "ranksvm"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or without_spaces(self.name) != self.name:
+            raise OptionError(f"the name of a run must be one word, got {self.name!r}.")
+        _settle(self, "score", numeric_column("score", self.score, finite=False), "ranked")
+
+    @classmethod
+    def from_dict(cls, rankings: Mapping[Any, Mapping[Any, float]], name: str = "ranksvm") -> "Run":
+        """Rankings in the form that pytrec_eval and ranx use.
+
+        Parameters
+        ----------
+        rankings : dict of dict
+            Query -> document -> score.
+        name : str, default "ranksvm"
+            Name of the system.
+
+        Returns
+        -------
+        Run
+            The same rankings.
+        """
+        return cls(*_columns(rankings), name=name)
+
+    @classmethod
+    def from_scores(cls, data: RankingData, scores: Any, name: str = "ranksvm", *, first_row: int = 0) -> "Run":
+        """The rows of ranking data, ranked by scores.
+
+        Parameters
+        ----------
+        data : RankingData
+            The data. Without query ids there is one query "0"; a document without an id is named by its row, from 0.
+        scores : array-like of shape (n_rows,)
+            Scores, as ``predict`` returns them.
+        name : str, default "ranksvm"
+            Name of the system.
+        first_row : int, default 0
+            Number of the first row, where the data are a part of a file.
+
+        Returns
+        -------
+        Run
+            The run.
+        """
+        return cls(*ids_of_rows(data, first_row), scores, name)
+
+    @property
+    def queries(self) -> Queries:
+        """The rows grouped by query."""
+        return Queries.from_qid(self.qid)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return _place_by_ids(self.qid, self.docid)
+
+    def ordered(self) -> np.ndarray:
+        """Row numbers query by query, best document first, as trec_eval ranks them.
+
+        Documents with equal scores are in descending order of their ids (as text).
+
+        Returns
+        -------
+        ndarray of int64, shape (n_rows,)
+            Row numbers; queries in order of first appearance.
+        """
+        number = self.queries.numbers()
+        order = np.lexsort((-self.score, number))
+        number, score = number[order], self.score[order]
+        again = np.concatenate(([False], (number[1:] == number[:-1]) & (score[1:] == score[:-1])))
+        return order if not again.any() else descending_within_ties(order, again, self.docid)
+
+    def scores_of(self, data: RankingData) -> np.ndarray:
+        """Scores for the rows of ranking data that rank them as the run does, by query and document ids.
+
+        Parameters
+        ----------
+        data : RankingData
+            The data.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            In each query 1 for the last documents of the run, 2 for those with the next score, and so on; 0 for
+            documents that the run lacks, which are so behind all others.
+
+        Raises
+        ------
+        DataError
+            When the run has no row of the data: their ids differ.
+
+        Examples
+        --------
+        >>> data = RankingData([[0.0], [1.0], [2.0]], [1, 0, 0], ["q1", "q1", "q1"], ["d1", "d2", "d3"])
+        >>> Run(["q1", "q1"], ["d3", "d1"], [0.5, 12.5]).scores_of(data).tolist()
+        [2.0, 0.0, 1.0]
+        """
+        place = place_of(self, *ids_of_rows(data))
+        if not (place >= 0).any():
+            raise no_row_error(data, self)
+        number, score = self.queries.numbers(), self.score
+        order = np.lexsort((score, number))
+        new = np.ones(len(order), dtype=np.int64)
+        new[1:] = (number[order][1:] != number[order][:-1]) | (score[order][1:] != score[order][:-1])
+        level = np.empty(len(order), dtype=np.int64)
+        level[order] = np.cumsum(new)
+        lowest = np.full(number.max() + 1, len(order), dtype=np.int64)
+        np.minimum.at(lowest, number, level)
+        return np.where(place >= 0, (level - lowest[number] + 1.0)[place], 0.0)
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Query -> document -> score, as pytrec_eval takes it.
+
+        Returns
+        -------
+        dict of dict
+            The rankings.
+        """
+        return _to_dict(self.qid, self.docid, self.score)
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {len(self)} documents of {len(np.unique(self.qid))} queries)"
+
+
+def without_spaces(word: str) -> str:
+    """A word for a file of TREC, whose columns are separated by ASCII white space: ``_`` instead of it."""
+    return _SPACE.sub("_", word.strip(string.whitespace))
+
+
+def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
+    """Document ids as text; the number of the row, from ``first_row``, where the data have none."""
+    rows = np.arange(first_row, first_row + data.n_rows).astype(str)
+    if data.docid is None:
+        return rows
+    names = data.docid.astype(str)
+    return np.where(names == "", rows, names)
+
+
+def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The query and the document of each row as text; rows count from ``first_row`` where the data are a part."""
+    return data.query_ids.astype(str), document_names(data, first_row)
+
+
+def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
+    """Number of the row of judgements or a run that has each document, -1 where there is none."""
+    places = record._places
+    pairs = zip(qid.tolist(), docid.tolist(), strict=True)
+    return np.fromiter((places.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
+
+
+def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], int]:
+    # hashing: sorting a million ids takes longer than all else
+    return {ids: place for place, ids in enumerate(zip(qid.tolist(), docid.tolist(), strict=True))}
+
+
+def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
+    """The error that judgements, or a run, have no row of some data."""
+    no_row, other = ("judgement", "judgements") if isinstance(record, Qrels) else ("place in the run", "run")
+    if not data.n_rows or not len(record):
+        return DataError(f"no row has a {no_row}: the data or the {other} are empty.")
+    qid, docid = ids_of_rows(data)
+    return DataError(
+        f"no row has a {no_row}: the data have, for example, document {str(docid[0])!r} of query {str(qid[0])!r}, "
+        f"the {other} document {str(record.docid[0])!r} of query {str(record.qid[0])!r}."
+    )
+
+
+def _settle(record: Any, name: str, values: np.ndarray, done: str) -> None:
+    """Convert the columns of a frozen record; check that they agree and that no document occurs twice in a query."""
+    for column in ("qid", "docid"):
+        ids = np.asarray(getattr(record, column))
+        object.__setattr__(record, column, ids if ids.dtype.kind == "U" else ids.astype(str))
+    object.__setattr__(record, name, values)
+    for column in ("docid", name):
+        check_one_per_row(column, getattr(record, column), len(record.qid), "qid")
+    twice = _repeated(record.qid, record.docid)
+    if twice is not None:
+        raise DataError(
+            f"document {str(record.docid[twice])!r} is {done} twice for query {str(record.qid[twice])!r} "
+            f"(row {twice}, from 0)."
+        )
+
+
+def _repeated(qid: np.ndarray, docid: np.ndarray) -> int | None:
+    """The first row whose query and document occurred before."""
+    pairs = list(zip(qid.tolist(), docid.tolist(), strict=True))
+    if len(set(pairs)) == len(pairs):
+        return None
+    seen: dict[tuple[str, str], int] = {}
+    return next(row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row)
+
+
+def _columns(nested: Mapping[Any, Mapping[Any, float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = [(str(query), str(document), value) for query, found in nested.items() for document, value in found.items()]
+    qid, docid, values = zip(*rows, strict=True) if rows else ((), (), ())
+    return np.array(qid, dtype=str), np.array(docid, dtype=str), np.array(values)
+
+
+def _to_dict(qid: np.ndarray, docid: np.ndarray, values: np.ndarray) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {}
+    for query, document, value in zip(qid.tolist(), docid.tolist(), values.tolist(), strict=True):
+        nested.setdefault(query, {})[document] = value
+    return nested

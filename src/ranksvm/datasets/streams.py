@@ -1,0 +1,111 @@
+"""One function to read any file of ranking data as a stream of queries."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm.datasets import parquet
+from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.datasets.letor.source import GrowingFile
+from ranksvm.datasets.letor.stream import iter_letor
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.datasets.table import Columns
+from ranksvm.datasets.whole_queries import checked_batch_queries, whole_queries
+
+__all__ = ["iter_data"]
+
+# Rows of a memory-mapped cache that are read at a time.
+_CACHE_ROWS = 1 << 12
+
+
+def iter_data(
+    path: Any,
+    *,
+    batch_queries: int = 1,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    ignore: Sequence[str] = (),
+    require_labels: bool = True,
+    **options: Any,
+) -> Iterator[RankingData]:
+    """Read ranking data query by query, in bounded memory: any file that `read_data` reads.
+
+    A query is a run of rows with one id: if an id occurs again later, that run is a separate query.
+
+    Parameters
+    ----------
+    path : path-like, binary file object, or "-"
+        The file. File objects, pipes and "-", standard input, can only hold LETOR text, compressed or not.
+    batch_queries : int, default=1
+        Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
+        smaller.
+    label, qid, docid, ignore, require_labels
+        Columns of Parquet, CSV and TSV, as in `read_data`.
+    **options
+        Options of `iter_letor` for text. ``dtype`` is also used for Parquet, CSV and TSV; others are ignored there.
+
+    Returns
+    -------
+    iterator of RankingData
+        The documents of ``batch_queries`` queries at a time.
+
+    Raises
+    ------
+    ParseError
+        When a line of text is malformed.
+    DataError
+        When the file holds no data, or no query ids.
+    ModelFileError
+        When a cache is truncated or altered.
+    MissingDependencyError
+        When the file format needs a package that is not installed.
+
+    See Also
+    --------
+    read_data : Reads a whole file.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.datasets import iter_data, write_data
+    >>> path = os.path.join(folder, "data.txt")
+    >>> write_data(data, path)
+    >>> sum(len(query.y) for query in iter_data(path))
+    160
+    """
+    batch_queries = checked_batch_queries(batch_queries)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    # a pipe is opened only once, by its reader: its writer would notice that a first reader closed it
+    if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
+        return iter_letor(path, batch_queries=batch_queries, **options)
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        head = file.read(HEAD)
+    if head.startswith(b"ranksvm-data"):
+        return whole_queries(_cached_blocks(path), batch_queries, name)
+    if head.startswith(b"PAR1"):
+        blocks = parquet.read_blocks(path, columns, options.get("dtype"))
+        return whole_queries((RankingData(**fields) for fields in blocks), batch_queries, name)
+    if is_csv(name, first_bytes(head), columns):
+        return whole_queries(_csv_blocks(path, columns, options.get("dtype", np.float32)), batch_queries, name)
+    return iter_letor(path, batch_queries=batch_queries, **options)
+
+
+def _csv_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[RankingData]:
+    with open(path, "rb") as file:
+        source = GrowingFile(file, os.fspath(path))
+        for fields in read_csv_blocks(source, os.fspath(path), columns, dtype):
+            yield RankingData(**fields)
+
+
+def _cached_blocks(path: Any) -> Iterator[RankingData]:
+    data = RankingData.load(path)
+    for start in range(0, data.n_rows, _CACHE_ROWS):
+        yield data.select(slice(start, start + _CACHE_ROWS))

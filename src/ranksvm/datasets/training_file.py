@@ -1,0 +1,53 @@
+"""A file as X of ``fit``: read, or, where memory would not hold it, read in passes from its cache."""
+
+import logging
+import os
+from typing import Any
+
+from ranksvm._util.memory import in_words, memory_bytes
+from ranksvm.datasets.cache.conversion import convert_to_cache, memory_to_read
+from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
+from ranksvm.datasets.files import read_data
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.exceptions import DataError
+
+__all__ = ["training_file"]
+
+logger = logging.getLogger("ranksvm.data")
+
+
+def training_file(path: Any, limit: Any) -> RankingData:
+    """The data of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of any kind that `read_data` reads.
+    limit : int, str or None
+        The memory limit: see `memory_bytes`. What may take more when it is read, and is no cache, is first written to
+        one in the user's folder of caches, unless there is one.
+
+    Returns
+    -------
+    RankingData
+        The data, mapped from a cache or in memory.
+
+    Raises
+    ------
+    DataError
+        When there is no such file, or its data are invalid.
+    """
+    if not os.path.isfile(path):
+        raise DataError(f"X is {os.fspath(path)!r}, but there is no such file: give a path, or features.")
+    needed = memory_to_read(path)
+    if needed and needed <= memory_bytes(limit):
+        return read_data(path)
+    if not needed:
+        return RankingData.load(path, verify=False)
+    cache = cache_of(path, default_cache_folder(), {})
+    if not cache.is_file():
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        size = in_words(needed)
+        logger.info("%s may take %s of memory: its cache %s is written, for this and later fits", path, size, cache)
+        convert_to_cache(path, cache)
+    return RankingData.load(cache, verify=False)

@@ -1,0 +1,233 @@
+"""Probabilities of preferences, as Bradley and Terry have them, for rankers that are fitted to pairs."""
+
+import warnings
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
+
+from ranksvm._util.values import n_rows_of
+from ranksvm.data import Preferences, Queries
+from ranksvm.data.pair_list import groups_of_pairs, row_numbers
+from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.queries import id_array
+from ranksvm.data.row_scores import scores_of_rows
+from ranksvm.device.arrays import host_values
+from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
+from ranksvm.exceptions import DataError, UninformativeWarning
+from ranksvm.fits.results.records import Record
+from ranksvm.model_files.schema import Number, Schema
+from ranksvm.model_selection.calibration import platt_slope
+from ranksvm.model_selection.cross_validation import query_splits
+
+__all__ = ["CalibratedMixin"]
+
+_NO_SLOPE = (
+    "calibrate found a slope of 0, so that every probability is one half: of the held-out pairs, {}. "
+    "Check whether chosen and rejected are exchanged, and whether the features distinguish them."
+)
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class _WhenCalibrated(Generic[Arguments, Result]):
+    """A method that only calibrated models have, for `hasattr`; the error of the others says what to do.
+
+    (That of scikit-learn's ``available_if`` says that there is no such attribute, and the reason in its cause.)
+    """
+
+    def __init__(self, method: Callable[Concatenate[Any, Arguments], Result]):
+        self._method = method
+
+    def __get__(self, ranker: Any, owner: type | None = None) -> Callable[Arguments, Result]:
+        if ranker is None:
+            return self._method  # type: ignore[return-value]  # of the class, for documentation
+        if not hasattr(ranker, "calibration_slope_"):
+            raise AttributeError(
+                f"{self._method.__name__} needs a calibrated model: call calibrate(Preferences), or "
+                "calibrate(X, pairs=...), after every fit (or prune).",
+                name=self._method.__name__,
+                obj=ranker,
+            )
+        return MethodType(self._method, ranker)
+
+
+class CalibratedMixin(Ranker):
+    """Base of the rankers whose score differences can be calibrated on pairs."""
+
+    _fitted_schema: ClassVar[Schema] = {"calibration_slope_": Number(least=0.0, required=False)}
+
+    calibration_slope_: float
+
+    def calibrate(self, X: Any, *, pairs: Any = None, pair_weight: Any = None, qid: Any = None, cv: Any = 5) -> Self:
+        """Learn the probability of a preference from the difference of two scores, for `predict_proba`.
+
+        Platt scaling: ``P(i preferred to j) = 1 / (1 + exp(-calibration_slope_ * (s_i - s_j)))``, as in the model of
+        Bradley and Terry. There is no intercept, so that the probabilities of (i, j) and (j, i) add up to 1. The slope
+        has the largest likelihood on margins of pairs that the scoring model has not seen: for each fold of ``cv`` a
+        model with the same hyper-parameters (for the searches: those chosen) is fitted to the other folds. This model
+        itself does not change, and the features of the training parts are not copied.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+            The features that the model was fitted to; with ``cv=None``, others.
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Row numbers (preferred, other); omitted with `Preferences`.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `RankSVM.fit`.
+        cv : int, splitter, iterable of (train, test) or None, default 5
+            As in `cross_validate`: the pairs of one query (prompt) stay together. None: this model has seen none of the
+            pairs, nor others of their queries; it scores them itself.
+
+        Returns
+        -------
+        estimator
+            This estimator, with ``calibration_slope_``: 0, for probabilities of one half, where the margins of the held
+            out pairs do not speak for the preferences.
+
+        Raises
+        ------
+        DataError
+            When the pairs are not valid, or cannot be divided.
+        NoComparablePairsError
+            When no pair of a training part has a positive weight.
+
+        Warns
+        -----
+        UninformativeWarning
+            When the slope is 0.
+
+        References
+        ----------
+        J. C. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized likelihood
+        methods", Advances in Large Margin Classifiers, 1999.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ranksvm import Preferences, RankSVM
+        >>> random = np.random.default_rng(0)
+        >>> data = Preferences(random.normal(0.3, 1.0, (400, 5)), random.normal(0.0, 1.0, (400, 5)))
+        >>> ranker = RankSVM(C=0.01).fit(data).calibrate(data)
+        >>> probability = ranker.predict_proba(data.chosen, data.rejected)
+        >>> bool(np.allclose(probability + ranker.predict_proba(data.rejected, data.chosen), 1.0))
+        True
+        """
+        check_is_fitted(self)
+        held = _Pairs(self, X, pairs, pair_weight, qid)
+        if cv is None:
+            margins, numbers = held.margins(self, np.arange(len(held.weight))), np.arange(len(held.weight))
+        else:
+            found, tested = [], []
+            for train, test in query_splits(cv, held.pairs, None, Queries.from_qid(held.groups)):
+                found.append(held.margins(held.fit(self._with_same_params(), train), test))
+                tested.append(test)
+            margins, numbers = np.concatenate(found), np.concatenate(tested)
+        self.calibration_slope_ = platt_slope(margins, held.weight[numbers])
+        if self.calibration_slope_ == 0.0:
+            warnings.warn(_NO_SLOPE.format(_order_of(margins)), UninformativeWarning, stacklevel=2)
+        return self
+
+    @_WhenCalibrated
+    def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
+        """Probability that the document of each row of ``chosen`` is preferred to that of ``rejected``.
+
+        The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration.
+
+        Parameters
+        ----------
+        chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
+            Features of the two documents of each pair. (The names are those of the training data: which of the two is
+            preferred need not be known.) `Preferences` given alone hold both.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_pairs,)
+            The probabilities. Exchanging the arguments gives 1 minus them.
+
+        Raises
+        ------
+        DataError
+            When the numbers of rows differ, or the features are not those of the model.
+        """
+        if isinstance(chosen, Preferences) and rejected is None:
+            chosen, rejected = chosen.chosen, chosen.rejected
+        if rejected is None:
+            raise DataError(
+                "predict_proba compares two documents: predict_proba(chosen, rejected), or predict_proba(Preferences)."
+            )
+        if n_rows_of(chosen) != n_rows_of(rejected):
+            raise DataError(
+                f"chosen has {n_rows_of(chosen)} rows and rejected {n_rows_of(rejected)}: row i of each is one pair."
+            )
+        margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
+        return expit(self.calibration_slope_ * margins)
+
+    def _assign(self, *records: Record) -> None:
+        vars(self).pop("calibration_slope_", None)
+        super()._assign(*records)
+
+    def _with_same_params(self) -> Any:
+        """An estimator, not fitted, with the hyper-parameters that this model was fitted with (or chose)."""
+        kind: Any = getattr(self, "_with_one_c", type(self))
+        names = kind().get_params()
+        ranker: Any = self
+        given = ranker.get_params(deep=False) | self.fitted_params_
+        if getattr(ranker, "gamma_", None) is not None:
+            given["gamma"] = ranker.gamma_
+        if "monotone" in given:
+            given["monotone"] = ranker.monotone_
+        given |= {"warm_start": False, "keep_on_interrupt": False}
+        return clone(kind(**{name: value for name, value in given.items() if name in names}))
+
+
+def _order_of(margins: np.ndarray) -> str:
+    """How many margins are positive, and how many 0, in words."""
+    n_right, n_tied = np.count_nonzero(margins > 0.0), np.count_nonzero(margins == 0.0)
+    return f"{n_right:,} of {len(margins):,} are in the right order and {n_tied:,} have equal scores"
+
+
+class _Pairs:
+    """The pairs to calibrate with, validated: to fit and to score parts of them."""
+
+    def __init__(self, ranker: Any, X: Any, pairs: Any, pair_weight: Any, qid: Any):
+        self._X, self._qid = X, qid
+        if isinstance(X, Preferences):
+            qid, pairs, pair_weight = X.arguments(qid=qid, pairs=pairs, pair_weight=pair_weight)
+            n_rows = len(qid)
+        elif pairs is None:
+            raise DataError("calibrate needs pairs of rows, or Preferences.")
+        else:
+            qid = self._qid = ranker._query_ids(X, qid)
+            X = self._X = ranker._without_qid_column(X)
+            n_rows = n_rows_of(X)
+        queries = Queries.from_qid(None if qid is None else id_array(qid), n_rows)
+        preferred, other = row_numbers(pairs, queries)
+        self.pairs = np.column_stack([preferred, other])
+        self.weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
+        self.groups = groups_of_pairs(queries, preferred, other)
+
+    def fit(self, ranker: Any, numbers: np.ndarray) -> Any:
+        """A ranker fitted to some pairs; features are read where they are."""
+        if isinstance(self._X, Preferences):
+            return ranker.fit(self._X.taken(numbers))
+        arguments = {"pairs": self.pairs[numbers], "pair_weight": self.weight[numbers], "qid": self._qid}
+        return ranker.fit(self._X, **arguments)
+
+    def margins(self, ranker: Any, numbers: np.ndarray) -> np.ndarray:
+        """Score of the preferred document of some pairs less that of the other one, by a ranker."""
+        if isinstance(self._X, Preferences):
+            rows, places = np.unique(self.pairs[numbers, 0], return_inverse=True)
+            first, second = (scores_of_rows(ranker.predict, block, rows)[places] for block in self._X.blocks)
+            return first - second
+        rows, places = np.unique(self.pairs[numbers], return_inverse=True)
+        scores = scores_of_rows(ranker.predict, self._X, rows)[places.reshape(-1, 2)]
+        return scores[:, 0] - scores[:, 1]

@@ -1,0 +1,468 @@
+"""Choice of C, and gamma, by a ranking metric: paths along C, on validation data or over folds of queries."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ranksvm._util import checks
+from ranksvm._util.log_records import Steps
+from ranksvm._util.text import power
+from ranksvm._util.verbosity import verbosity
+from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.data.censoring import strata_or_rows
+from ranksvm.datasets.cache.rows import FileRows
+from ranksvm.datasets.file_data import FileData
+from ranksvm.device.arrays import host_values
+from ranksvm.estimators.base.calibrated import CalibratedMixin
+from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.path import c_values, solve_along
+from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
+from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.fits.file_folds import evaluated_in_file, file_folds
+from ranksvm.fits.problem import RankSVMProblem, interruptible_if
+from ranksvm.fits.results.records import Outcome, Record
+from ranksvm.fits.training_set import ListedPairs, TrainingSet
+from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
+from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.model_files.schema import Array, Number, Schema
+from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
+from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.solvers import SolverResult, Status
+
+logger = logging.getLogger("ranksvm.estimators")
+
+
+# What a solution is evaluated on.
+Held = EvaluationSet | PairEvaluationSet | FileRows
+# Makes the training and the test part of a fold.
+Fold = Callable[[], tuple[Any, Held]]
+
+
+def _folds_of_file(data: Any, cv: Any) -> list[Fold]:
+    """Folds that are made already: their rows stay in the file."""
+
+    def made(fold: tuple[Any, Held]) -> tuple[Any, Held]:
+        return fold
+
+    return [partial(made, fold) for fold in file_folds(data, cv)]
+
+
+@contextmanager
+def _naming_fold(number: int) -> Iterator[None]:
+    """Name the fold, numbered from 0, whose training part has no pair."""
+    try:
+        yield
+    except NoComparablePairsError as error:
+        raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Record):
+    """The chosen hyper-parameters, and all that were tried.
+
+    Parameters
+    ----------
+    setting_number, C_number : int
+        Indices of the chosen setting and of the chosen C.
+    best_iteration : int
+        The place of the chosen solution, from 1, among those tried, in their order.
+    C : float
+        The chosen C.
+    best_score : float
+        Mean score of both.
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values of C tried, ascending.
+    tried : dict
+        What was tried, and its scores, by the name of the fitted attribute.
+    """
+
+    setting_number: int
+    C_number: int
+    best_iteration: int
+    C: float
+    best_score: float
+    Cs: np.ndarray
+    tried: dict[str, Any]
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value."""
+        best = {"best_score_": self.best_score, "best_iteration_": self.best_iteration}
+        return {"C_": self.C, **best, "Cs_": self.Cs} | self.tried
+
+
+class Chosen(NamedTuple):
+    """A choice, and the resulting model."""
+
+    choice: Choice
+    model: Record
+    outcome: Outcome
+    evals_result: dict[str, Any]
+
+
+class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
+    """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
+
+    A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
+    has one problem, solved along C.
+    """
+
+    _fitted_schema: ClassVar[Schema] = {
+        "C_": Number(least=0.0),
+        "best_score_": Number(finite=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
+        "Cs_": Array("n_Cs"),
+    }
+    # the estimator that is given C
+    _with_one_c: ClassVar[Callable[..., Any]]
+
+    C_: float
+    best_score_: float
+    best_iteration_: int
+    Cs_: np.ndarray
+    scores_: np.ndarray
+    mean_scores_: np.ndarray
+    standard_errors_: np.ndarray
+    Cs: Any
+    metric: Any
+    cv: Any
+    convention: Any
+    rule: str
+    early_stopping_rounds: int | None
+    keep_on_interrupt: bool
+    verbose: int
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Choose C, and gamma if the kernel has one, and learn the scoring function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+            Features, or a precomputed kernel matrix; for `RankSVMCV` also RankingData or a path, as in
+            `RankSVM.fit`.
+        y : array-like of shape (n_samples,)
+            Labels.
+        qid, group : array-like (or for qid str), optional
+            Queries, as in `RankSVM.fit`.
+        sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
+            Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
+            rows.
+        pairs, pair_weight : array-like, optional
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
+            (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
+            is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
+            ``metric`` says by default. The features are not copied.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
+            is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
+            is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
+            accuracy, or ``(X, time, event)``, for the concordance index.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides ``metric``, which comes first and decides.
+        callbacks : list of callable, optional
+            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. The
+            comparison stops after a function returns True.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query (of a training part) has two documents with different labels.
+        DataError
+            When the data are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When a certificate does not meet ``tol``.
+        """
+        metric, convention = parse_metric(self.metric), convention_named(self.convention)
+        checks.check(rule=checks.one_of(self.rule, RULES))
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        if called and eval_set is None:
+            raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+            X, y, qid = self._unpacked(X, y, qid, group, pairs)
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
+            Cs = np.sort(c_values(self.Cs))
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"], self.censored_ = event, event is not None
+            weights = {name: host_values(value) for name, value in weights.items()}
+            arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
+            data = self._training_set(self, X, y, **arguments, **weights)
+            settings = self._settings(data)
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=metric, convention=convention)
+            if sets:
+                metric = sets.metrics[0]
+                rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
+                chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
+            elif isinstance(X, FileData):
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, _folds_of_file(data, self.cv))
+            elif data.listed is not None:
+                metric = only_metric("pairs", ACCURACY, metric)
+                parts = self._folds_of_pairs(data, data.listed)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
+            else:
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                parts = self._folds_of_queries(data, validation.queries(qid, group, data.n_rows), weights)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
+            self._assign(chosen.model, chosen.outcome, chosen.choice)
+            self.evals_result_ = chosen.evals_result
+            self.fitted_params_ = self._params_now() | {"metric": metric.name}
+        return self
+
+    # ---- implemented by subclasses
+
+    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
+        """X, y and qid as they are, or of RankingData."""
+        return X, y, qid
+
+    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+        """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""
+        raise NotImplementedError
+
+    def _settings(self, data: TrainingSet) -> list[Any]:
+        """The settings to try, the most regularised first."""
+        raise NotImplementedError
+
+    def _problem(self, data: TrainingSet, setting: Any, n_fits: int = 1) -> RankSVMProblem:
+        """The problem of a setting, for so many C."""
+        raise NotImplementedError
+
+    def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+        """Rows of X in the form expected by a model fitted to ``training_rows``."""
+        return X[rows]
+
+    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+        """Fitted attributes with the settings tried and their scores.
+
+        Arrays have shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs).
+        """
+        raise NotImplementedError
+
+    # ---- the choice
+
+    def _choose_on_validation(
+        self,
+        data: TrainingSet,
+        settings: list[Any],
+        Cs: np.ndarray,
+        metric: Metric,
+        rounds: EvaluationRounds,
+    ) -> "Chosen":
+        tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
+        found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
+            for setting in settings:
+                problem = self._problem(data, setting, len(Cs))
+                where = "validation data"
+                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
+                problem.release()
+                tried.append((problem, results))
+                found.append(evaluations)
+                if rounds.ended or (interrupted is not None and interrupted.is_set()):
+                    break
+        first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
+        choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
+        problem, results = tried[choice.setting_number]
+        result = results[choice.C_number]
+        outcome = problem.outcome(result)
+        if interrupted is not None and interrupted.is_set():
+            outcome = replace(outcome, status=Status.INTERRUPTED.value)
+        of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
+        return Chosen(choice, problem.model(result.w), outcome, of_sets)
+
+    def _choose_by_folds(
+        self,
+        data: TrainingSet,
+        settings: list[Any],
+        Cs: np.ndarray,
+        metric: Metric,
+        convention: Convention,
+        folds: list[Fold],
+    ) -> "Chosen":
+        found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
+        steps = Steps(len(settings) * len(Cs) * len(folds))
+        for number, made in enumerate(folds):
+            with _naming_fold(number):
+                fold, held_out = made()
+            name = f"fold {number + 1}"
+            for place, setting in enumerate(settings):
+                with _naming_fold(number):  # of a file, pairs are found here
+                    problem = self._problem(fold, setting, len(Cs))
+                where = f"{name} of {len(folds)}"
+                if isinstance(held_out, FileRows):
+                    evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)
+                else:
+                    test_set = EvaluationSets([name], [held_out], [metric], convention)
+                    _, evaluations = self._along(problem, Cs, test_set, where, steps)
+                problem.release()
+                for parts, each in zip(found[place], evaluations, strict=True):
+                    parts.extend(each)
+        choice = self._choose(settings, Cs, metric, found)
+        problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %s, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, power(choice.C), metric.name, choice.best_score)
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
+            result = problem.solve(choice.C, interrupted=interrupted)
+        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+
+    def _folds_of_queries(self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]) -> list[Fold]:
+        """Folds whose training and test parts have copies of their rows."""
+        X, y, numbers = data.X, data.labels, grouping.numbers()
+        assert y is not None
+
+        def divided(rows: np.ndarray) -> dict[str, Any]:
+            there = {name: value for name, value in weights.items() if value is not None}
+            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            part = {"qid": numbers[train], "group": None, **divided(train)}
+            fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            X_test, there = self._features_of(X, test, train), divided(test)
+            return fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+
+        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
+        return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
+
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+        """Folds whose training and test parts read their rows where they are."""
+        blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
+        groups = listed.groups()
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            held_out = PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
+            return replace(data, pairs=listed.taken(train)), held_out
+
+        splits = query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
+        return [partial(parts, *split) for split in splits]
+
+    def _along(
+        self,
+        problem: RankSVMProblem,
+        Cs: np.ndarray,
+        sets: EvaluationSets,
+        where: str,
+        steps: Steps,
+        rounds: EvaluationRounds | None = None,
+        interrupted: threading.Event | None = None,
+    ) -> tuple[list[SolverResult], list[Parts]]:
+        """The solutions of a problem along C, until ``rounds`` end, and the evaluation of each on every set."""
+        name = sets.metrics[0].name
+        results: list[SolverResult] = []
+        evaluations: list[Parts] = []
+        for C, result in solve_along(problem, Cs, interrupted):
+            results.append(result)
+            evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
+            values = [parts[0].means[name] for parts in evaluations]
+            line = "%sC = %s: %s %.4f on %s"
+            logger.info(line, problem.label, power(C), name, values[-1], where, extra=steps.next())
+            if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
+                break
+        return results, evaluations
+
+    def _along_in_file(
+        self,
+        problem: RankSVMProblem,
+        Cs: np.ndarray,
+        held_out: FileRows,
+        metric: Metric,
+        convention: Convention,
+        where: str,
+        steps: Steps,
+    ) -> list[Parts]:
+        """The evaluation of each solution along C on rows of a file, all in one reading of them."""
+        coefs = [result.w for _, result in solve_along(problem, Cs)]
+        evaluations = evaluated_in_file(self, held_out, coefs, metric, convention)
+        for C, evaluation in zip(Cs, evaluations, strict=True):
+            value = evaluation.means[metric.name]
+            line = "%sC = %s: %s %.4f on %s"
+            logger.info(line, problem.label, power(C), metric.name, value, where, extra=steps.next())
+        return [[evaluation] for evaluation in evaluations]
+
+    def _choose(
+        self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]
+    ) -> "Choice":
+        """The chosen setting and C, from the scores of each on each test part."""
+        name = metric.name
+        Cs = Cs[: max(map(len, found))]
+        n_parts = len(found[0][0])
+        scores = np.full((len(found), len(Cs), n_parts), np.nan)
+        for row, evaluations in zip(scores, found, strict=True):
+            row[: len(evaluations)] = [[part.means[name] for part in parts] for parts in evaluations]
+        means, errors = (
+            each.reshape(scores.shape[:2]) for each in mean_and_standard_error(scores.reshape(-1, n_parts))
+        )
+        if n_parts == 1:
+            for row, evaluations in zip(errors, found, strict=True):
+                row[: len(evaluations)] = [
+                    standard_error_over_queries(part.per_query[name], part.weights[name]) for (part,) in evaluations
+                ]
+        if np.isnan(means).all():
+            raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
+        # the most regularised first: by C, then by setting
+        C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
+        return Choice(
+            setting_number,
+            C_number,
+            best_iteration=sum(map(len, found[:setting_number])) + C_number + 1,
+            C=float(Cs[C_number]),
+            best_score=float(means[setting_number, C_number]),
+            Cs=Cs,
+            tried=self._tried(settings, scores, means, errors),
+        )
+
+    def _params_now(self) -> dict[str, Any]:
+        return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
+
+    def _ranker(self) -> Any:
+        """An estimator with one C and the shared parameters, to fit to parts of the data."""
+        shared = self._with_one_c().get_params().keys()
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
+        return self._with_one_c(**given)

@@ -1,0 +1,177 @@
+"""The dual problem of the estimators fitted to pairs."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import Queries, validation
+from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.fits.problem import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
+from ranksvm.fits.results.dual import DualCoef, KeptDualCoef
+from ranksvm.fits.training_set import check_source_of_pairs, training_pairs
+from ranksvm.losses import Pairs
+from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
+
+__all__ = ["DualMixin"]
+
+
+class FittedPairs(NamedTuple):
+    """Validated data that a model was fitted to."""
+
+    X: Any
+    queries: Queries
+    labels: np.ndarray | None
+    pairs: Pairs
+
+
+class DualMixin(Ranker):
+    """Base of the estimators fitted to pairs; it computes the dual variables of their problem."""
+
+    _fitted_schema: ClassVar[Schema] = {
+        "objective_": Number(),
+        "duality_gap_": Number(finite=False),
+        "converged_": Flag(),
+        "status_": Text(),
+        "n_iter_": Number(integer=True, least=0),
+        "solver_": Text(),
+        "history_": Trace(),
+        "n_pairs_": Number(integer=True, least=0, size="n_pairs"),
+        "n_queries_": Number(integer=True, least=0),
+        "censored_": Flag(default=False),
+        "width_": Number(least=0.0, nullable=True, default=None),
+        "pair_alpha_": Array("n_pairs", nullable=True, default=None),
+        "fitted_params_": Plain(required=False),
+        "evals_result_": Trace(required=False),
+    }
+
+    objective_: float
+    duality_gap_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    solver_: str
+    history_: dict[str, list]
+    n_pairs_: int
+    censored_: bool
+    width_: float | None
+    pair_alpha_: np.ndarray | None
+    evals_result_: dict[str, dict[str, list[float]]]
+    device_: str | list[str]
+
+    # a model is the same wherever it was fitted: neither pickles nor files say where
+    _not_stored: ClassVar[tuple[str, ...]] = ("device_",)
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._not_stored}
+
+    def dual_coef(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> DualCoef:
+        """The optimal dual variables: one alpha for each pair, query by query, computed on access.
+
+        With the hinges ``h_ij = max(0, 1 - (s_i - s_j))`` and the weights ``a_ij`` of the pairs they are ``alpha_ij =
+        2 C a_ij h_ij`` for the squared hinge, and ``alpha_ij = C a_ij clip(h_ij / width_, 0, 1)`` for the hinge (with
+        the final width of its smoothing) and the Huber loss. They are feasible for the dual, and their dual objective
+        is ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the
+        objective, whose norm is ``sqrt(2 * duality_gap_)`` for the squared hinge: fit with a small ``tol`` if you need
+        more digits. With ``monotone``, ``coef_`` is that far from the projection of the sum onto the weights of the
+        right signs. If the solver was "dual", the variables are its final ones, and the sum (or its projection) is
+        ``coef_`` itself. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,), optional
+            Their labels; omitted if ``pairs`` are given.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group, sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
+            As in ``fit``, with the same values.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of its
+            entries (alpha and weight) and is not stored.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ranksvm import RankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = RankSVM(C=0.01, tol=1e-10).fit(data.X, data.y, qid=data.qid)
+        >>> dual = ranker.dual_coef(data.X, data.y, data.qid)
+        >>> np.linalg.svd(dual[0].alpha, compute_uv=False).shape == (min(dual[0].shape),)
+        True
+        >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
+        True
+        """
+        weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+        fitted_to = self._fitted_pairs(X, y, qid, group, pairs, pair_weight, event=event, **weights)
+        X, queries, labels, found = fitted_to.X, fitted_to.queries, fitted_to.labels, fitted_to.pairs
+        fitted = self.fitted_params_
+        kept = getattr(self, "pair_alpha_", None)
+        if kept is not None:
+            if len(kept) != found.n_pairs:
+                raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
+            return KeptDualCoef(found, queries, labels, kept)
+        scores = self._scores(X)
+        # for the hinge, the loss at the final width of its smoothing
+        loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
+
+        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
+
+        return DualCoef(found, queries, labels, alpha)
+
+    def _fitted_pairs(
+        self, X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any, **weights: Any
+    ) -> "FittedPairs":
+        """The pairs that ``fit`` learned from, for the same arguments."""
+        check_is_fitted(self)
+        selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
+        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries = validation.queries(ids, group, X.shape[0])
+        labels = None if pairs is not None else validation.labels(y, X.shape[0])
+        how = {"selection": selection, "weighting": weighting, "n_threads": effective_n_jobs(self.n_jobs)}
+        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        return FittedPairs(X, queries, labels, found)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "fitted_params_"):
+            return
+        fitted = self.fitted_params_
+        try:
+            loss_of(fitted["loss"], fitted["huber_width"])
+            checks.check(
+                C=checks.positive(fitted["C"]),
+                pair_selection=checks.one_of(fitted["pair_selection"], PAIR_SELECTIONS),
+                pair_weighting=checks.one_of(fitted["pair_weighting"], PAIR_WEIGHTINGS),
+            )
+        except OptionError as error:
+            raise ModelFileError(f"fitted_params_: {error}") from error

@@ -1,0 +1,172 @@
+"""Base of the rankers with a linear scoring function: weights, explanations, importances."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import ranksvm._compiled.linear as linear
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import Queries, frames, validation
+from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
+from ranksvm.exceptions import DataError
+from ranksvm.fits.results.explanation import Explanation
+from ranksvm.model_files.schema import Array, Schema
+
+if TYPE_CHECKING:
+    from ranksvm.kernels.expansions import ScoringFunction
+
+# The signs that weights had to have; earlier versions knew none.
+SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
+
+
+class LinearRanker(Ranker):
+    """Base of the rankers whose score of a document is ``<coef_, x>``."""
+
+    coef_: np.ndarray
+
+    @property
+    def intercept_(self) -> float:
+        """0: a ranking depends on differences of scores only; for tools that read linear models."""
+        check_is_fitted(self)
+        return 0.0
+
+    def coef_table(self) -> Any:
+        """Weights with the names of their features, the largest absolute value first.
+
+        Returns
+        -------
+        DataFrame or structured ndarray, shape (n_features,)
+            Columns ``feature`` (the name; if X had none ``f1``, ``f2``, ..., numbered as in LETOR files), ``weight``,
+            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the
+            DataFrame passed to `fit` (if it is installed), else a structured array: ``table["weight"]``,
+            ``table[:10]``.
+        """
+        check_is_fitted(self)
+        names = np.array(feature_labels(len(self.coef_), getattr(self, "feature_names_in_", None)), dtype=str)
+        order = np.argsort(-np.abs(self.coef_), kind="stable")
+        columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
+        library = getattr(self, "frame_type_", None)
+        frame = None if library is None else frames.frame_from(columns, library)
+        if frame is not None:
+            return frame
+        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
+        for name, values in columns.items():
+            table[name] = values
+        return table
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """``|w_f|`` over their sum, as of XGBoost's linear booster; ndarray of float64, shape (n_features,).
+
+        They compare features of one scale only: `feature_importance` measures the spread that each gives to scores.
+        """
+        check_is_fitted(self)
+        sizes = np.abs(self.coef_)
+        total = sizes.sum()
+        return sizes / total if total > 0.0 else sizes
+
+    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+        """Per-feature attribution of score differences within queries.
+
+        Document i ranks above document j of its query because ``s_i - s_j = sum over features f of
+        w_f (x_if - x_jf)``; its score is compared with the mean over the query's documents by the same sum, with that
+        mean for x_j.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        feature_names : array-like of str, shape (n_features,), optional
+            Names of the features; None: those of the DataFrame passed to `fit`, if it was one.
+
+        Returns
+        -------
+        Explanation
+            With methods ``document(row)``, ``pair(row, other_row)`` and ``query(id)``, and all ``contributions``.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        See Also
+        --------
+        ranksvm.analysis.explain : The same for a Pipeline that ends with a ranker.
+
+        Examples
+        --------
+        >>> from ranksvm import RankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+        >>> pair = ranker.explain(data.X, data.qid).pair(3, 0)
+        >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
+        True
+        """
+        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
+        scores = self._scores(X)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
+        if names is not None and names.shape != self.coef_.shape:
+            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
+        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
+
+    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+        """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
+
+        The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
+        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. Differences of a
+        feature between queries do not count, as in the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The importances, in the unit of the scores; 0 if no query has two documents.
+
+        See Also
+        --------
+        ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
+        """
+        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
+        variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
+        return np.abs(self.coef_) * np.sqrt(variance)
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        # A value that is not finite makes the score of its row not finite, for any weight (0 * inf is NaN). X is read
+        # a second time only if a score is not finite, which may also be due to overflow.
+        X = self._features(X, finite=False)
+        scores = self._scores(X)
+        if not linear.all_finite(scores):
+            validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
+        return validation.check_scores(scores)
+
+    def _function(self) -> "ScoringFunction":
+        """The scoring function, from the fitted attributes."""
+        from ranksvm.kernels.expansions import LinearFunction
+
+        return LinearFunction(self.coef_)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
+        if self.coef_.shape != (X.shape[1],):
+            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit again.")
+        return X
+
+
+def _on_host(X: Any) -> Any:
+    """Validated features in memory of the host."""
+    return X.on_host() if isinstance(X, DeviceFeatures) else X

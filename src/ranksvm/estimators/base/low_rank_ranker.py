@@ -1,0 +1,153 @@
+"""Base of the low-rank rankers: training data without weights, and the learnt dual variables."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from ranksvm._util import checks
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import ComparablePairs, Queries, validation
+from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.exceptions import DataError
+from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.fits.training_set import TrainingSet
+from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
+
+
+class LowRankRanker(LinearRanker, BaseEstimator):
+    """Base of the linear rankers with dual variables of low rank; they accept neither weights nor explicit pairs.
+
+    A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
+    """
+
+    _fitted_schema: ClassVar[Schema] = {
+        "coef_": Array("n_features"),
+        "objective_": Number(),
+        "converged_": Flag(),
+        "status_": Text(),
+        "n_iter_": Number(integer=True, least=0),
+        "history_": Trace(),
+        "n_pairs_": Number(integer=True, least=0),
+        "n_queries_": Number(integer=True, least=0, size="n_queries"),
+        "fitted_params_": Plain(),
+        "evals_result_": Trace(required=False),
+    }
+    objective_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    history_: dict[str, list]
+    n_pairs_: int
+    evals_result_: dict[str, dict[str, list[float]]]
+
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
+
+    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The learnt dual variables: one alpha for each pair, query by query, computed on access.
+
+        ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of its
+            entries (alpha and weight) and is not stored.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        return DualCoef(pairs, queries, labels, self._alpha(X, queries))
+
+    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The learnt low-rank matrices: a whole block for each query, computed on access.
+
+        For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
+        those of all other documents, of rank ``n_components`` at most; for `RegularizedRankSVM` the A_q, of rank
+        ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
+        entries of a block are not pairs: here they have values; in `dual_coef` they are 0, which raises the rank.
+        ``per_document`` of the result differs from that of the dual, and does not give the weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            As from `dual_coef`, with the entries of the matrix as the alpha of each `DualBlock`, whose ``weights`` show
+            which entries are pairs.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        entries = self._entries(queries)
+        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
+        """A function that gives entries of a query's low-rank matrix, by the query's number and rows of its documents.
+
+        DataError if these are not the queries of the model.
+        """
+        raise NotImplementedError
+
+    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        """A function that gives the alpha of pairs; DataError if the queries are not those of the model."""
+        raise NotImplementedError
+
+    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+        """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries, labels = validation.queries(ids, group, X.shape[0]), validation.labels(y, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
+        if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
+            raise DataError(
+                f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
+                f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
+            )
+        return X, queries, labels, pairs
+
+    def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
+        """The validated data of ``fit``; the estimator stores the names of the features."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        self._check_labels(X, y)
+        X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
+        validation.check_grouped(qid, group, X.shape[0])
+        queries = validation.queries(qid, group, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
+        return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "fitted_params_"):
+            checks.check(**{name: checks.positive(self.fitted_params_[name]) for name in self._model_params})

@@ -1,0 +1,585 @@
+"""Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
+
+import copy
+import logging
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+
+import ranksvm._compiled.online as online
+from ranksvm._util import checks
+from ranksvm._util.log_records import PASSING
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.values import is_sparse
+from ranksvm._util.verbosity import verbosity
+from ranksvm.data import Queries, as_design_matrix, frames, validation
+from ranksvm.data.design_matrix import csr_arrays
+from ranksvm.data.pair_list import row_numbers
+from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.estimators.base.locks import lock_of
+from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
+from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.model_files.schema import Array, Number, Schema, Trace, schema_of
+
+__all__ = ["OnlineRanker", "OnlineRows", "learn_checked_pairs"]
+
+logger = logging.getLogger("ranksvm.estimators")
+
+_ROUTED = {"qid": True, "query_weight": True, "propensity": True}
+
+
+class OnlineRanker(LinearRanker, BaseEstimator):
+    """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
+
+    Learning changes arrays in place. Only one thread may learn; while it does, another one that reads the model (with
+    ``predict``, ``rank``, ``coef_`` or ``save``) may see weights of which some are old and some are new. `snapshot` may
+    be called from any thread: serve the copy that it returns.
+
+    A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
+    """
+
+    _fitted_schema: ClassVar[Schema] = {
+        "weights_": Array("n_features"),
+        "lag_": Array("n_features", nullable=True),
+        "counts_": Array(4, least=0.0),
+        "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
+        "evals_result_": Trace(required=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, required=False),
+        "best_score_": Number(finite=False, nullable=True, required=False),
+    }
+    n_passes: int
+    early_stopping_rounds: int | None
+    eval_metric: Any
+    verbose: int
+    average: bool
+    shuffle_pairs: bool
+    random_state: Any
+    # state of the last fit or partial_fit, in addition to that of a subclass; the arrays change in place
+    weights_: np.ndarray
+    lag_: np.ndarray | None
+    counts_: np.ndarray
+    seed_: int
+    evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int | None
+    best_score_: float | None
+
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED, "event": UNUSED}
+    __metadata_request__partial_fit: ClassVar = _ROUTED
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
+        """Learn from scratch, in ``n_passes`` passes over queries in the order in which they first appear.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features, as in `RankSVM.fit`.
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query counts.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: the column
+            "qid" of a DataFrame. Without it all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
+            refused then, unless ``group=[n_samples]`` says that they are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight : array-like of shape (n_samples,), optional
+            Weight of each row's query, constant within a query; it is the weight of the query's pairs.
+        propensity : array-like of shape (n_samples,), optional
+            Probability, in (0, 1], with which feedback on the row was observed: it divides the weight of the pairs in
+            which the row is preferred.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on after each pass, as in LightGBM and XGBoost.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides the estimator's ``eval_metric``, which comes first and decides on early
+            stopping.
+        callbacks : list of callable, optional
+            Functions called after each pass, as in `FactorizedRankSVM.fit`; learning stops after one returns True.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value.
+        """
+        self._check_options()
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        with all_or_nothing(self), verbosity(self.verbose):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
+            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
+            validation.check_grouped(qid, group, X.shape[0])
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, X, queries.n_queries, *given, deciding=self.eval_metric)
+            rounds = EvaluationRounds(self, sets, called, int(self.n_passes), patience, "pass")
+            self._start(X.shape[1])
+            for number in range(1, int(self.n_passes) + 1):
+                self._learn_queries(X, y, queries, preferred_weight)
+                logger.info("pass %d: cumulative loss %.9g", number, self.cumulative_loss_, extra=PASSING)
+                if rounds.record(self._scores, self._state):
+                    break
+            if rounds.best_model is not None:
+                with lock_of(self):
+                    self.__dict__.update(rounds.best_model)
+            self._assign(rounds.trace())
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> Self:
+        """Continue learning from queries, one after another.
+
+        Another thread must not read the model meanwhile, but for `snapshot`. ``fit`` on some queries is equivalent to
+        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learnt from
+        the first few of its queries; a refused call leaves the model unchanged.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, or the column of X that has them; None: the column named in the first call, if X has it,
+            else all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight, propensity : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
+        """
+        with as_before_if_refused(self):
+            self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
+        return self
+
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> np.ndarray:
+        """`predict`, then `partial_fit`, on one query after another; much faster than separate calls for each query.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance labels; those of a query are not used before it is scored.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, or the column of X that has them; None: the column named in the first call, if X has it,
+            else all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight, propensity : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            The scores of the documents of each query before the model learnt from it; all 0 for the first query of a
+            new model.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
+        """
+        with as_before_if_refused(self):
+            X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
+            scores = np.empty(len(y))
+            self._learn_queries(X, y, queries, preferred_weight, scores)
+        return queries.to_rows(scores)
+
+    def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
+        """Learn from preferences among the documents of one query, in the order given.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features of the documents.
+        pairs : array-like of int, shape (n_pairs, 2)
+            Row numbers (preferred, other); if empty, nothing is learnt, but the query counts.
+        weight : array-like of shape (n_pairs,), optional
+            Weight of each pair, not negative; for clicks, for instance, 1 over the propensity.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        DataError
+            When X has values that are not finite, a row number is out of range, or a weight is negative.
+        OptionError
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
+        """
+        self._check_options()
+        first = self._is_new()
+        with all_or_nothing(self):
+            X = X if first else self._without_qid_column(X)
+            library = frames.library(X)
+            X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            # a user who clicked on nothing, or on the first document, is not an error
+            none = np.empty((2, 0), dtype=np.int64)
+            preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
+            checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
+            if first:
+                self.qid_column_, self.frame_type_ = None, library
+                self._start(X.shape[1])
+        self._learn_pairs(X, preferred, other, checked)
+        return self
+
+    def _learn_pairs(self, X: Any, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None) -> None:
+        """Learn from pairs of rows of X, all of which have been validated; the model has its state."""
+        with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
+            self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
+
+    def snapshot(self) -> Self:
+        """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
+
+        It may be taken from any thread at any time, and waits for the query that is being learnt from. The copy does
+        not change when the model learns on, so that any number of threads may call its ``predict`` and ``rank``.
+
+        Returns
+        -------
+        self
+            An independent model with the same weights and state.
+
+        Examples
+        --------
+        >>> from ranksvm import SOLARRanker
+        >>> ranker = SOLARRanker().learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> serving = ranker.snapshot()
+        >>> ranker = ranker.learn_one_query([[0.0, 1.0], [1.0, 0.0]], [1, 0])
+        >>> serving.n_queries_, ranker.n_queries_
+        (1, 2)
+        """
+        with lock_of(self):
+            return copy.deepcopy(self)
+
+    def learn_one_query(self, X: Any, y: Any) -> Self:
+        """`partial_fit` on the documents of one query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features of its documents.
+        y : array-like of shape (n_documents,)
+            Their labels.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
+        """
+        return self.partial_fit(X, y)
+
+    def rank_one_query(self, X: Any) -> np.ndarray:
+        """Rank the documents of one query; a new model keeps their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features of its documents.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_documents,)
+            Row numbers, best first; equal scores in row order.
+
+        Raises
+        ------
+        DataError
+            When X is not finite, or has another number of features than the model.
+        """
+        if not hasattr(self, "weights_"):
+            return np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        return np.argsort(-self.predict(X), kind="stable")
+
+    # -- fitted attributes -------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> np.ndarray:  # type: ignore[override]
+        """The weights w, or their mean over all pairs seen; ndarray of float64, shape (n_features,)."""
+        if not hasattr(self, "weights_"):
+            raise AttributeError(f"this {type(self).__name__} has not learnt anything yet.")
+        if self.lag_ is None:
+            return self.weights_
+        return self.weights_ - self.lag_ / max(self.counts_[0], 1.0)
+
+    @property
+    def n_pairs_(self) -> int:
+        """Number of pairs seen."""
+        return int(self.counts_[0])
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of pairs that changed the model."""
+        return int(self.counts_[1])
+
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum over the pairs seen of weight times squared hinge, before the update."""
+        return float(self.counts_[2])
+
+    @property
+    def n_queries_(self) -> int:  # type: ignore[override]
+        """Number of queries learnt from, counted in every pass."""
+        return int(self.counts_[3])
+
+    # -- for subclasses ----------------------------------------------------------------------------------------------
+
+    def _check_loaded(self) -> None:
+        """Refuse numbers of pairs, updates and queries that are no integers of 64 bits; the loss has no limit."""
+        super()._check_loaded()
+        counts = getattr(self, "counts_", np.zeros(4))
+        if (counts[[0, 1, 3]] >= 2.0**63).any():
+            raise ModelFileError(f"counts_ is {counts.tolist()}: numbers of pairs and queries are below 2^63.")
+
+    def _check_options(self) -> None:
+        """Refuse invalid hyper-parameters."""
+        checks.check(
+            n_passes=checks.count(self.n_passes),
+            average=checks.flag(self.average),
+            shuffle_pairs=checks.flag(self.shuffle_pairs),
+        )
+
+    def _shaping(self) -> dict[str, bool]:
+        """Hyper-parameters that determine the kind of the state -> whether the current state is of that kind."""
+        return {"average": bool(self.average) == (self.lag_ is not None)}
+
+    def _begin(self, n_features: int) -> None:
+        """Initialise the state of the learner other than the weights."""
+
+    def _learn(self, rows: "OnlineRows", preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
+        """Learn from the pairs of one query, by row, in this order."""
+        raise NotImplementedError
+
+    def _learn_query(
+        self, rows: "OnlineRows", own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
+    ) -> None:
+        """Learn from one query: rows, labels, and for each document the weight of pairs in which it is preferred."""
+        preferred, other = np.empty((2, online.count_pairs(y)), dtype=np.int32)
+        online.fill_pairs(y, bool(self.shuffle_pairs), self.seed_, int(self.counts_[3]), preferred, other)
+        weight = None if preferred_weight is None else preferred_weight[preferred]
+        self._learn(rows, own[preferred], own[other], weight)
+
+    @property
+    def _model(self) -> online.Model:
+        return online.Model(self.weights_, self.lag_, self.counts_)
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _is_new(self) -> bool:
+        """Whether nothing has been learnt yet; an existing state must agree with the hyper-parameters."""
+        if not hasattr(self, "weights_"):
+            return True
+        for name, agrees in self._shaping().items():
+            if not agrees:
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but the model was started with another value: set it back, "
+                    "or start again with fit or a clone."
+                )
+        return False
+
+    def _state(self) -> dict[str, Any]:
+        """A copy of what has been learnt, by attribute."""
+        return copy.deepcopy({name: getattr(self, name) for name in schema_of(type(self)) if name in vars(self)})
+
+    def _start(self, n_features: int) -> None:
+        with lock_of(self):
+            self.weights_ = np.zeros(n_features)
+            self.lag_ = np.zeros(n_features) if self.average else None
+            self.counts_ = np.zeros(4)
+            self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._begin(n_features)
+
+    def _data(
+        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
+    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred."""
+        self._check_labels(X, y)
+        if not reset:
+            X = self._without_qid_column(X)
+        n_threads = effective_n_jobs(self.n_jobs)
+        X, y = validation.features_and_labels(self, X, y, n_threads=n_threads, reset=reset)
+        queries = validation.queries(qid, group, X.shape[0])
+        preferred, _ = PairWeights(query_weight=query_weight, propensity=propensity).factors(queries)
+        return X, y, queries, preferred
+
+    def _next_data(
+        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
+    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        """`_data` for further learning; the first call starts a model."""
+        self._check_options()
+        first = self._is_new()
+        with all_or_nothing(self):
+            X, qid, column = frames.split_qid(X, qid)
+            if not first and qid is None and group is None:
+                qid = self._query_ids(X, None)
+            library = frames.library(X)
+            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
+            if first:
+                self.qid_column_, self.frame_type_ = column, library
+                self._start(X.shape[1])
+        return X, y, queries, preferred_weight
+
+    def _learn_queries(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
+        with undone_if_not_finite(self, X, preferred_weight):
+            self._learn_each_query(X, y, queries, preferred_weight, scores)
+
+    def _learn_each_query(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None,
+    ) -> None:
+        rows, y_sorted, lock = OnlineRows(X), queries.to_sorted(y), lock_of(self)
+        products = None if scores is None else as_design_matrix(X).products(queries.order)
+        for query in range(queries.n_queries):
+            part = slice(queries.pointers[query], queries.pointers[query + 1])
+            if products is not None and scores is not None:
+                products.scores(part.start, part.stop, self.coef_, scores[part])
+            own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
+            weight = None if preferred_weight is None else preferred_weight[part]
+            with lock:
+                self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
+
+
+class OnlineRows:
+    """Documents in the form of the compiled updates: a dense array, or CSR with ascending columns.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or CSR matrix, shape (n_rows, n_features)
+        The features.
+    """
+
+    def __init__(self, X: Any):
+        self.dense = not is_sparse(X)
+        self.arrays: tuple[Any, ...]
+        if self.dense:
+            self.arrays = (X,)
+            return
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self._X = X
+        self.arrays = csr_arrays(X)
+
+    def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
+        """The documents of some pairs as a dense array, and the pairs as positions in it; dense rows are unchanged."""
+        if self.dense:
+            return self, preferred, other
+        rows, place = np.unique(np.concatenate((preferred, other)), return_inverse=True)
+        place = place.astype(np.int32)
+        return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]
+
+
+def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray, weight: np.ndarray | None = None) -> bool:
+    """`OnlineRanker.partial_fit_pairs` without its checks, which take a third of its time.
+
+    Parameters
+    ----------
+    ranker : OnlineRanker
+        The ranker.
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        Features, known to be valid.
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows (preferred, other) of X.
+    weight : ndarray of float64, shape (n_pairs,), optional
+        Weights of the pairs, known to be valid; None: 1.
+
+    Returns
+    -------
+    bool
+        False if nothing has been learnt, because the ranker is new or has another number of features.
+
+    Raises
+    ------
+    DataError
+        When learning would make the model infinite or NaN; the ranker is then as before.
+    OptionError
+        When a hyper-parameter does not fit the state of the model.
+    """
+    if ranker._is_new() or X.shape[1] != ranker.n_features_in_:
+        return False
+    ranker._learn_pairs(X, pairs[:, 0], pairs[:, 1], weight)
+    return True

@@ -1,0 +1,357 @@
+"""Base of all rankers: ranking, evaluation, persistence; free of scikit-learn, which is imported by the estimators."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ranksvm._util.tables import facts_html
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import Preferences, Queries, frames, validation
+from ranksvm.data.device_features import device_features
+from ranksvm.device.arrays import is_on_device
+from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.fits.evaluation import pairs_to_evaluate
+from ranksvm.fits.results.records import Record
+from ranksvm.fits.results.summary import described_fit, fit_facts
+from ranksvm.metrics import evaluate
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
+from ranksvm.model_files.persistence import save
+from ranksvm.model_files.schema import Number, Schema, Text, Texts
+
+if TYPE_CHECKING:
+    from ranksvm.exporting import Export
+
+# The metric of `score` for labels.
+SCORE_METRIC = DEFAULT_METRIC
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def is_fitted(ranker: Any) -> bool:
+    """Whether a ranker has a fitted attribute."""
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(ranker))
+
+
+def check_is_fitted(ranker: Any) -> None:
+    """Raise scikit-learn's NotFittedError if a ranker has no fitted attribute."""
+    if not is_fitted(ranker):
+        from sklearn.utils import validation as sklearn_validation
+
+        sklearn_validation.check_is_fitted(ranker)
+
+
+class Ranker:
+    """Base of the rankers, which define the score of a document (`_scores`).
+
+    The estimators inherit from scikit-learn's BaseEstimator too.
+    """
+
+    n_jobs: int | None
+    # whether `fit` and `predict` take arrays on a GPU
+    _reads_devices: ClassVar[bool] = False
+    # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
+    _model_params: ClassVar[tuple[str, ...]] = ()
+    fitted_params_: dict[str, Any]
+    n_queries_: int
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    frame_type_: str | None
+    qid_column_: str | None
+
+    _fitted_schema: ClassVar[Schema] = {
+        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "feature_names_in_": Texts("n_features", required=False),
+        "qid_column_": Text(nullable=True, default=None),
+        "frame_type_": Text(nullable=True, default=None),
+    }
+    __metadata_request__fit: ClassVar = {
+        "qid": True,
+        "sample_weight": True,
+        "query_weight": True,
+        "propensity": True,
+        "event": True,
+    }
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "event": True}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Score of each document; a higher score means a better rank.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features. The column of query ids of a DataFrame, the one of `fit` or "qid", is ignored; the other columns
+            must be those of `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            The scores, summed in float64; for X on a GPU, an array of the library of X on that GPU.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or a score overflows.
+
+        Notes
+        -----
+        Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
+        it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
+        """
+        scores = self._predicted(X)
+        return self._scores_like(X, scores) if is_on_device(X) else scores
+
+    def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
+        """Order the documents of each query.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, in any order, or the column of X that has them; None: the column of `fit`, or "qid", if X
+            has it, else all rows are one query, 0.
+
+        Returns
+        -------
+        dict
+            Query id -> its row numbers, best first; equal scores in row order. Ids are Python objects, dates and times
+            NumPy scalars.
+        """
+        scores = self._predicted(X)
+        grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
+        ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
+        return dict(zip(grouping.keys, ordered, strict=True))
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> float:
+        """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
+
+        With pairs, or `Preferences`, it is the pairwise accuracy (`ranksvm.metrics.evaluate_pairs`), and for censored
+        times the concordance index.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels, or times with ``event``. Omitted if ``pairs`` are given.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        sample_weight : array-like of shape (n_samples,), optional
+            A query is weighted by the mean weight of its rows.
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Instead of ``y``: row numbers (preferred, other), as in `RankSVM.fit`.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: the concordance index is 1 if every higher
+            score belongs to a longer time.
+
+        Returns
+        -------
+        float
+            Mean NDCG@10 over the queries, pairwise accuracy, or concordance index.
+
+        Raises
+        ------
+        DataError
+            When the model was fitted with several queries, or with ``event``, and ``qid`` or ``event`` is missing.
+        """
+        if pairs is not None or isinstance(X, Preferences):
+            if y is not None or event is not None or sample_weight is not None:
+                raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
+            given = {"qid": self._query_ids(X, qid), "pairs": pairs, "pair_weight": pair_weight}
+            return pairs_to_evaluate(lambda block: block, X, **given).evaluate(self.predict).means[ACCURACY.name]
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+        if y is None:
+            raise DataError("score needs labels y, or pairs of rows.")
+        scores = self._predicted(X)
+        qid = self._query_ids(X, qid)
+        metric = SCORE_METRIC if event is None else CONCORDANCE.name
+        if event is None and getattr(self, "censored_", False):
+            raise DataError(
+                "This model was fitted with event, but score was called without: pass event=..., np.ones(len(y)) if "
+                "all times are observed. Inside scikit-learn's Pipelines and searches, "
+                "sklearn.set_config(enable_metadata_routing=True) passes it on; ranksvm.cross_validate needs no "
+                "routing."
+            )
+        if qid is None and self.n_queries_ > 1:
+            raise DataError(
+                "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
+                "Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
+                "ranksvm.cross_validate needs no routing."
+            )
+        # a model of one query is scored on one
+        grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
+        found = evaluate(y, scores, metrics=[metric], sample_weight=sample_weight, event=event, **grouping)
+        return found.means[metric]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `ranksvm.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write; it is written atomically.
+
+        Raises
+        ------
+        OptionError
+            When a parameter cannot be stored in a file, such as a kernel function: use pickle.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """`save`, under the name that it has in XGBoost and LightGBM; `ranksvm.load` reads the file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+
+        Raises
+        ------
+        OptionError
+            As in `save`.
+        """
+        self.save(path)
+
+    def export(self, path: str | os.PathLike[str] | None = None, *, to: str, **options: Any) -> "Export":
+        """Write the model in the format of a search engine, a runtime or a programming language.
+
+        `ranksvm.export` lists formats and options, and takes Pipelines too.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write; None: write no file. The result has the content in either case.
+        to : str
+            The format, such as "solr", "onnx" or "python".
+        **options : optional
+            The options of `ranksvm.export`: X, qid, names, name, store, table, query_column, non_negative.
+
+        Returns
+        -------
+        Export
+            The content, what the features are called, and what was left out or changed.
+
+        Raises
+        ------
+        OptionError
+            When the format cannot express the model, or an option does not fit it.
+        """
+        from ranksvm.exporting.exporter import export
+
+        check_is_fitted(self)
+        return export(self, path, to=to, **options)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scikit-learn's diagram of the parameters, and the facts of the fit."""
+        # scikit-learn's is a property, which is not there where its users asked for text
+        diagram = getattr(super(), "_repr_html_", None)
+        facts = ""
+        if is_fitted(self):
+            facts = facts_html(fit_facts(described_fit(self)), f"The fit of this {type(self).__name__}")
+        return ("" if diagram is None else diagram()) + facts
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """The forms of `_repr_html_` and `repr`, of which a notebook chooses one."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def _assign(self, *records: Record) -> None:
+        """Set fitted attributes from the records of a fit."""
+        for record in records:
+            for name, value in record.attributes().items():
+                setattr(self, name, value)
+
+    def _params_now(self) -> dict[str, Any]:
+        """The current hyper-parameters that define a model."""
+        return {name: getattr(self, name) for name in self._model_params}
+
+    def _complete_older_file(self) -> None:
+        """Add attributes that files of earlier versions lack: they stored the hyper-parameters only once."""
+        if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
+            self.fitted_params_ = self._params_now()
+
+    def _check_loaded(self) -> None:
+        """Refuse a model from a file whose attributes do not agree, beyond what the schema says."""
+        missing = [name for name in self._model_params if name not in getattr(self, "fitted_params_", {})]
+        if missing and hasattr(self, "n_features_in_"):
+            raise ModelFileError(f"fitted_params_ of {type(self).__name__} lacks {missing[0]!r}.")
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has not been validated."""
+        return validation.check_scores(self._scores(self._features(X)))
+
+    def _scores_like(self, X: Any, scores: np.ndarray) -> Any:
+        """Scores in an array like X, which lies on a GPU."""
+        features = device_features(X)
+        assert features is not None
+        return features.like(features.device.copy_in(scores))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has been validated (`_features`), in float64."""
+        raise NotImplementedError
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
+        check_is_fitted(self)
+        frames.refuse_containers(X)
+        if isinstance(X, Preferences):
+            raise DataError(
+                "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
+            )
+        X = self._without_qid_column(X)
+        return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
+
+    def _check_labels(self, X: Any, y: Any) -> None:
+        """Refuse data without labels, for a ranker that learns from labels only."""
+        if y is None:
+            # the words for which scikit-learn's tests look
+            text = f"{type(self).__name__} requires y to be passed, but the target y is None."
+            also = " RankSVM, KernelRankSVM and their searches learn from Preferences."
+            raise DataError(text + also if isinstance(X, Preferences) else text)
+
+    def _qid_column_of(self, X: Any) -> str | None:
+        """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
+        column = getattr(self, "qid_column_", None) or frames.QID
+        return column if frames.has_column(X, column) else None
+
+    def _without_qid_column(self, X: Any) -> Any:
+        column = self._qid_column_of(X)
+        return X if column is None else frames.drop_column(X, column)
+
+    def _query_ids(self, X: Any, qid: Any) -> Any:
+        """The query ids: those given, those in the named column, or those in the column of `fit`."""
+        if qid is None and (column := self._qid_column_of(X)) is not None:
+            return frames.column(X, column)
+        return frames.split_qid(X, qid)[1]
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))

@@ -1,0 +1,248 @@
+"""A fit in rounds, evaluated after each: the trace, callbacks, early stopping, and the best model."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.log_records import PASSING
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.evaluation import EvaluationSets, Parts
+from ranksvm.fits.results.records import Record
+
+logger = logging.getLogger("ranksvm.estimators")
+
+
+@dataclass(frozen=True)
+class Trace(Record):
+    """Metrics of the rounds on evaluation sets.
+
+    Parameters
+    ----------
+    evals_result : dict
+        Set -> metric -> value after each round.
+    best_iteration, best_score : int and float, or None
+        The best round, from 1, and its value on the first set, if there is a patience.
+    """
+
+    evals_result: dict[str, dict[str, list[float]]]
+    best_iteration: int | None
+    best_score: float | None
+
+
+class RoundValue(NamedTuple):
+    """A metric of a round on a set: the fields of LightGBM's ``EvalResult``, and its older tuples."""
+
+    dataset_name: str
+    metric_name: str
+    metric_value: float
+    maximize: bool = True
+
+    @property
+    def metric_std_dev(self) -> None:
+        """None: the value is that of one model."""
+        return None
+
+    def is_cv_result(self) -> bool:
+        """False: the value is that of one model."""
+        return False
+
+
+@dataclass
+class CallbackEnv:
+    """What a callback is given: the fields of LightGBM's ``CallbackEnv``.
+
+    Parameters
+    ----------
+    model : estimator
+        The estimator that is being fitted; it has no fitted attributes of this fit yet.
+    params : dict
+        Its hyper-parameters.
+    iteration : int
+        Number of the round, from 0.
+    begin_iteration, end_iteration : int
+        0, and the largest number of rounds.
+    evaluation_result_list : list of RoundValue
+        Set, metric and value of the round, and True, because higher is better.
+    """
+
+    model: Any
+    params: dict[str, Any]
+    iteration: int
+    begin_iteration: int
+    end_iteration: int
+    evaluation_result_list: list[RoundValue]
+
+
+Callbacks = Sequence[Callable[[CallbackEnv], Any]]
+
+
+class EvaluationRounds:
+    """Evaluation of the model of each round on evaluation sets, and what follows from it.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator that is being fitted.
+    sets : EvaluationSets
+        The sets and metrics; without sets nothing is evaluated.
+    callbacks : sequence of callable
+        Called with a `CallbackEnv` after each round.
+    most : int
+        The largest number of rounds.
+    patience : int or None
+        Number of rounds without a better value on the first set after which to stop; None: never stop, and keep no
+        model.
+    what : str, default "epoch"
+        What a round is called in log records.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        sets: EvaluationSets,
+        callbacks: Callbacks,
+        most: int,
+        patience: int | None,
+        what: str = "epoch",
+    ):
+        self.sets = sets
+        self.patience = patience
+        self.best_model: Any = None
+        self.best_round: int | None = None
+        self.best_score: float | None = None
+        self.ended = False
+        self._estimator, self._callbacks, self._most, self._what = estimator, callbacks, most, what
+        self._rounds: list[Parts] = []
+
+    def record(self, scores: Callable[[Any], Any], model: Callable[[], Any]) -> bool:
+        """Evaluate the model of a round; returns whether to stop after it.
+
+        Parameters
+        ----------
+        scores : callable
+            Returns the scores of features.
+        model : callable
+            Returns what to keep of the round; called without arguments if it is the best one so far.
+
+        Returns
+        -------
+        bool
+            Whether a callback returned True, or the last ``patience`` rounds brought no better value on the first set.
+        """
+        if not self.sets:
+            return self.called_back(())
+        parts = self.sets.evaluate(scores)
+        words = (f"{name} {metric} {value:.4f}" for name, metric, value, _ in self._values(parts))
+        logger.info("%s %d: %s", self._what, len(self._rounds) + 1, ", ".join(words), extra=PASSING)
+        ended = self.called_back(parts)
+        if self.patience is None:
+            return ended
+        values = [parts[0].means[self.sets.metrics[0].name] for parts in self._rounds]
+        if _best(values) == len(values) - 1:
+            self.best_model, self.best_round, self.best_score = model(), len(values), values[-1]
+        return ended or self.exhausted(values)
+
+    def exhausted(self, values: Sequence[float]) -> bool:
+        """Whether the last ``patience`` of some rounds brought no better value.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The values of the rounds; higher is better.
+
+        Returns
+        -------
+        bool
+            False without a patience.
+        """
+        return is_exhausted(values, self.patience)
+
+    def called_back(self, parts: Parts) -> bool:
+        """Call the callbacks after a round that has been evaluated.
+
+        Parameters
+        ----------
+        parts : sequence of Evaluation
+            The evaluations of the round, one for each set.
+
+        Returns
+        -------
+        bool
+            Whether one of them returned True.
+        """
+        self._rounds.append(parts)
+        if not self._callbacks:
+            return False
+        params = self._estimator.get_params(deep=False)
+        values = self._values(parts)
+        env = CallbackEnv(self._estimator, params, len(self._rounds) - 1, 0, self._most, values)
+        answers = [callback(env) for callback in self._callbacks]
+        self.ended = any(answer is True for answer in answers)
+        return self.ended
+
+    def trace(self) -> Trace:
+        """The metrics of all rounds, and the best round."""
+        return Trace(self.sets.evals_result(self._rounds), self.best_round, self.best_score)
+
+    def _values(self, parts: Parts) -> list[RoundValue]:
+        named = zip(self.sets.names, parts, strict=True) if parts else ()
+        return [RoundValue(name, metric, value) for name, part in named for metric, value in part.means.items()]
+
+
+def is_exhausted(values: Sequence[float], patience: int | None) -> bool:
+    """Whether the last ``patience`` of some values, of which higher ones are better, are no better than those before.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The values; NaN is worse than any other.
+    patience : int or None
+        None: they never are.
+
+    Returns
+    -------
+    bool
+        Whether to stop.
+    """
+    return patience is not None and len(values) - _best(values) > patience
+
+
+def _best(values: Sequence[float]) -> int:
+    """Place of the best value, the first of equal ones; an undefined value (NaN) is worse than any other."""
+    return int(np.argmax([-np.inf if np.isnan(value) else value for value in values]))
+
+
+def checked_patience(early_stopping_rounds: Any, eval_set: Any) -> int | None:
+    """``early_stopping_rounds``; OptionError if it is not a whole number from 1, or there is no ``eval_set``."""
+    if early_stopping_rounds is None:
+        return None
+    checks.check(early_stopping_rounds=checks.count(early_stopping_rounds))
+    if eval_set is None:
+        raise OptionError(
+            f"early_stopping_rounds={early_stopping_rounds} needs data to evaluate on: fit(..., eval_set=[(X, y)])."
+        )
+    return int(early_stopping_rounds)
+
+
+def checked_callbacks(callbacks: Any) -> Callbacks:
+    """The callbacks of ``fit``; OptionError if they are not functions to call after each round."""
+    if callbacks is None:
+        return ()
+    if not isinstance(callbacks, list | tuple | set):
+        raise OptionError(f"callbacks must be a list of functions, got {callbacks!r}.")
+    for callback in callbacks:
+        if hasattr(callback, "stopping_rounds"):  # LightGBM's early_stopping
+            raise OptionError(
+                f"callbacks has LightGBM's early_stopping: give early_stopping_rounds={callback.stopping_rounds} to "
+                "the constructor instead."
+            )
+        if not callable(callback) or getattr(callback, "before_iteration", False):
+            raise OptionError(
+                f"callbacks has {callback!r}: a callback is a function of one argument, called after each round with "
+                "the fields of LightGBM's CallbackEnv; it returns True to stop."
+            )
+    return sorted(callbacks, key=lambda callback: getattr(callback, "order", 0))

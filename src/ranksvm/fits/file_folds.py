@@ -1,0 +1,76 @@
+"""Folds of the queries of a file that is read in passes: training parts, and metrics of test parts."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import Queries
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.validation import check_scores
+from ranksvm.datasets.cache.rows import FileRows
+from ranksvm.fits.file_problem import FileTrainingSet, memory_for
+from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
+from ranksvm.model_selection.cross_validation import pooled, query_splits
+from ranksvm.terms.parts.file_backend import FileBackend
+
+__all__ = ["evaluated_in_file", "file_folds"]
+
+
+def file_folds(data: FileTrainingSet, cv: Any) -> Iterator[tuple[FileTrainingSet, FileRows]]:
+    """The training and the test part of each fold.
+
+    Parameters
+    ----------
+    data : FileTrainingSet
+        All rows.
+    cv : int or splitter
+        Number of folds of a `QueryKFold`, or a splitter, which is given one row for each query, in the order in which
+        they first appear.
+
+    Yields
+    ------
+    train : FileTrainingSet
+        The queries to learn from.
+    test : FileRows
+        The queries to evaluate on.
+    """
+    n = data.n_queries
+    each = Queries(np.arange(n + 1), None, np.arange(n))
+    for train, test in query_splits(cv, np.zeros((n, 1)), np.zeros(n), each):
+        yield data._replace(rows=data.rows.taken(np.sort(train))), data.rows.taken(np.sort(test))
+
+
+def evaluated_in_file(
+    estimator: Any, rows: FileRows, coefs: Sequence[np.ndarray], metric: Metric, convention: Convention
+) -> list[Evaluation]:
+    """A metric of several models, in one reading of the rows.
+
+    Parameters
+    ----------
+    estimator : object
+        Has ``memory_limit`` and ``n_jobs``.
+    rows : FileRows
+        The rows.
+    coefs : sequence of ndarray
+        The weights of each model.
+    metric : Metric
+        The metric.
+    convention : Convention
+        Its definition.
+
+    Returns
+    -------
+    list of Evaluation
+        One for each model.
+    """
+    backend = FileBackend(rows, memory_for(estimator.memory_limit), effective_n_jobs(estimator.n_jobs))
+
+    def of_block(first: int, last: int, X: Any) -> list[Evaluation]:
+        queries, labels, weights = rows.columns(first, last)
+        given = {name: weights.get(name) for name in ("sample_weight", "event")}
+        scores = [check_scores(linear_scores(X, coef, 1)) for coef in coefs]
+        return [evaluate(labels, each, queries.numbers(), metric, convention=convention, **given) for each in scores]
+
+    return [pooled(blocks) for blocks in zip(*backend.each(of_block), strict=True)]

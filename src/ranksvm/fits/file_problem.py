@@ -1,0 +1,184 @@
+"""The problem of a linear estimator over rows that stay in their file."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._util.memory import in_words, memory_bytes, used_memory
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.data import Queries, validation
+from ranksvm.data.queries import id_array
+from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+from ranksvm.datasets.cache.rows import FileRows
+from ranksvm.datasets.file_data import FileData, labels_of
+from ranksvm.device.names import device_names
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.fits.partitioned import PartitionedProblem, partitioned_problem
+from ranksvm.fits.problem import loss_of, threads_for
+from ranksvm.fits.training_set import check_source_of_pairs
+from ranksvm.terms.file import FileTerm
+from ranksvm.terms.parts.file_backend import FileBackend
+
+__all__ = ["FileTrainingSet", "file_training_set", "memory_for"]
+
+# Bytes without which there is no use in beginning.
+LEAST_MEMORY = 8_000_000
+# The part of the memory for the sample; `file_backend` has that for blocks.
+SAMPLE_SHARE = 0.3
+
+
+class FileTrainingSet(NamedTuple):
+    """The rows of a file to be fitted: what `TrainingSet` is for rows in memory.
+
+    Attributes
+    ----------
+    rows : FileRows
+        Features and pairs.
+    n_threads : int
+        Number of threads.
+    """
+
+    rows: FileRows
+    n_threads: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.rows.n_queries
+
+    def problem(self, estimator: Any, stopping: str = "gap") -> PartitionedProblem:
+        """The problem of a linear estimator over these rows.
+
+        Parameters
+        ----------
+        estimator : object
+            Has the hyper-parameters of `RankSVM`.
+        stopping : {"gap", "gradient"}
+            Stopping rule.
+
+        Returns
+        -------
+        PartitionedProblem
+            The problem.
+
+        Raises
+        ------
+        OptionError
+            When there is not enough memory for a part of the file.
+        NoComparablePairsError
+            When there is no pair.
+        """
+        memory = memory_for(estimator.memory_limit)
+        loss = loss_of(estimator.loss, estimator.huber_width)
+        backend = FileBackend(self.rows, memory, threads_for(loss, self.n_threads))
+        term = FileTerm(backend, loss, self.n_threads, int(SAMPLE_SHARE * memory), estimator.solver != "tron")
+        return partitioned_problem(estimator, term, stopping=stopping)
+
+
+def file_training_set(
+    estimator: Any,
+    X: FileData,
+    y: Any,
+    *,
+    qid: Any = None,
+    group: Any = None,
+    pairs: Any = None,
+    pair_weight: Any = None,
+    **weights: Any,
+) -> FileTrainingSet:
+    """The validated data of a linear estimator's ``fit`` that stay in their file.
+
+    Parameters
+    ----------
+    estimator : object
+        Has the hyper-parameters of `RankSVM`; it stores the number of features.
+    X : FileData
+        The cache.
+    y : array-like of shape (n_rows,), optional
+        Labels, instead of those of the file.
+    qid, group : array-like, optional
+        Queries, instead of those of the file.
+    pairs, pair_weight : None
+        Pairs that are listed need rows in memory.
+    **weights : optional
+        Weights by row: ``sample_weight``, ``query_weight``, ``propensity`` and ``event``.
+
+    Returns
+    -------
+    FileTrainingSet
+        The data.
+
+    Raises
+    ------
+    DataError
+        When lengths do not agree, or weights are invalid.
+    OptionError
+        When a GPU is asked for.
+    """
+    if device_names(estimator.device):
+        raise OptionError(
+            f"device={estimator.device!r}, but these data are read in passes, on the processor: leave device at 'cpu', "
+            "or raise memory_limit so that the rows are kept in memory."
+        )
+    n_threads = effective_n_jobs(estimator.n_jobs)
+    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
+    timed = weights.get("event") is not None
+    if timed and selection != "all":
+        raise OptionError(f"pair_selection={selection!r} is for labels: with event, leave it at 'all'.")
+    file = CacheFile(X.path)
+    if not timed and qid is None and not (file.has_qid and X.has_qid):
+        validation.check_grouped(None, group, file.n_rows)
+    labels = None if y is None else labels_of(y, file.n_rows)
+    how = {"selection": selection, "weighting": weighting}
+    rows = FileRows(file, _runs(file, qid, group), labels, **how, **weights)
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    estimator.n_features_in_ = file.n_features
+    return FileTrainingSet(rows, n_threads)
+
+
+def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
+    if group is not None:
+        if qid is not None:
+            raise DataError("give qid or group, not both.")
+        sizes = Queries.from_group(group, file.n_rows).sizes
+        return QueryRuns.of_ids([np.repeat(np.arange(len(sizes)), sizes)])
+    if qid is None:
+        return QueryRuns.of(file)
+    ids = id_array(qid)
+    if len(ids) != file.n_rows:
+        raise DataError(f"qid has {len(ids)} entries, but the file has {file.n_rows} rows.")
+    return QueryRuns.of_ids([ids])
+
+
+def memory_for(limit: Any) -> int:
+    """Bytes that a fit may take beside what the process takes already.
+
+    Parameters
+    ----------
+    limit : int, str or None
+        The memory limit: see `memory_bytes`.
+
+    Returns
+    -------
+    int
+        The bytes.
+
+    Raises
+    ------
+    OptionError
+        When they are too few to begin.
+    """
+    allowed, used = memory_bytes(limit), used_memory()
+    if allowed - used < LEAST_MEMORY:
+        raise OptionError(
+            f"memory_limit={limit!r}: the process takes {in_words(used)} before the fit begins, which leaves too "
+            f"little to read the file in parts: raise memory_limit to {in_words(used + 4 * LEAST_MEMORY)} or more."
+        )
+    return allowed - used

@@ -1,0 +1,467 @@
+"""The optimisation problems of kernel models: exact ones, and linear ones with features that approximate a kernel."""
+
+import logging
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.cached import cached_property
+from ranksvm._util.log_records import PASSING
+from ranksvm._util.memory import memory_bytes
+from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.values import is_sparse
+from ranksvm.data import Preferences, TwoBlocks
+from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.device import Device
+from ranksvm.exceptions import DataError
+from ranksvm.fits.kernel_device import check_kernel_device, kernel_device
+from ranksvm.fits.kernel_options import (
+    PRECOMPUTED,
+    check_kernel_options,
+    is_precomputed,
+    kernel_with,
+    refuse_sparse_kernels,
+)
+from ranksvm.fits.linear import LinearProblem
+from ranksvm.fits.problem import RankSVMProblem, problem_options, threads_for
+from ranksvm.fits.results.kernel_model import kernel_terms, scattered
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
+from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.kernels import (
+    FeatureMap,
+    FourierFeatures,
+    Kernel,
+    KernelMatrix,
+    NystroemFeatures,
+    check_definite,
+    check_precomputed,
+    choose_landmarks,
+    kernel_matrix,
+    may_be_indefinite,
+    precomputed_matrix,
+)
+from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
+from ranksvm.losses import LossSpec
+from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
+from ranksvm.solvers import SolverResult, Status, newton_cg
+from ranksvm.terms.feature_design import feature_design
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
+
+logger = logging.getLogger("ranksvm.estimators")
+
+# Documents whose functions precondition the exact solver. Products with Q, and seconds of processor time, on MQ2008
+# (7,903 rows) without, with 100 and with 300 of them: at gamma 2^-5, C 1: 111, 48, 23, and 0.66, 0.40, 0.32; at gamma
+# 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
+# of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
+N_LANDMARKS = 300
+# For fewer rows preconditioning does not pay off. Their values, stored twice, may use this share of the memory.
+LANDMARK_ROWS = 3000
+LANDMARK_SHARE = 0.25
+# Largest number of float64 vectors of the length of the rows that the solver and the objective hold.
+SOLVER_VECTORS = 50
+# Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
+# On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
+ROUNDING = 0.5
+
+
+def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+    """The validated data and hyper-parameters of a kernel estimator's ``fit``.
+
+    ``data`` holds the other arguments, by the names of `training_set`.
+    """
+    check_kernel_options(estimator)
+    problem_options(estimator)
+    check_kernel_device(estimator)
+    if isinstance(X, Preferences) and is_precomputed(estimator.kernel):
+        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
+    found = training_set(estimator, X, y, **data)
+    if isinstance(found.X, TwoBlocks):
+        found = replace(found, X=found.X.stacked())
+    if isinstance(found.X, DeviceFeatures):  # kernels prepare documents on the host
+        found = replace(found, X=found.X.on_host(), place=found.X.device.name)
+    refuse_sparse_kernels(estimator.kernel, found.X)
+    if is_precomputed(estimator.kernel):
+        check_precomputed(found.X, found.n_threads)
+    return found
+
+
+def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None, n_fits: int = 1) -> "KernelOrFeatureProblem":
+    """The problem that a kernel estimator solves for the data of ``fit``, this gamma if it has one, and so many C."""
+    options = problem_options(estimator)
+    options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
+    options["on"] = kernel_device(estimator, data, n_fits)
+    if is_precomputed(estimator.kernel):
+        return KernelProblem(data, None, None, **options)
+    kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)
+    if estimator.approximation is None:
+        return KernelProblem(data, kernel, gamma, **options)
+    if callable(estimator.kernel):
+        data = replace(data, n_threads=1)  # a function of the user may not be thread-safe
+    n_components, random_state = estimator.n_components, estimator.random_state
+    if estimator.approximation == "fourier":
+        features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
+        return FourierProblem(data, features, gamma, **options)
+    rows = np.sort(data.pairs.comparable()[1])
+    how = {"method": estimator.landmarks, "random_state": random_state, "n_threads": data.n_threads}
+    chosen = choose_landmarks(kernel, _taken(data.X, rows), n_components, **how)
+    return NystroemProblem(data, kernel, rows[chosen], gamma, **options)
+
+
+class KernelProblem(RankSVMProblem):
+    """``1/2 b'Qb + C * loss(Q b)`` for one data set and one C after another, over the rows of queries that have pairs.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents, or for a precomputed kernel the matrix of all of them, and pairs.
+    kernel : Kernel or None
+        The kernel; None: precomputed.
+    gamma : float or None
+        Its gamma, if it has one.
+    memory : int
+        Bytes that the kernel matrix may use.
+    dtype : {"float32", "float64"}
+        Type in which it is stored.
+    on : Device or None
+        Where it is made and multiplied; None: the processor.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    newton = staticmethod(newton_cg)
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        kernel: Kernel | None,
+        gamma: float | None,
+        *,
+        memory: int,
+        dtype: str,
+        on: Device | None = None,
+        **options: Any,
+    ):
+        pairs, self.rows = data.pairs.comparable()
+        super().__init__(data, pairs, **options)
+        self._on = on
+        self.device = "cpu" if on is None else on.name
+        if self.solver == "auto":
+            self.solver = "newton"
+        self.kernel = kernel
+        self.gamma = gamma
+        self.X = data.X
+        self.dtype = dtype
+        self._memory = memory
+        self._earlier_products = 0
+
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: KernelPoint | None = None,
+    ) -> SolverResult:
+        """The solution for one C: see `RankSVMProblem.solve`.
+
+        If C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or changed
+        the objective by more than a relative ``tol``, Q is recomputed in float64, and kept so.
+        """
+        if self._too_coarse(C):
+            start, point = None, self._refined(C, start if point is None else point.w)
+        result = super().solve(C, start, interrupted, point=point)
+        if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
+            result = super().solve(C, interrupted=interrupted, point=self._refined(C, result.w)).after(result)
+        return result
+
+    @cached_property
+    def matrix(self) -> KernelMatrix:
+        """Q, computed on first use."""
+        memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
+        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads, "device": self._on}
+        if self.kernel is None:
+            matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
+        else:
+            matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **how)
+        if self.kernel is None or may_be_indefinite(self.kernel):
+            check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
+        self._products_before = matrix.n_products
+        read = matrix.product_bytes / 1e6
+        line = "%skernel matrix of %d documents: a product reads %.4g MB"
+        logger.info(line, self.label, len(self.rows), read, extra=PASSING)
+        return matrix
+
+    @cached_property
+    def objective(self) -> KernelObjective | CoefficientObjective:
+        """The objective in the form required by the solver."""
+        loss, n_threads = self.loss.over(self.pairs), threads_for(self.loss, self.n_threads)
+        if self.solver == "tron":
+            return CoefficientObjective(self.matrix, loss, 1.0, n_threads, **self.smoothing)
+        landmarks = None
+        if self._n_landmarks:
+            chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
+            with one_blas_thread():
+                landmarks = self._landmarks(np.sort(chosen))
+        return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, **self.smoothing)
+
+    def _landmarks(self, chosen: np.ndarray) -> Landmarks:
+        """The functions of landmarks, where Q is."""
+        if self._on is None:
+            return Landmarks(self.matrix, chosen)
+        from ranksvm.objectives.device_landmarks import DeviceLandmarks
+
+        return DeviceLandmarks(self.matrix, chosen, self._on)
+
+    def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
+        """Whether float32 is too coarse for this C: at a solution, or, without one, by a bound over all pairs."""
+        if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
+            return False  # float64 is the finest type
+        if result is None:
+            return self.objective.rounding(C) > ROUNDING
+        if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:
+            return True
+        # the certificate should also hold for the unrounded kernel
+        return self.objective.value_rounding(result.point) > self.tol * result.value
+
+    def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
+        """Compute Q in float64; returns a starting point from a solution in float32, None if that is not suitable."""
+        logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
+        coefficients = None if w is None else self.objective.coefficients(w)
+        self._earlier_products = self.n_products
+        width = self.objective.width
+        self.release()
+        self.dtype = "float64"
+        self.objective.width = width
+        if coefficients is None:
+            return None
+        self.objective.reweight(C)
+        point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
+        # in directions that float32 cannot resolve, coefficients are arbitrary
+        return point if point.value < origin.value else None
+
+    @property
+    def _bytes_beside(self) -> int:
+        """Memory in addition to Q: the sorted documents, the documents stored in the model, and the solver's vectors.
+
+        A precomputed kernel has no documents, so there are only the vectors.
+        """
+        X, n = self.X, len(self.rows)
+        documents = 0
+        if self.kernel is not None:
+            documents = 2 * stored_bytes(X) * n // self.n_rows
+        return documents + 8 * SOLVER_VECTORS * n
+
+    @property
+    def _landmark_bytes(self) -> int:
+        """Memory of a landmark's values, and of the data they are computed from."""
+        return 2 * 8 * len(self.rows)
+
+    @property
+    def _n_landmarks(self) -> int:
+        if self.solver == "tron" or len(self.rows) < LANDMARK_ROWS:
+            return 0
+        return min(N_LANDMARKS, int(LANDMARK_SHARE * self._memory / self._landmark_bytes))
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        support, vectors, coef = self._terms(w)
+        if vectors is None:
+            return LinearFunction(scattered(coef, support, X.shape[1])).scores(X, self.n_threads)
+        assert self.kernel is not None
+        return expansion(self.kernel, vectors, coef).scores(X, self.n_threads)
+
+    @property
+    def n_products(self) -> int:
+        """Number of products with Q so far."""
+        if "matrix" in vars(self):
+            self._n_products = self._earlier_products + self.matrix.n_products - self._products_before
+        return self._n_products
+
+    def release(self) -> None:
+        """Free Q."""
+        self._n_products = self.n_products
+        del self.objective, self.matrix
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution of an estimator as a starting point; it must have been fitted to the same rows.
+
+        Raises DataError if it was not.
+        """
+        support = self._support_of(estimator)
+        return self.objective.vector(scattered(estimator.dual_coef_, support, self.n_rows)[self.rows])
+
+    def _support_of(self, estimator: Any) -> np.ndarray:
+        """The rows of an estimator's coefficients, after checking that they are the same documents as in its fit."""
+        if not hasattr(estimator, "dual_coef_"):
+            raise DataError(
+                "warm_start: the last fit used random Fourier features and has no coefficients of documents. "
+                "Start from approximation='nystroem' or an exact fit."
+            )
+        support, vectors = estimator.support_, getattr(estimator, "support_vectors_", None)
+        known = (vectors is None) == (self.kernel is None) and (len(support) == 0 or support[-1] < self.n_rows)
+        if known and vectors is not None and len(support):
+            known = vectors.shape[1] == self.X.shape[1] and _same(self.X[support], vectors)
+        if not known:
+            raise DataError(
+                "warm_start: the rows of X are not those of the last fit, whose coefficients belong to its rows. Fit "
+                "the same rows in the same order, or set warm_start=False."
+            )
+        return support
+
+    def _origin(self) -> np.ndarray:
+        return self.objective.vector()
+
+    def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Rows with nonzero coefficients, ascending; their documents, None for a precomputed kernel; coefficients."""
+        b = w if self.solver == "tron" else w[0]
+        positions = np.flatnonzero(b)
+        positions = positions[np.argsort(self.rows[positions])]
+        support = self.rows[positions]
+        return support, None if self.kernel is None else self.X[support], b[positions]
+
+    def model(self, w: np.ndarray) -> KernelModel:
+        support, vectors, coef = self._terms(w)
+        return KernelModel(kernel_terms(self.kernel, support, vectors, coef), self.gamma, self.dtype, self.n_products)
+
+
+class FeatureProblem(LinearProblem):
+    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products approximate a kernel.
+
+    The features are computed for the rows of queries that have pairs. They have similar scales, so the trust region
+    method needs few products: solver "auto" uses it if Hessians cost more.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    features : FeatureMap
+        The features.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    memory : int
+        Bytes that the features of the documents may use; if they need more, they are recomputed at every pass.
+    dtype : {"float32", "float64"}
+        Type in which they are stored.
+    on : Device or None
+        Where they are made and stored, in the memory that is free there; None: in that of the processor.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        features: FeatureMap,
+        gamma: float | None,
+        *,
+        memory: int,
+        dtype: str,
+        on: Device | None = None,
+        **options: Any,
+    ):
+        pairs, rows = data.pairs.comparable()
+        X = _taken(data.X, rows)
+        loss: LossSpec = options["loss"]
+        if on is None:
+            left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
+            design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
+            term: DataTerm = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
+        else:
+            from ranksvm.terms.device.features import feature_term
+
+            term = feature_term(on, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
+        super().__init__(replace(data, X=X, pairs=pairs), term, **options)
+        self.features = features
+        self.gamma = gamma
+        self.dtype = dtype
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
+
+    def release(self) -> None:
+        """Free the features of the documents."""
+        del self.objective
+
+    def model(self, w: np.ndarray) -> KernelModel:
+        return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
+
+    def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
+        """The function with these coefficients of the features, or of the terms of which the features consist."""
+        raise NotImplementedError
+
+
+class NystroemProblem(FeatureProblem):
+    """The same with a basis of the span of the kernel functions of landmarks, some rows of X.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    kernel : Kernel
+        The kernel.
+    landmarks : ndarray of int64
+        Rows of the landmarks, ascending.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    **options : optional
+        Those of `FeatureProblem`.
+    """
+
+    def __init__(self, data: TrainingSet, kernel: Kernel, landmarks: np.ndarray, gamma: float | None, **options: Any):
+        self.kernel = kernel
+        self.landmarks = landmarks
+        self.vectors = data.X[landmarks]
+        super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The orthogonal projection, in the RKHS, of an estimator's function as a starting point.
+
+        Raises DataError if it is not a function of such documents.
+        """
+        known = getattr(estimator, "support_vectors_", getattr(estimator, "frequencies_", None))
+        if known is None or known.shape[1] != self.vectors.shape[1]:
+            raise DataError("warm_start: the last fit had another number of features than X, or no documents.")
+        return self.features.gathered(estimator._scores(self.vectors))
+
+    def _function(self, coef: np.ndarray) -> KernelTerms:
+        return kernel_terms(self.kernel, self.landmarks, self.vectors, coef)
+
+
+class FourierProblem(FeatureProblem):
+    """The same with random Fourier features."""
+
+    features: FourierFeatures
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution of an estimator with the same features.
+
+        Raises DataError if it has other features.
+        """
+        known = getattr(estimator, "frequencies_", np.empty((0, 0)))
+        if not np.array_equal(known, self.features.frequencies):
+            raise DataError(
+                "warm_start: the last fit has other features, or none. Random Fourier features are equal for the "
+                "same gamma, n_components and integer random_state; or set warm_start=False."
+            )
+        return estimator.feature_coef_
+
+    def _function(self, coef: np.ndarray) -> Fourier:
+        return Fourier(self.features.frequencies, coef)
+
+
+KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
+
+
+def _taken(X: Any, rows: np.ndarray) -> Any:
+    """Rows of X; X itself if these are all rows in order."""
+    return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
+
+
+def _same(X: Any, Z: Any) -> bool:
+    """Whether two sets of documents have the same values."""
+    if is_sparse(X) != is_sparse(Z):
+        return False
+    return (X != Z).nnz == 0 if is_sparse(X) else np.array_equal(X, Z)

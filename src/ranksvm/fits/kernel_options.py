@@ -1,0 +1,125 @@
+"""Hyper-parameters of kernel models: the kernel and its gamma, and its approximation."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.memory import memory_complaint
+from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.values import is_number, is_sparse
+from ranksvm.exceptions import DataError
+from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
+
+PRECOMPUTED = "precomputed"
+KERNEL_NAMES = (*KERNELS, PRECOMPUTED)
+APPROXIMATIONS = ("nystroem", "fourier")
+KERNEL_DTYPES = ("float32", "float64")
+# Kernels that have a gamma.
+_WITH_GAMMA = ("rbf", "poly", "laplacian")
+# Rows per block in the sum of a variance.
+VARIANCE_ROWS = 1 << 14
+
+
+def check_kernel_options(estimator: Any) -> None:
+    """Refuse invalid hyper-parameters of kernel models; an estimator may lack a single gamma."""
+    kernel = estimator.kernel
+    checks.check(
+        kernel=None if callable(kernel) else checks.one_of(kernel, KERNEL_NAMES),
+        gamma=_wrong_gamma(getattr(estimator, "gamma", "scale")),
+        degree=checks.count(estimator.degree),
+        coef0=_wrong_coef0(estimator.coef0),
+        approximation=_wrong_approximation(estimator.approximation, kernel),
+        n_components=checks.count(estimator.n_components),
+        landmarks=checks.one_of(estimator.landmarks, LANDMARK_METHODS),
+        random_state=_wrong_seed(estimator.random_state),
+        memory_limit=memory_complaint(estimator.memory_limit),
+        kernel_dtype=checks.one_of(estimator.kernel_dtype, KERNEL_DTYPES),
+    )
+
+
+def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
+    """The gamma of a kernel on the data of ``fit``; None if the kernel has none.
+
+    "scale" is ``1 / (n_features * X.var())`` (1 if X is constant), "auto" ``1 / n_features``, as in scikit-learn's SVC.
+    """
+    if callable(kernel) or kernel not in _WITH_GAMMA:
+        return None
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale":
+        variance = _variance(X)
+        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return float(gamma)
+
+
+def kernel_with(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Kernel:
+    """The kernel given by a name or a callable, with those of the parameters that it uses."""
+    return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether kernel values are given in place of features."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
+
+
+def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
+    """Raise DataError if kernel values are given in place of features, as a sparse matrix."""
+    if is_precomputed(kernel) and is_sparse(X):
+        raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
+
+
+def _wrong_gamma(gamma: Any) -> str | None:
+    if isinstance(gamma, str):
+        return None if gamma in ("scale", "auto") else f"must be 'scale', 'auto' or a positive number, got {gamma!r}"
+    return checks.positive(gamma)
+
+
+def _wrong_coef0(coef0: Any) -> str | None:
+    if is_number(coef0) and 0.0 <= float(coef0) < np.inf:
+        return None
+    return f"must be a finite number from 0 (below, 'poly' is not positive semidefinite), got {coef0!r}"
+
+
+def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
+    if approximation is None:
+        return None
+    complaint = checks.one_of(approximation, APPROXIMATIONS)
+    if complaint is not None:
+        return complaint.replace("one of", "None or one of")
+    if is_precomputed(kernel):
+        return f"{approximation!r} needs features of documents, and kernel='precomputed' has none: leave it at None"
+    if approximation == "fourier" and (callable(kernel) or kernel not in FOURIER_KERNELS):
+        known = " and ".join(map(repr, FOURIER_KERNELS))
+        return f"'fourier' is for the kernels {known}, not for {_kernel_name(kernel)}: use 'nystroem'"
+    return None
+
+
+def _wrong_seed(random_state: Any) -> str | None:
+    try:
+        from sklearn.utils import check_random_state
+
+        check_random_state(random_state)
+    except ValueError:
+        return f"must be None, a whole number or a numpy.random.RandomState, got {random_state!r}"
+    return None
+
+
+def _kernel_name(kernel: Any) -> str:
+    return "a callable" if callable(kernel) else repr(kernel)
+
+
+def _variance(X: Any) -> float:
+    """Variance of all values, the zeros of a sparse X included, summed in float64 around their mean."""
+    if is_sparse(X):
+        X = without_duplicates(X)
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        deviations = X.data.astype(np.float64) - mean
+        return float((deviations @ deviations + (size - X.nnz) * mean**2) / size)
+    mean = X.mean(dtype=np.float64)
+    total = 0.0
+    for start in range(0, X.shape[0], VARIANCE_ROWS):
+        deviations = (X[start : start + VARIANCE_ROWS].astype(np.float64) - mean).ravel()
+        total += float(deviations @ deviations)
+    return total / X.size

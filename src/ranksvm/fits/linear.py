@@ -1,0 +1,218 @@
+"""The optimisation problem of a linear model: a design matrix, and the choice of solver."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.threads import one_blas_thread
+from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.datasets.file_data import FileData
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.fits.device_choice import check_device
+from ranksvm.fits.linear_term import device_of, linear_term
+from ranksvm.fits.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
+from ranksvm.fits.results.records import Linear, Record
+from ranksvm.fits.signs import check_monotone, monotone_signs
+from ranksvm.fits.solver_choice import choose_constrained_solver, choose_solver
+from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.losses import LOSSES
+from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
+from ranksvm.solvers import SolverResult, Status, dual_ascent, projected_newton
+from ranksvm.solvers.cone import SignCone
+from ranksvm.terms.hessian_cost import Size, worthwhile_fraction
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
+
+logger = logging.getLogger("ranksvm.fits")
+
+# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA 300 at the most.
+DUAL_ITERATIONS = 60
+
+
+class LinearProblem(RankSVMProblem):
+    """``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Pairs, labels and options of the fit.
+    term : DataTerm
+        The loss over these pairs as a function of the weights; see `linear_term`.
+    signs : ndarray of int64, shape (n_features,), optional
+        Sign of each weight, 0 for any; not with stopping "gradient".
+    stopping : {"gap", "gradient"}
+        Stopping rule; "gradient" is for solver "tron".
+    **options : optional
+        Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
+    """
+
+    continuation = True
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        term: DataTerm,
+        *,
+        signs: np.ndarray | None = None,
+        stopping: str = "gap",
+        **options: Any,
+    ):
+        super().__init__(data, data.pairs, **options)
+        self.signs = signs
+        self.stopping = stopping
+        if stopping == "gradient":
+            self._check_gradient_rule()
+        self.device = device_of(term)
+        self._dual: PairDual | None = None
+        self._may_leave_dual = self.solver == "auto"
+        self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
+        if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
+            raise OptionError(
+                "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
+                f"{term.n_variables} features{'' if term.dense else ' of sparse X'}: use solver='tron' or 'auto'."
+            )
+
+    def _free_objective(self, term: DataTerm) -> LinearObjective:
+        """The objective, and with "auto" the choice of a solver."""
+        fraction_of: Callable[[Size], float] = worthwhile_fraction
+        dual_size = self._dual_size(term)
+        if self.solver == "auto":
+            self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
+        return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
+
+    def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
+        """The same for weights of given signs."""
+        chosen = choose_constrained_solver(term, self.solver, self.loss.name, self._dual_size(term))
+        self.solver = chosen.solver
+        return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
+
+    def _dual_size(self, term: DataTerm) -> Callable[[], DualSize] | None:
+        """What gives the size of the dual; None if there is none that can be solved, which "dual" must not ask for."""
+        if self.loss.name not in LOSSES:
+            if self.solver == "dual":
+                raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
+            return None
+        # not for rows that are elsewhere or computed when they are read
+        has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign)
+        return partial(DualSize.of, self.pairs) if has_dual else None
+
+    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        if self.signs is None:
+            return super()._minimise(begin, warm, options)
+        return projected_newton(self.objective, begin, warm_start=warm, **options)
+
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: Any = None,
+    ) -> SolverResult:
+        """The solution for one C, from variables (of the dual: alpha) or a point of another solution if given.
+
+        If "auto" has chosen the dual and it has not met ``tol`` after `DUAL_ITERATIONS`, TRON continues from there.
+        """
+        if self.solver != "dual":
+            return super().solve(C, start, interrupted, point=point)
+        result = self._solve_dual(C, start, interrupted, point)
+        left = self.max_iter - result.n_iter
+        if not self._may_leave_dual or result.status in (Status.CONVERGED, Status.INTERRUPTED) or left <= 0:
+            return result
+        logger.info("the dual converges slowly: TRON continues from relative gap %.2e", result.relative_gap)
+        self.solver, self._dual = "tron", None
+        return super().solve(C, result.w, interrupted).after(result)
+
+    def _check_gradient_rule(self) -> None:
+        if self.solver != "tron":
+            raise OptionError(
+                f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
+            )
+        if self.loss.smoothed:
+            raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
+
+    def _solve_dual(
+        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
+    ) -> SolverResult:
+        if self._dual is None:
+            design, width = _design_of(self.objective.term), self.loss.width or 0.0
+            cone = None if self.signs is None else SignCone(self.signs)
+            self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone, self.n_threads)
+        dual = self._dual
+        dual.reweight(C)
+        max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._may_leave_dual else self.max_iter
+        with one_blas_thread():
+            point = dual.evaluate(start if last is None else last.alpha)
+            result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
+        # copied: the next solution begins at the same point
+        return replace(result, w=result.w.copy(), alpha=point.alpha.copy(), width=self.loss.width)
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        return linear_scores(X, w, self.n_threads)
+
+    def start_from(self, estimator: Any) -> np.ndarray | None:
+        """The weights or alpha of an estimator as a starting point, None if there are none.
+
+        Raises DataError if the number of weights differs from the number of features.
+        """
+        n_features = self.objective.n_variables
+        if estimator.coef_.shape != (n_features,):
+            raise DataError(f"warm_start: the last fit had {len(estimator.coef_)} features, X has {n_features}.")
+        if self.solver != "dual":
+            return estimator.coef_
+        # Without alpha of the same number of pairs the dual begins at 0.
+        alpha = getattr(estimator, "pair_alpha_", None)
+        return alpha if alpha is not None and len(alpha) == self.pairs.n_pairs else None
+
+    def _origin(self) -> np.ndarray:
+        return np.zeros(self.objective.n_variables)
+
+    def model(self, w: np.ndarray) -> Record:
+        return Linear(np.array(w), self.signs)
+
+
+def linear_problem(estimator: Any, X: Any, y: Any, *, n_fits: int = 1, **data: Any) -> LinearProblem:
+    """The problem that a linear estimator's ``fit`` solves for its data, which are validated, for so many C.
+
+    ``data`` holds the other arguments, by the names of `training_set`.
+    """
+    checks.check(stopping=checks.one_of(estimator.stopping, STOPPING))
+    if estimator.stopping == "gradient" and estimator.monotone is not None:
+        raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
+    check_linear_options(estimator, estimator.device)
+    if isinstance(X, FileData):
+        from ranksvm.fits.file_problem import file_training_set  # which imports this module
+
+        return file_training_set(estimator, X, y, **data).problem(estimator, estimator.stopping)
+    found = training_set(estimator, X, y, **data)
+    return linear_problem_of(estimator, found, n_fits, stopping=estimator.stopping)
+
+
+def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
+    """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data.
+
+    Not every estimator can be fitted on a device: those that can give theirs.
+    """
+    options = problem_options(estimator, LINEAR_SOLVERS)
+    check_monotone(estimator.monotone)
+    check_device(device, options["solver"], options["loss"])
+
+
+def linear_problem_of(estimator: Any, data: TrainingSet, n_fits: int = 1, **options: Any) -> LinearProblem:
+    """The problem of a linear estimator for validated data, whose features it may name, and for so many C."""
+    signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
+    options |= problem_options(estimator, LINEAR_SOLVERS)
+    term = linear_term(data, options["loss"], estimator.solver, estimator.device, n_fits)
+    return LinearProblem(data, term, signs=signs, **options)
+
+
+def _design_of(term: DataTerm) -> Any:
+    """The design matrix of rows in memory; None if they are elsewhere."""
+    return term.design if isinstance(term, ThreadedTerm) else None

@@ -1,0 +1,117 @@
+"""The data term of a linear problem: the one place that decides where its rows are kept and who computes with them."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.values import is_sparse
+from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
+from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.device import Device, open_device
+from ranksvm.fits.device_choice import check_place, devices_for
+from ranksvm.fits.problem import threads_for
+from ranksvm.fits.training_set import TrainingSet
+from ranksvm.losses import LossSpec
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
+
+__all__ = ["device_of", "linear_term"]
+
+# Sparse rows that store at least this part of all values are read as dense ones, if these take up to so many bytes: a
+# stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 % stored: fits take 0.6 to 0.75 of
+# the time.) Below the fewer of these bytes it makes no difference.
+DENSE_PART = 1 / 3
+DENSE_BYTES = 2 << 20, 64 << 20
+
+
+def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu", n_fits: int = 1) -> DataTerm:
+    """The data term of a linear model.
+
+    A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Features and pairs.
+    loss : LossSpec
+        The loss.
+    solver : str
+        One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
+    device : str or list of str
+        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
+    n_fits : int
+        Number of C that are solved for, one after another; for "auto".
+
+    Returns
+    -------
+    DataTerm
+        The term: of rows in memory, shared out among threads; or of rows on one device or several.
+    """
+    if isinstance(data.X, DeviceFeatures):
+        check_place(device, data.X.device.name, solver, loss)
+        return _resident_term(data.X, loss, data)
+    design = _linear_design(data.X, solver, data.largest)
+    names = devices_for(device, solver, loss, data.pairs, design, data.n_threads, n_fits)
+    if names:
+        return _device_term([open_device(name) for name in names], design, loss, data)
+    return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
+
+
+def device_of(term: DataTerm) -> str | list[str]:
+    """Where a term computes.
+
+    Parameters
+    ----------
+    term : DataTerm
+        One that `linear_term` has made.
+
+    Returns
+    -------
+    str or list of str
+        "cpu", the name of a device, or those of several.
+    """
+    names = getattr(term, "device_names", ["cpu"])
+    return names if len(names) > 1 else names[0]
+
+
+def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows that lie on a device."""
+    from ranksvm.terms.device.rows import DeviceDesign
+    from ranksvm.terms.device.term import DeviceTerm
+
+    return DeviceTerm(X.device, DeviceDesign(X, data.largest), loss.over(data.pairs), data.n_threads)
+
+
+def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
+    from ranksvm.terms.device.sum import DevicesTerm
+    from ranksvm.terms.device.term import DeviceTerm
+
+    if len(devices) == 1:
+        return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
+    terms = []
+    for device, part in zip(devices, partition(data.pairs, len(devices)), strict=True):
+        rows = np.arange(part.n_rows) if part.rows is None else part.rows
+        terms.append(DeviceTerm(device, design.taken(rows), loss.over(part.renumbered()), data.n_threads))
+    return DevicesTerm(terms)
+
+
+def _is_nearly_dense(X: Any) -> bool:
+    """Whether dense rows would be read faster than these sparse ones, and need little memory."""
+    if not is_sparse(X) or X.shape[0] <= X.shape[1]:
+        return False
+    n_values = X.shape[0] * X.shape[1]
+    fewest, most = DENSE_BYTES
+    return X.nnz >= DENSE_PART * n_values and fewest <= n_values * X.dtype.itemsize <= most
+
+
+def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
+    """The design matrix of rows in memory, for a solver.
+
+    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
+    features.
+    """
+    if not isinstance(X, TwoBlocks):
+        return as_design_matrix(X.toarray() if _is_nearly_dense(X) else X, largest)
+    n_rows, n_features = X.shape
+    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)

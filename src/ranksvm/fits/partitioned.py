@@ -1,0 +1,165 @@
+"""Linear problems over the parts of a backend: for one C, or for several that share every round."""
+
+import threading
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._util.threads import one_blas_thread
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.linear import LinearProblem
+from ranksvm.fits.problem import LINEAR_SOLVERS, problem_options
+from ranksvm.fits.signs import monotone_signs
+from ranksvm.objectives import ConstrainedObjective, LinearObjective
+from ranksvm.solvers import SolverResult, newton, projected_newton
+from ranksvm.solvers.approximate_inverse import load_lapack
+from ranksvm.solvers.cone import SignCone
+from ranksvm.solvers.newton import SAMPLE_TOL
+from ranksvm.terms.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
+from ranksvm.terms.parts.backend import Backend
+from ranksvm.terms.parts.shared_rounds import side_by_side
+from ranksvm.terms.parts.term import PartitionedTerm
+
+__all__ = ["PartitionedProblem", "partitioned_problem"]
+
+
+class _Sizes(NamedTuple):
+    """What a problem is told of its data: see `TrainingSet`."""
+
+    pairs: PartitionedTerm
+    n_rows: int
+    n_queries: int
+    n_threads: int
+
+
+class PartitionedProblem(LinearProblem):
+    """`LinearProblem` over parts of the rows.
+
+    Parameters
+    ----------
+    term : PartitionedTerm
+        The loss over all parts.
+    signs : ndarray of int64, shape (n_features,), optional
+        Sign of each weight, 0 for any.
+    **options : optional
+        Those of `LinearProblem`; solver "auto" is "newton" where Hessians of a sample are worth building, else "tron".
+    """
+
+    def __init__(self, term: PartitionedTerm, *, signs: np.ndarray | None = None, **options: Any):
+        if options["solver"] == "dual":
+            raise OptionError(
+                "solver='dual' has a variable for each pair and reads single rows: it is for rows in memory. Use "
+                "solver='auto'."
+            )
+        data: Any = _Sizes(term, term.n_rows, term.n_queries, term.n_threads)
+        self._options = {"signs": signs, **options}
+        super().__init__(data, term, signs=signs, **options)
+
+    def _free_objective(self, term: Any) -> LinearObjective:
+        self._choose(term)
+        return LinearObjective(term, 1.0, **self.smoothing, fraction_of=_fraction)
+
+    def _constrained_objective(self, term: Any, signs: np.ndarray) -> ConstrainedObjective:
+        self._choose(term)
+        fraction_of = _no_hessian if self.solver == "tron" else _fraction
+        return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
+
+    def _choose(self, term: PartitionedTerm) -> None:
+        """Newton's method wherever it can be used: its Hessians cost no rounds."""
+        if self.solver == "auto":
+            self.solver = "newton" if _fraction(term) > 0.0 else "tron"
+
+    def beside(self, backend: Backend) -> "PartitionedProblem":
+        """The same problem for another solver.
+
+        Parameters
+        ----------
+        backend : Backend
+            The backend that the solvers share.
+
+        Returns
+        -------
+        PartitionedProblem
+            The problem.
+        """
+        return PartitionedProblem(self.objective.term.beside(backend), **self._options)
+
+    def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
+        """The solutions for ascending values of C, which share every round.
+
+        They begin at those of the problem on the sample, which is solved along C, each from the one before.
+
+        Parameters
+        ----------
+        Cs : ndarray of float64, shape (n_Cs,)
+            The values.
+        interrupted : threading.Event, optional
+            Stops them at the next evaluation when set.
+
+        Returns
+        -------
+        list of SolverResult
+            The solutions.
+        """
+        starts = self._starts(Cs, interrupted)
+        term = self.objective.term
+
+        def solve(C: float, start: np.ndarray | None, shared: Backend) -> SolverResult:
+            return self.beside(shared).solve(C, start, interrupted)
+
+        solvers = [partial(solve, C, start) for C, start in zip(Cs.tolist(), starts, strict=True)]
+        term.fetch()  # before the threads: one at a time fetches the sample
+        step = term.most_solvers
+        groups = [solvers[first : first + step] for first in range(0, len(solvers), step)]
+        return [result for group in groups for result in side_by_side(term.backend, group)]
+
+    def _starts(self, Cs: np.ndarray, interrupted: threading.Event | None) -> list[np.ndarray | None]:
+        """The solutions of the problem on the sample; None where there is no sample."""
+        self.objective.width = self.loss.first_width
+        self.objective.reweight(float(Cs[0]))
+        sample = self.objective.sample()
+        if sample is None:
+            return [None] * len(Cs)
+        scale, w = sample.C / Cs[0], np.zeros(sample.n_variables)
+        starts: list[np.ndarray | None] = []
+        solve = newton if self.signs is None else projected_newton
+        options: dict[str, Any] = {"tol": max(self.tol, SAMPLE_TOL), "interrupted": interrupted, "label": None}
+        load_lapack(sample.n_variables)
+        with one_blas_thread():
+            for C in Cs.tolist():
+                sample.width = self.loss.first_width
+                sample.reweight(scale * C)
+                w = solve(sample, w, warm_start=bool(w.any()), **options).w
+                starts.append(w)
+        return starts
+
+
+def _fraction(size: Size) -> float:
+    """The part of the rows in explicit Hessians: of parts elsewhere, and of the sample of them that is here."""
+    return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)
+
+
+def _no_hessian(size: Size) -> float:
+    return 0.0
+
+
+def partitioned_problem(estimator: Any, term: PartitionedTerm, **options: Any) -> PartitionedProblem:
+    """The problem of a linear estimator over parts.
+
+    Parameters
+    ----------
+    estimator : object
+        Has the hyper-parameters of `RankSVM`, and maybe ``feature_names_in_``.
+    term : PartitionedTerm
+        The loss over the parts.
+    **options : optional
+        Other options of `LinearProblem`, such as ``stopping``.
+
+    Returns
+    -------
+    PartitionedProblem
+        The problem.
+    """
+    signs = monotone_signs(estimator.monotone, term.n_variables, getattr(estimator, "feature_names_in_", None))
+    return PartitionedProblem(term, signs=signs, **options, **problem_options(estimator, LINEAR_SOLVERS))

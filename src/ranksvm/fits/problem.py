@@ -1,0 +1,213 @@
+"""The optimisation problem of any RankSVM: pairs and loss, solutions, and stored state."""
+
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.threads import one_blas_thread
+from ranksvm.data import validation
+from ranksvm.exceptions import UninformativeWarning
+from ranksvm.fits.results.records import Outcome, Record
+from ranksvm.fits.training_set import TrainingSet
+from ranksvm.losses import LOSSES, LossSpec, Pairs
+from ranksvm.losses.margin_function import complaint_about
+from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
+from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, load_lapack
+
+SOLVERS = ("auto", "newton", "tron")
+LINEAR_SOLVERS = (*SOLVERS, "dual")
+STOPPING = ("gap", "gradient")
+PAIR_SELECTIONS = ("all", "adjacent")
+PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
+# BLAS takes one thread anyway for products of vectors of up to so many numbers, all that is left to it where it
+# factorises no Hessian. (To limit its threads takes 50 us, a tenth of the smallest fits.)
+FEW_ROWS = 10_000
+NOTHING_LEARNT = (
+    "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
+    "every pair have the same features (were chosen and rejected the same array?), or no weight that monotone admits, "
+    "at this C and tol, makes the objective smaller."
+)
+
+
+def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
+    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), validated."""
+    checks.check(
+        loss=_complaint(estimator.loss),
+        huber_width=checks.positive(estimator.huber_width),
+        pair_selection=checks.one_of(estimator.pair_selection, PAIR_SELECTIONS),
+        pair_weighting=checks.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
+        solver=checks.one_of(estimator.solver, solvers),
+        tol=checks.positive(estimator.tol),
+        max_iter=checks.count(estimator.max_iter),
+    )
+    options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
+    return options | {"loss": loss_of(estimator.loss, estimator.huber_width)}
+
+
+def loss_of(loss: Any, huber_width: float) -> LossSpec:
+    """The loss chosen by the hyper-parameters of an estimator."""
+    if not isinstance(loss, str):
+        return LossSpec("custom", function=loss)
+    return LossSpec(loss, float(huber_width) if loss == "huber" else None)
+
+
+def threads_for(loss: LossSpec, n_threads: int) -> int:
+    """How many of the threads may evaluate a loss: a function of the user may not be thread-safe."""
+    return n_threads if loss.function is None else 1
+
+
+def _complaint(loss: Any) -> str | None:
+    """The error of a loss, by name or as a function of the margin; None if it is valid."""
+    if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
+        complaint = checks.one_of(loss, LOSSES)
+        return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
+    return complaint_about(loss)
+
+
+def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
+    """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if ``wanted``."""
+    return interruptible() if wanted else nullcontext()
+
+
+class RankSVMProblem:
+    """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; a subclass defines f.
+
+    A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
+
+    Parameters
+    ----------
+    data : TrainingSet
+        The data.
+    pairs : ComparablePairs or PairList
+        Their pairs, over the rows of the objective.
+    loss : LossSpec
+        The loss.
+    solver : str
+        Name of the solver.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of solver iterations.
+    """
+
+    objective: Any
+    # where it is computed
+    device: str | list[str] = "cpu"
+    # prefix of C in the log
+    label = ""
+    # whether TRON may begin with smaller C
+    continuation = False
+    # "gap": when the certificate meets tol; "gradient": when the gradient does, as published, with plain TRON
+    stopping = "gap"
+    # the form of Newton's method that suits the objective
+    newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        pairs: Pairs,
+        *,
+        loss: LossSpec,
+        solver: str,
+        tol: float,
+        max_iter: int,
+    ):
+        self.pairs = pairs
+        self.n_rows = data.n_rows
+        self.n_queries = data.n_queries
+        self.n_threads = data.n_threads
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.loss = loss
+        # the initial smoothing of the objective
+        self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
+
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: Any = None,
+    ) -> SolverResult:
+        """The solution for one C.
+
+        It starts at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        """
+        objective = self.objective
+        if point is None:
+            objective.width = self.loss.first_width if start is None else self.loss.warm_width
+        objective.reweight(C, point)
+        warm = start is not None or point is not None
+        begin = point.w if point is not None else self._origin() if start is None else start
+        options: dict[str, Any] = {
+            "point": point,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "interrupted": interrupted,
+        }
+        load_lapack(objective.n_variables)
+        few = objective.n_variables <= FEW_VARIABLES and self.n_rows <= FEW_ROWS
+        with nullcontext() if few else one_blas_thread():
+            result = self._minimise(begin, warm, options)
+        return replace(result, width=objective.width)
+
+    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        """Run the solver from some variables, ``warm`` if they belong to another solution."""
+        if self.solver == "newton":
+            return self.newton(self.objective, begin, warm_start=warm, **options)
+        if self.solver == "adaptive":
+            return adaptive(self.objective, begin, warm_start=warm, **options)
+        if self.stopping == "gradient":
+            return plain_tron(self.objective, begin, **options)
+        return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
+
+    def start_from(self, estimator: Any) -> np.ndarray | None:
+        """The variables of an estimator's solution; raises DataError if it belongs to other data."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free memory used only by later solves."""
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        """Scores of validated documents under a solution's variables."""
+        raise NotImplementedError
+
+    def outcome(self, result: SolverResult) -> Outcome:
+        """The outcome of a solution; warns if it did not converge, or learnt nothing."""
+        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            from sklearn.exceptions import ConvergenceWarning
+
+            gap = f"relative duality gap {result.relative_gap:.1e}"
+            warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+        elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
+            warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=validation.level_of_caller())
+        return Outcome(
+            objective=float(result.value),
+            duality_gap=float(result.gap),
+            converged=result.status in (Status.CONVERGED, Status.GRADIENT),
+            status=result.status.value,
+            n_iter=result.n_iter,
+            solver=self.solver,
+            history=result.history.as_dict(),
+            n_pairs=self.pairs.n_pairs,
+            n_queries=self.n_queries,
+            width=result.width,
+            device=self.device,
+            pair_alpha=result.alpha,
+        )
+
+    def model(self, w: np.ndarray) -> Record:
+        """The scoring function given by a solution's variables."""
+        raise NotImplementedError
+
+    def _origin(self) -> np.ndarray:
+        """The variables of f = 0."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""What a solution becomes: records, dual variables, explanations, summaries."""

@@ -1,0 +1,273 @@
+"""Per-feature attribution of score differences of linear models."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.values import is_sparse
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError
+from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDifference
+
+__all__ = ["Explanation"]
+
+
+class Explanation:
+    """Attribution of the scores of a linear ranker to the features, for documents, pairs and queries.
+
+    A score is a sum over the features, so a difference of scores is one too. Document i ranks above document j of its
+    query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` (`pair`), and its score differs from the mean score of its
+    query by the sum of ``w_f (x_if - mean_f)`` (`document`), the mean of its differences from all documents of the
+    query. These are the Shapley values of the features with the query's documents as the background ("linear SHAP",
+    Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017), exact for a linear model. All
+    values are computed on access.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_samples, n_features)
+        The features; referenced, not copied.
+    coef : ndarray of float64, shape (n_features,)
+        The weights.
+    scores : ndarray of float64, shape (n_samples,)
+        ``X @ coef``.
+    queries : Queries
+        The grouping of the rows.
+    feature_names : ndarray of str, shape (n_features,), or None
+        Names of the features.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_samples,)
+        Score of each document.
+    mean_scores : ndarray of float64, shape (n_samples,)
+        Mean score of each document's query; with the sum of `contributions` it gives the document's score.
+    ranks : ndarray of int64, shape (n_samples,)
+        Rank of each document in its query, from 1; equal scores in row order.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> explanation = analysis.explain(ranker, data.X, data.qid)
+    >>> explanation.contributions.shape
+    (160, 4)
+    """
+
+    def __init__(self, X: Any, coef: np.ndarray, scores: np.ndarray, queries: Queries, feature_names: Any = None):
+        self.coef = coef
+        self.scores = scores
+        self.queries = queries
+        self.feature_names = feature_names
+        self._X = X
+        self._numbers = queries.numbers()
+        sizes = np.maximum(queries.sizes, 1)
+        self.mean_scores = (np.bincount(self._numbers, weights=scores, minlength=len(sizes)) / sizes)[self._numbers]
+        by_query = np.lexsort((-scores, self._numbers))
+        self.ranks = np.empty(len(scores), dtype=np.int64)
+        self.ranks[by_query] = np.arange(len(scores)) - np.repeat(queries.pointers[:-1], queries.sizes) + 1
+
+    @property
+    def contributions(self) -> Any:
+        """Contribution of every feature to every document's distance from the mean score of its query.
+
+        Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
+        For a CSR X it is CSR, and stores in the rows of a query the features of all its documents, which can be many
+        more than in X. For the plots of SHAP: ``shap.Explanation(values=e.contributions, base_values=e.mean_scores,
+        feature_names=e.feature_names)``.
+        """
+        if not is_sparse(self._X):
+            out = np.empty(self._X.shape)
+            for _, rows in self.queries:
+                values = self._X[rows].astype(np.float64)
+                out[rows] = (values - values.mean(axis=0)) * self.coef
+            return out
+        blocks = [_sparse_contributions(self._X[rows], self.coef) for _, rows in self.queries]
+        from scipy import sparse
+
+        stacked = sparse.vstack(blocks, format="csr")
+        return stacked if self.queries.order is None else stacked[np.argsort(self.queries.order)]
+
+    def document(self, row: int) -> ScoreDifference:
+        """Attribution of the difference between a document's score and the mean score of its query.
+
+        Parameters
+        ----------
+        row : int
+            The document, a row of X.
+
+        Returns
+        -------
+        ScoreDifference
+            The contribution of each feature.
+
+        Raises
+        ------
+        DataError
+            When there is no such row.
+        """
+        row = self._row(row)
+        return self._difference(row, None, _mean(self._X, self.queries.rows(self._numbers[row])))
+
+    def pair(self, row: int, other_row: int) -> ScoreDifference:
+        """Why one document ranks above (or below) another one of the same query.
+
+        Parameters
+        ----------
+        row, other_row : int
+            The documents, rows of X.
+
+        Returns
+        -------
+        ScoreDifference
+            The contribution of each feature to the score of the first minus that of the second.
+
+        Raises
+        ------
+        DataError
+            When there is no such row, or the two belong to different queries, whose scores are not comparable.
+        """
+        row, other_row = self._row(row), self._row(other_row)
+        if self._numbers[row] != self._numbers[other_row]:
+            one, two = (self.queries.keys[self._numbers[i]] for i in (row, other_row))
+            raise DataError(
+                f"rows {row} and {other_row} are of different queries, {one!r} and {two!r}: "
+                "scores are comparable within a query only."
+            )
+        return self._difference(row, other_row, _entries(self._X, other_row))
+
+    def query(self, query: Any) -> QueryExplanation:
+        """A query's ranking and the features that matter in it.
+
+        Parameters
+        ----------
+        query : object
+            Its id, as in ``qid``.
+
+        Returns
+        -------
+        QueryExplanation
+            Documents, best first, and features, most important first.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        """
+        rows = self.queries.rows(self.queries.number(query))
+        rows = rows[np.argsort(self.ranks[rows])]
+        columns, values = _dense_columns(self._X[rows])
+        spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(len(columns))
+        importances = np.abs(self.coef[columns]) * spread
+        largest = _largest(importances)
+        columns = columns[largest]
+        return QueryExplanation(
+            query=query,
+            rows=rows,
+            scores=self.scores[rows],
+            columns=columns,
+            names=self._names(columns),
+            weights=self.coef[columns],
+            importances=importances[largest],
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation({len(self)} documents, {self.queries.n_queries} queries, {len(self.coef)} features): "
+            ".document(row), .pair(row, other_row), .query(id), .contributions"
+        )
+
+    def _difference(self, row: int, other: int | None, other_entries: tuple[np.ndarray, np.ndarray]) -> ScoreDifference:
+        columns, values, other_values = _side_by_side(_entries(self._X, row), other_entries)
+        contributions = self.coef[columns] * (values - other_values)
+        largest = _largest(contributions)
+        columns = columns[largest]
+        return ScoreDifference(
+            query=self.queries.keys[self._numbers[row]],
+            row=row,
+            other_row=other,
+            rank=int(self.ranks[row]),
+            other_rank=None if other is None else int(self.ranks[other]),
+            n_documents=int(self.queries.sizes[self._numbers[row]]),
+            score=float(self.scores[row]),
+            other_score=float(self.mean_scores[row] if other is None else self.scores[other]),
+            columns=columns,
+            names=self._names(columns),
+            weights=self.coef[columns],
+            values=values[largest],
+            other_values=other_values[largest],
+            contributions=contributions[largest],
+        )
+
+    def _names(self, columns: np.ndarray) -> list[str] | None:
+        return None if self.feature_names is None else [str(self.feature_names[column]) for column in columns]
+
+    def _row(self, row: Any) -> int:
+        try:
+            number = operator.index(row)
+        except TypeError:
+            raise DataError(f"a document is identified by its row, a whole number, got {row!r}.") from None
+        if not 0 <= number < len(self):
+            raise DataError(f"there is no row {number}: X has rows 0 to {len(self) - 1}.")
+        return number
+
+
+# ---- rows of X, dense or sparse: columns and float64 values
+
+
+def _entries(X: Any, row: int) -> tuple[np.ndarray, np.ndarray]:
+    if is_sparse(X):
+        stored = slice(X.indptr[row], X.indptr[row + 1])
+        return X.indices[stored], X.data[stored].astype(np.float64)
+    return np.arange(X.shape[1]), X[row].astype(np.float64)
+
+
+def _mean(X: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of some rows."""
+    if is_sparse(X):
+        part = X[rows]
+        columns, place = np.unique(part.indices, return_inverse=True)
+        return columns, np.bincount(place, weights=part.data, minlength=len(columns)) / len(rows)
+    return np.arange(X.shape[1]), X[rows].mean(axis=0, dtype=np.float64)
+
+
+def _side_by_side(
+    one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of both, and the values of each there."""
+    columns, place = np.unique(np.concatenate((one[0], two[0])), return_inverse=True)
+    places = np.split(place, [len(one[0])])
+    values = [np.bincount(p, weights=v, minlength=len(columns)) for p, (_, v) in zip(places, (one, two), strict=True)]
+    return columns, values[0], values[1]
+
+
+def _dense_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The columns in which some rows differ from zero, and these of the rows, dense."""
+    if not is_sparse(X):
+        return np.arange(X.shape[1]), X.astype(np.float64)
+    from scipy import sparse
+
+    columns, place = np.unique(X.indices, return_inverse=True)
+    narrow = sparse.csr_matrix((X.data.astype(np.float64), place, X.indptr), shape=(X.shape[0], len(columns)))
+    return columns, narrow.toarray()
+
+
+def _sparse_contributions(X: Any, coef: np.ndarray) -> Any:
+    from scipy import sparse
+
+    columns, values = _dense_columns(X)
+    values = (values - values.mean(axis=0)) * coef[columns]
+    used = coef[columns] != 0.0
+    columns, values = columns[used], values[:, used]
+    pointers = np.arange(0, values.size + 1, max(1, len(columns))) if len(columns) else np.zeros(len(values) + 1, int)
+    return sparse.csr_matrix((values.ravel(), np.tile(columns, len(values)), pointers), shape=X.shape)
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    """Places of the values that are not 0, largest in absolute value first, equal ones in order."""
+    order = np.argsort(-np.abs(values), kind="stable")
+    return order[: np.count_nonzero(values)]

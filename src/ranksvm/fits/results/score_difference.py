@@ -1,0 +1,217 @@
+"""Parts of an explanation: a difference of two scores, and a query's ranking, by feature."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.feature_names import feature_label
+from ranksvm._util.json_values import plain
+
+__all__ = ["QueryExplanation", "ScoreDifference"]
+
+# Features and documents that a printed explanation lists.
+LISTED = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreDifference:
+    """A difference of two scores, and the contribution of each feature.
+
+    ``contributions[k] = weights[k] * (values[k] - other_values[k])``, largest in absolute value first; features that
+    contribute nothing are omitted. They add up to ``difference`` up to round-off.
+
+    Attributes
+    ----------
+    query : object
+        Id of the query.
+    row : int
+        The explained document.
+    other_row : int or None
+        The document it is compared with; None: the mean of its query's documents.
+    rank, other_rank : int or None
+        Their ranks in the query, from 1; None for the mean.
+    n_documents : int
+        Number of documents of the query.
+    score, other_score : float
+        Their scores.
+    columns : ndarray of int64, shape (n_contributing,)
+        The features, as columns of X.
+    names : list of str or None
+        Their names, where known.
+    weights, values, other_values, contributions : ndarray of float64, shape (n_contributing,)
+        Weight, both values and contribution of each of these features.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> explanation = analysis.explain(ranker, data.X, data.qid)
+    >>> best, second = explanation.query(1).rows[:2]
+    >>> found = explanation.pair(best, second)
+    >>> found.rank, found.other_rank, bool(abs(found.contributions.sum() - found.difference) < 1e-12)
+    (1, 2, True)
+    """
+
+    query: Any
+    row: int
+    other_row: int | None
+    rank: int
+    other_rank: int | None
+    n_documents: int
+    score: float
+    other_score: float
+    columns: np.ndarray
+    names: list[str] | None
+    weights: np.ndarray
+    values: np.ndarray
+    other_values: np.ndarray
+    contributions: np.ndarray
+
+    @property
+    def difference(self) -> float:
+        """``score - other_score``, the sum of the contributions."""
+        return self.score - self.other_score
+
+    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Everything as plain Python values, ready for JSON.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features, those that contribute most; None: all.
+
+        Returns
+        -------
+        dict
+            The fields by name; "n_features", the number that contribute; under "features" one dict of feature (its
+            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value and
+            contribution for each, and under "rest" the sum of the omitted ones.
+        """
+        names = [None] * len(self.columns) if self.names is None else self.names
+        labels = _labels(self.columns, self.names)
+        of_features = zip(
+            labels, self.columns, names, self.weights, self.values, self.other_values, self.contributions, strict=True
+        )
+        keys = ("feature", "column", "name", "weight", "value", "other_value", "contribution")
+        fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
+        return plain(
+            {
+                **{name: getattr(self, name) for name in fields},
+                "difference": self.difference,
+                "n_features": len(self.columns),
+                "features": [dict(zip(keys, row, strict=True)) for row in list(of_features)[:top]],
+                "rest": float(self.contributions[len(self.columns) if top is None else top :].sum()),
+            }
+        )
+
+    def __repr__(self) -> str:
+        above = "above" if self.difference >= 0 else "below"
+        against = (
+            "the mean of its query" if self.other_row is None else f"row {self.other_row} (rank {self.other_rank})"
+        )
+        lines = [
+            f"Row {self.row} (rank {self.rank} of {self.n_documents}, query {self.query!r}) scores "
+            f"{abs(self.difference):.4g} {above} {against}"
+        ]
+        found = self.to_dict(LISTED)
+        numbers = {"weight": ".4g", "value": ".4g", "other_value": ".4g", "contribution": "+.4g"}
+        rows = [(x["feature"], *(format(x[key], form) for key, form in numbers.items())) for x in found["features"]]
+        left = len(self.columns) - LISTED
+        if left > 0:
+            rows.append((f"{left} more", "", "", "", f"{found['rest']:+.4g}"))
+        rows.append(("sum", "", "", "", f"{self.difference:+.4g}"))
+        other = "mean" if self.other_row is None else "other"
+        return "\n".join([*lines, *aligned([("feature", "weight", "value", other, "contribution"), *rows])])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryExplanation:
+    """A query's ranking, and the importance of the features for it.
+
+    Attributes
+    ----------
+    query : object
+        Id of the query.
+    rows : ndarray of int64, shape (n_documents,)
+        Its rows, best first.
+    scores : ndarray of float64, shape (n_documents,)
+        Their scores.
+    columns : ndarray of int64, shape (n_important,)
+        The features that matter here, as columns of X, most important first.
+    names : list of str or None
+        Their names, where known.
+    weights : ndarray of float64, shape (n_important,)
+        Their weights.
+    importances : ndarray of float64, shape (n_important,)
+        ``|w_f|`` times the standard deviation of the feature over the documents of the query (with n_documents - 1).
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> query = analysis.explain(ranker, data.X, data.qid).query(1)
+    >>> len(query.rows), bool(query.scores[0] == query.scores.max())
+    (8, True)
+    """
+
+    query: Any
+    rows: np.ndarray
+    scores: np.ndarray
+    columns: np.ndarray
+    names: list[str] | None
+    weights: np.ndarray
+    importances: np.ndarray
+
+    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Everything as plain Python values, ready for JSON.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of documents (the best) and features (the most important); None: all.
+
+        Returns
+        -------
+        dict
+            Query, number of documents, "documents" (row, rank, score) and "features" (feature, column, name,
+            weight, importance), called as in `ScoreDifference.to_dict`.
+        """
+        names = [None] * len(self.columns) if self.names is None else self.names
+        keys = ("feature", "column", "name", "weight", "importance")
+        documents = list(zip(self.rows.tolist(), self.scores.tolist(), strict=True))[:top]
+        labels = _labels(self.columns, self.names)
+        features = list(zip(labels, self.columns, names, self.weights, self.importances, strict=True))[:top]
+        return plain(
+            {
+                "query": self.query,
+                "n_documents": len(self.rows),
+                "documents": [
+                    {"row": row, "rank": rank, "score": score} for rank, (row, score) in enumerate(documents, 1)
+                ],
+                "features": [dict(zip(keys, row, strict=True)) for row in features],
+            }
+        )
+
+    def __repr__(self) -> str:
+        found = self.to_dict(LISTED)
+        best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
+        more = ", ..." if len(self.rows) > LISTED else ""
+        rows = [(x["feature"], f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]]
+        if len(self.columns) > LISTED:
+            rows.append((f"{len(self.columns) - LISTED} more", "", ""))
+        title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
+        return "\n".join([title, *aligned([("feature", "weight", "importance"), *rows])])
+
+
+def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
+    """Labels of some columns, whose names are those given."""
+    return [feature_label(column) for column in columns.tolist()] if names is None else names
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns of text, the first aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]

@@ -1,0 +1,312 @@
+"""What a fit, or scoring, does, counted from the sizes of its data, and how long that takes on the processor and on a
+GPU."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ranksvm._util.values import is_sparse
+from ranksvm.data import PairList
+from ranksvm.device.calibration import DeviceCosts
+from ranksvm.device.protocol import Variant
+from ranksvm.kernels.device_scores import CHUNK_BYTES
+from ranksvm.kernels.expansions import Expansion, ScoringFunction
+from ranksvm.losses import LossSpec
+from ranksvm.terms.device.long_queries import is_long
+
+__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work", "scoring_work"]
+
+# Passes over X in a fit, evaluations and products with the Hessian together: so many, so many more for a feature, less
+# where there are more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
+# 0.001, default tolerance: 12 to 92 for smooth losses, 20 to 1,100 for the hinge; explicit Hessians: 1 to 3, 1 to 34.
+SMOOTH, HINGE = (12.0, 0.1), (25.0, 1.0)
+FEW_ROWS, MOST_FEATURES = 2e4, 1000
+PASSES_OF_HESSIAN = 6.0
+# An explicit Hessian is of so many rows a variable at most, and of at most so many variables (hessian_cost.py).
+HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
+# Measured in seconds on one core of an AMD EPYC, lists of 20 to 1,000 documents: a pass in all, for a byte of a row,
+# and for a row; a multiplication of a Hessian. Fits of 10,000 to 400,000 x 10 to 136 features then take 0.7 to 1.6
+# times what is estimated. The byte is that of a Xeon, too (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
+CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
+# n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows.
+THREADS = 0.7
+
+# Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.
+PRODUCTS = 100.0
+# What a product costs the processor for a value of Q: 43 ms on two threads for the triangle of 30,117 rows. To make a
+# value (of the triangle): 2.9 s on two threads for an rbf kernel of 46 features, 0.76 s for a cosine
+# (benchmarks/results/kernel_product.md).
+CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
+# What a value of the functions of a model takes on one core of the EPYC when scores are computed: 8.4, 10.5, 15.6 and
+# 31 ns for an rbf kernel of 10, 46, 136 and 500 features, others 0.3 to 1.7 times that. (Scores of a linear model take
+# 0.7 to 0.9 of CPU_BYTE a byte.)
+CPU_SCORED, CPU_SCORED_FEATURE = 8e-9, 5e-11
+
+# A GPU, beside what is measured on it (`device/calibration.py`). NOT YET MEASURED: an evaluation reads X so many times
+# as long as a plain read takes, a visit of a pair with its level and weights takes so many plain ones, a multiplication
+# of float64 so much of one, an exponential so many multiplications. What a fit compiles takes so many times the kernels
+# of the calibration: 0.75 and 1.6 s beside 0.15 to 0.18 (without a GPU, on a core of the EPYC).
+READS, VISITS, MULTIPLICATION, EXPONENTIAL = 2.0, 2.0, 0.25, 20.0
+COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
+# Share of the free memory that X may take to stay there (device_layout.py).
+RESIDENT_SHARE = 0.8
+
+
+class Rows(Protocol):
+    """What is asked of a design matrix."""
+
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def row_bytes(self) -> float: ...
+    @property
+    def dense(self) -> bool: ...
+    @property
+    def dtype(self) -> Any: ...
+
+
+class Work(NamedTuple):
+    """What a fit, or scoring, does.
+
+    Attributes
+    ----------
+    cpu : float
+        Seconds on one thread of the processor.
+    passes : float
+        Passes over what is read: rounds of launches.
+    read, moved : float
+        Bytes that a GPU reads in a pass, and that are copied there and back.
+    visits : float
+        Visits of pairs, or what takes as long, in all passes.
+    resident : float
+        Bytes that are to stay on the GPU.
+    copied, made : float
+        Bytes that are copied to put them there, and visits that take as long as making them.
+    streams : bool
+        Whether these may be copied and made in every pass if they do not fit.
+    variant : Variant
+        Variant of the kernels.
+    kernel : str
+        The kernel that takes longest to compile.
+    """
+
+    cpu: float
+    passes: float
+    read: float
+    moved: float
+    visits: float
+    resident: float
+    copied: float
+    made: float
+    streams: bool
+    variant: Variant
+    kernel: str
+
+    def repeated(self, n_fits: int) -> "Work":
+        """The work of several fits to the same data, which are put there once.
+
+        Parameters
+        ----------
+        n_fits : int
+            Number of fits.
+
+        Returns
+        -------
+        Work
+            The work.
+        """
+        return self._replace(cpu=n_fits * self.cpu, passes=n_fits * self.passes, visits=n_fits * self.visits)
+
+    def on_cpu(self, n_threads: int) -> float:
+        """Estimated seconds on the processor.
+
+        Parameters
+        ----------
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
+        return self.cpu / n_threads**THREADS
+
+    def on_gpu(self, costs: DeviceCosts, free: float = np.inf, compiled: bool = True) -> float:
+        """Estimated seconds on a GPU that is open.
+
+        Parameters
+        ----------
+        costs : DeviceCosts
+            What was measured there.
+        free : float
+            Bytes of its memory that are free.
+        compiled : bool
+            Whether the kernels are compiled.
+
+        Returns
+        -------
+        float
+            Seconds; infinite if it has not the memory.
+        """
+        fits = self.resident <= RESIDENT_SHARE * free
+        if not fits and not self.streams:
+            return np.inf
+        ratio = COMPILATION_OF_KERNELS if self.kernel == "pair_values" else COMPILATION
+        of_pass = costs.round + costs.read_byte * self.read + costs.copy_byte * self.moved
+        put_there = costs.copy_byte * self.copied + costs.visit * self.made
+        return (
+            self.passes * of_pass
+            + costs.visit * self.visits
+            + put_there * (1.0 if fits else self.passes)
+            + (0.0 if compiled else ratio * costs.compilation)
+        )
+
+
+def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
+    """What a fit of a linear model does.
+
+    Parameters
+    ----------
+    loss : LossSpec
+        The loss.
+    pairs : ComparablePairs or PairList
+        The pairs.
+    design : Rows
+        The features.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    n_rows, n = pairs.n_rows, design.n_features
+    size = n_rows * design.row_bytes
+    constant, per_feature = HINGE if loss.name == "hinge" else SMOOTH
+    passes = constant + per_feature * min(n, MOST_FEATURES) * min(1.0, FEW_ROWS / max(1, n_rows))
+    multiplications = 0.0
+    if n <= HESSIAN_VARIABLES:
+        multiplications = passes / PASSES_OF_HESSIAN * min(n_rows, HESSIAN_ROWS * n) * float(n) ** 2
+    n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
+    listed = isinstance(pairs, PairList)
+    there = size if design.dense else 2.0 * size  # by rows and by columns
+    variant = Variant(listed, not design.dense, "float" if design.dtype == np.float32 else "double")
+    return Work(
+        cpu=passes * (CPU_PASS + CPU_BYTE * size + CPU_ROW * n_rows) + CPU_MULTIPLICATION * multiplications,
+        passes=passes,
+        read=READS * size,
+        moved=0.0,
+        # from both documents
+        visits=2.0 * VISITS * n_pairs * passes + MULTIPLICATION * multiplications,
+        resident=there,
+        copied=there,
+        made=0.0,
+        streams=design.dense,
+        variant=variant,
+        kernel="fused_loss" if design.dense else "loss",
+    )
+
+
+def feature_work(loss: LossSpec, pairs: Any, features: Rows, n_values: int) -> Work:
+    """What a fit on features that stand for a kernel does, and making them.
+
+    Parameters
+    ----------
+    loss : LossSpec
+        The loss.
+    pairs : ComparablePairs or PairList
+        The pairs.
+    features : Rows
+        The features as they are stored.
+    n_values : int
+        Multiplications of a value of a feature.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    fit, values = linear_work(loss, pairs, features), float(pairs.n_rows) * features.n_features
+    return fit._replace(
+        cpu=fit.cpu + values * (CPU_MADE + CPU_MADE_FEATURE * n_values),
+        copied=0.0,
+        made=MULTIPLICATION * values * (EXPONENTIAL + n_values),
+        streams=False,
+        kernel="pair_values",
+    )
+
+
+def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> Work:
+    """What an exact fit of a kernel model does: making Q, and products with it.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows with pairs.
+    n_features : int
+        Number of features of a document; of a matrix that is given no matter.
+    item : int
+        Bytes of a value of Q.
+    precomputed : bool
+        Whether the values are given.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    values = float(n_rows) ** 2
+    made = 0.0 if precomputed else values
+    return Work(
+        cpu=PRODUCTS * CPU_VALUE * values + 0.5 * made * (CPU_MADE + CPU_MADE_FEATURE * n_features),
+        passes=PRODUCTS,
+        read=item * values,
+        moved=16.0 * n_rows,
+        visits=0.0,
+        resident=item * values,
+        copied=item * (values - made),
+        made=MULTIPLICATION * made * (EXPONENTIAL + n_features),
+        streams=True,
+        variant=Variant(False, False, "float" if item == 4 else "double"),
+        kernel="pair_values",
+    )
+
+
+def scoring_work(function: ScoringFunction, X: Any) -> Work:
+    """What computing the scores of documents does.
+
+    Parameters
+    ----------
+    function : LinearFunction or Expansion
+        The scoring function.
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The documents.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    n_rows, sparse = X.shape[0], is_sparse(X)
+    size = float(X.data.nbytes + X.indices.nbytes if sparse else X.nbytes)
+    cpu, made, read = CPU_BYTE * size, 0.0, size
+    variant, kernel = Variant(False, sparse, "float" if X.dtype == np.float32 else "double"), "scores"
+    if isinstance(function, Expansion):
+        entries, values = (X.nnz if sparse else X.size) / max(1, n_rows), float(n_rows) * function.functions.n_functions
+        cpu = values * (CPU_SCORED + CPU_SCORED_FEATURE * entries)
+        made, read = MULTIPLICATION * values * (EXPONENTIAL + entries), 8.0 * values
+        variant, kernel = Variant(False, False, "double"), "pair_values"
+    n_blocks = max(1.0, np.ceil(read / CHUNK_BYTES))
+    return Work(
+        cpu=cpu,
+        passes=n_blocks,
+        read=read / n_blocks,
+        moved=8.0 * n_rows / n_blocks,
+        visits=0.0,
+        resident=2.0 * CHUNK_BYTES,
+        copied=size,
+        made=made,
+        streams=False,
+        variant=variant,
+        kernel=kernel,
+    )

@@ -1,0 +1,1 @@
+"""Data terms: the loss of X w, wherever the rows are."""

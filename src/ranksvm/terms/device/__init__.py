@@ -1,0 +1,1 @@
+"""Data terms of rows on a device."""

@@ -1,0 +1,65 @@
+"""The data term of features that stand for a kernel, made and kept on a device."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.device import Device, Variant
+from ranksvm.device.launcher import Launcher
+from ranksvm.kernels.device_values import features_on, kernel_launcher
+from ranksvm.kernels.features import FeatureMap
+from ranksvm.terms.device.pairs import order_on_device
+from ranksvm.terms.device.rows import DenseRows
+from ranksvm.terms.device.term import DeviceTerm
+from ranksvm.terms.feature_design import ComputedDesign
+
+__all__ = ["feature_term"]
+
+
+class _StoredDesign(ComputedDesign):
+    """What the term asks of a design matrix, for features that are on the device."""
+
+    def __init__(self, X: Any, features: FeatureMap, dtype: np.dtype):
+        super().__init__(X, features)
+        self.dtype = dtype
+        self.row_bytes = float(dtype.itemsize * max(1, features.n_features))
+
+
+def feature_term(
+    device: Device, X: Any, features: FeatureMap, loss: Any, dtype: np.dtype, n_threads: int = 1
+) -> DeviceTerm:
+    """The term of features of documents.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        The documents.
+    features : FeatureMap
+        The features of a document.
+    loss : SquaredHinge, HuberHinge or Hinge
+        The loss over pairs of the documents.
+    dtype : dtype
+        Type in which features are stored.
+    n_threads : int
+        Number of threads for what is done on the host.
+
+    Returns
+    -------
+    DeviceTerm
+        The term.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the features do not fit into the device's memory.
+    """
+    run, pairs = kernel_launcher(device, dtype), loss.pairs
+    listed = hasattr(pairs, "pair_pointers")
+    order = order_on_device(pairs).positions
+    taken = order if pairs.rows is None else pairs.rows[order]
+    design = _StoredDesign(X, features, dtype)
+    X_there, of_rows = features_on(run, features, X), Launcher(device, Variant(listed, False, run.variant.real))
+    rows = DenseRows(of_rows, X_there, taken, design.largest())
+    return DeviceTerm(device, design, loss, n_threads, rows)

@@ -1,0 +1,156 @@
+"""What a term keeps on a device: rows, which stay there or stream through, and pairs and queries in the same order."""
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._util.memory import in_words
+from ranksvm.data import DenseDesign, DesignMatrix, TwoBlockDesign
+from ranksvm.data.queries import query_ranges
+from ranksvm.device.launcher import Launcher
+from ranksvm.exceptions import DeviceMemoryError
+from ranksvm.terms.device.dense_pass import QueryPass
+from ranksvm.terms.device.long_queries import LongQueries, is_long
+from ranksvm.terms.device.pairs import DeviceOrder, PairsOnDevice, order_on_device
+from ranksvm.terms.device.rows import DenseRows, DeviceDesign, StreamedRows, n_copied, rows_on
+from ranksvm.terms.device.sparse_rows import SparseRows
+
+__all__ = ["Layout", "layout_on", "layout_of_rows"]
+
+logger = logging.getLogger("ranksvm.objectives")
+
+# X is copied to a device as a whole if it takes no more than this share of the free memory, less so many bytes a row
+# for scores, pairs and slopes. Otherwise blocks stream through, of so many bytes, of a share of the free memory where
+# that is less, or of a query: two of them are there, rows for an explicit Hessian, and what is beside. There are at
+# least so many blocks. Not yet measured.
+RESIDENT_SHARE = 0.8
+BESIDE_BYTES = 160
+STREAM_BYTES, STREAM_SHARE = 256 << 20, 1 / 8
+LEAST_BLOCKS = 4
+
+
+class Layout(NamedTuple):
+    """What a term keeps on a device.
+
+    Attributes
+    ----------
+    order : DeviceOrder
+        The order of the documents.
+    rows : DenseRows, StreamedRows or SparseRows
+        The rows.
+    pairs : PairsOnDevice
+        The pairs.
+    long : LongQueries or None
+        The queries that the host sweeps.
+    query_pass : QueryPass or None
+        One pass over X for value and gradient, unless X is sparse or the host has its part in the middle of it.
+    block_bytes : int or None
+        Bytes of the rows that stream through at a time; None: all stay on the device.
+    """
+
+    order: DeviceOrder
+    rows: DenseRows | StreamedRows | SparseRows
+    pairs: PairsOnDevice
+    long: LongQueries | None
+    query_pass: QueryPass | None
+    block_bytes: int | None
+
+
+def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_threads: int = 1) -> Layout:
+    """Copy the rows and pairs of a term to a device.
+
+    Dense rows of the host stream through if they are not expected to fit, and if they turn out not to.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device, and the variant of its kernels.
+    design : DesignMatrix or DeviceDesign
+        The features.
+    loss : SquaredHinge, HuberHinge or Hinge
+        The loss over pairs of its rows.
+    n_threads : int
+        Number of threads for what is done on the host.
+
+    Returns
+    -------
+    Layout
+        What is there.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When the device has too little memory, for rows that stream through, too, where they can.
+    """
+    if not isinstance(design, DenseDesign | TwoBlockDesign):
+        return _copied(run, design, loss, None, n_threads)
+    device, size = run.device, int(design.row_bytes * n_copied(design, loss.pairs.n_rows))
+    free = device.free_bytes
+    why = f"X takes {in_words(size)} and {in_words(free)} are free"
+    if size <= RESIDENT_SHARE * free - BESIDE_BYTES * loss.pairs.n_rows:
+        try:
+            found = _copied(run, design, loss, None, n_threads)
+        except DeviceMemoryError as error:
+            why = f"there is no room for X, {in_words(size)} ({error})"
+        else:
+            logger.info("%s: X stays there, %s", device.name, in_words(size))
+            return found
+    # not in the handler: with the error goes what was copied before it
+    block_bytes = min(size // LEAST_BLOCKS, STREAM_BYTES, int(STREAM_SHARE * device.free_bytes))
+    block = in_words(block_bytes)
+    logger.info("%s: %s, so rows stream through in blocks of %s for every product", device.name, why, block)
+    try:
+        return _copied(run, design, loss, block_bytes, n_threads)
+    except DeviceMemoryError as error:
+        raise DeviceMemoryError(f"With X on the host, streamed through in blocks of {block}: {error}") from error
+
+
+def layout_of_rows(rows: DenseRows | SparseRows, loss: Any, n_threads: int = 1) -> Layout:
+    """The layout of a term whose rows are on a device already.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+        The rows of the pairs, in the order of `order_on_device`.
+    loss : SquaredHinge, HuberHinge or Hinge
+        The loss over pairs of its rows.
+    n_threads : int
+        Number of threads for what is done on the host.
+
+    Returns
+    -------
+    Layout
+        What is there.
+    """
+    return _around(rows, loss, order_on_device(loss.pairs), None, n_threads)
+
+
+def _copied(
+    run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, block_bytes: int | None, n_threads: int
+) -> Layout:
+    """The layout of rows that are copied: all of them now, or blocks of whole queries for every product."""
+    pairs = loss.pairs
+    blocks, ranges = None, None
+    if block_bytes is not None:
+        blocks = list(query_ranges(pairs.pointers, max(1, int(block_bytes / design.row_bytes))))
+    order = order_on_device(pairs, blocks)
+    if blocks is not None:
+        ranges = [(int(order.pointers[first]), int(order.pointers[last])) for first, last in blocks]
+    taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
+    rows = rows_on(run, design, taken, ranges, n_threads)
+    return _around(rows, loss, order, block_bytes, n_threads)
+
+
+def _around(
+    rows: DenseRows | StreamedRows | SparseRows, loss: Any, order: DeviceOrder, block_bytes: int | None, n_threads: int
+) -> Layout:
+    """The layout of rows."""
+    run = rows.launcher
+    pairs = PairsOnDevice(run, loss.pairs, order)
+    numbers = np.flatnonzero(is_long(loss.pairs))
+    long = LongQueries(run.device, loss, numbers, order, n_threads) if len(numbers) else None
+    query_pass = None
+    if rows.n_rows and long is None and isinstance(rows, DenseRows | StreamedRows):
+        query_pass = QueryPass(run, pairs.arguments, rows, order)
+    return Layout(order, rows, pairs, long, query_pass, block_bytes)

@@ -1,0 +1,479 @@
+"""The data term of rows on a device: see `ranksvm.device` and the kernels in ``_compiled/device``."""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm.data import DesignMatrix
+from ranksvm.data.queries import query_ranges
+from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
+from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.round_off import LossRoundOff, SumLengths
+from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
+from ranksvm.terms.device.layout import layout_of_rows, layout_on
+from ranksvm.terms.device.long_queries import LongPoint, is_long
+from ranksvm.terms.device.pairs import order_on_device
+from ranksvm.terms.device.rows import DenseRows, DeviceDesign, StreamedRows
+from ranksvm.terms.device.sparse_rows import SparseRows
+from ranksvm.terms.host import DIAGONAL_ROWS, SEED
+from ranksvm.terms.protocol import Sizes
+
+__all__ = ["DevicePoint", "DeviceTerm"]
+
+# Features on a side of a tile of an explicit Hessian: kTile of curvature.hpp.
+TILE = 64
+# Rows of an explicit Hessian that are on the device at a time, gathered and multiplied by the Laplacian, and the parts
+# of a product take at most so many bytes each.
+HESSIAN_BYTES = 512 << 20
+PARTS_BYTES = 128 << 20
+# A part of a product has at least so many rows.
+PART_ROWS = 64
+
+
+class DevicePoint:
+    """What an evaluation leaves: see `Term`.
+
+    Parameters
+    ----------
+    scores : DeviceArray of float64, shape (n_rows,)
+        ``X w`` in the order of the device.
+    width : float or None
+        Width of the loss.
+    """
+
+    def __init__(self, scores: DeviceArray, width: float | None):
+        self.scores = scores
+        self.width = width
+        self.sums = self.visited_sums = LossSums(0.0)
+        self.gradient = np.zeros(0)
+        self.long: LongPoint | None = None  # of queries that the host sweeps
+
+
+class _Sample(NamedTuple):
+    """A term over part of the rows, where these are on the device, and what it was asked for."""
+
+    term: "DeviceTerm"
+    places: DeviceArray | None
+    key: tuple[int, int]
+
+    def at(self, at: DevicePoint) -> DevicePoint:
+        """The same scores here."""
+        point = self.term._new_point(at.width)
+        self.term._run("take", at.scores, self.places, self.term.n_rows, point.scores, work=self.term.n_rows)
+        return point
+
+
+class DeviceTerm:
+    """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
+
+    An evaluation takes a vector of n numbers to the device and brings n + 4 back; dense X is read in one pass
+    (`QueryPass`). Every pair is visited, from either of its documents, but of queries with too many pairs for that
+    (`LongQueries`); sums are in float64 and in an order that depends on the device and the data alone, so that a fit
+    gives the same bits every time.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    design : DesignMatrix or DeviceDesign
+        The features.
+    loss : SquaredHinge, HuberHinge or Hinge
+        The loss over pairs of its rows.
+    n_threads : int
+        Number of threads for what is done on the host.
+    rows : DenseRows or SparseRows, optional
+        The rows of the pairs in the order of the device, if they are there already.
+    """
+
+    # the device evaluates them one after another
+    positions_at_once = 1
+    most_fraction = 1.0
+    curvature_with_value = False
+    squares_at_zero = False
+    sample_rows = 0
+
+    def __init__(
+        self,
+        device: Device,
+        design: DesignMatrix | DeviceDesign,
+        loss: Any,
+        n_threads: int = 1,
+        rows: DenseRows | SparseRows | None = None,
+    ):
+        self.device = device
+        self.device_names = [device.name]
+        self.design = design
+        self.loss = loss
+        self.pairs = pairs = loss.pairs
+        self.n_variables = design.n_features
+        self.n_rows = pairs.n_rows
+        self.curvature_rank = min(pairs.n_pairs, pairs.n_rows)
+        self.row_bytes = design.row_bytes
+        self.dense = design.dense
+        self.weight = pairs.weight
+        real = "float" if design.dtype == np.float32 else "double"
+        listed = hasattr(pairs, "pair_pointers")
+        self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
+        device.compile(self._run.variant)
+        self._weights = device.empty((self.n_variables,), np.float64)
+        # the sums of a loss, then a gradient
+        self._results = device.empty((LOSS_COLUMNS + self.n_variables,), np.float64)
+        there = layout_on(self._run, design, loss, n_threads) if rows is None else layout_of_rows(rows, loss, n_threads)
+        self._order, self._rows, self._pairs, self._long, self._pass, self._block_bytes = there
+        self._is_long = is_long(pairs)
+        self._spare: list[DeviceArray] = []
+        self._sample: _Sample | None = None
+        self._diagonal_sample: _Sample | None = None
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: DevicePoint | None = None) -> DevicePoint:
+        """Value and gradient; ``near`` is of no use, as nothing is sorted."""
+        point = self._new_point(width)
+        if self._pass is not None:
+            weights = self.device.copy_in(w, self._weights)
+            self._pass.evaluate(weights, float(width or 0.0), point.scores, self._results)
+            return self._found(point)
+        self._multiply_rows(w, point.scores)
+        return self._evaluated(point)
+
+    def between(self, a: DevicePoint, b: DevicePoint, alpha: float, width: float | None) -> DevicePoint:
+        """Value and gradient on a segment; X is read for the gradient only."""
+        point = self._new_point(width)
+        self._step(a, b, alpha, point.scores)
+        return self._evaluated(point)
+
+    def along(
+        self, a: DevicePoint, b: DevicePoint, alphas: np.ndarray, width: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes, from the scores alone: X is not read."""
+        values, slopes = np.zeros((2, len(alphas)))
+        if self.n_rows:
+            found = self._run.scratch("line", LOSS_COLUMNS * len(alphas))
+            for place, alpha in enumerate(alphas):
+                probe = self._run.scratch("probe", self.n_rows)
+                self._step(a, b, float(alpha), probe)
+                out = found.part(LOSS_COLUMNS * place, LOSS_COLUMNS * (place + 1))
+                self._evaluate_loss(probe, width, None, out, (a.scores, b.scores))
+            table = self.device.copy_out(found.part(0, LOSS_COLUMNS * len(alphas))).reshape(-1, LOSS_COLUMNS)
+            values[:], slopes[:] = table[:, 0], table[:, 3]
+        if self._long is not None:
+            for place, alpha in enumerate(alphas):
+                value, slope = self._long.along(self._long_at(a), self._long_at(b), float(alpha), width)
+                values[place] += value
+                slopes[place] += slope
+        return values, slopes
+
+    def point_at(self, scores: np.ndarray, width: float | None) -> DevicePoint:
+        """A point for Hessians at scores that are on the host, by position, without value and gradient."""
+        point = self._new_point(width)
+        self.device.copy_in(scores[self._order.positions], point.scores.part(0, self.n_rows))
+        return point
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """``X w`` by position, shape (n_rows,), on the host."""
+        found = np.empty(self.n_rows)
+        if self.n_rows:
+            scores = self._run.scratch("probe", self.n_rows)
+            self._multiply_rows(w, scores)
+            found[self._order.positions] = self.device.copy_out(scores.part(0, self.n_rows))
+        return found
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows."""
+        additions = self._rows.additions() if self.n_rows else 0
+        if self._pass is not None:
+            additions = max(additions, self._pass.additions())
+        return Sizes(self._rows.largest, self._rows.most_entries, additions)
+
+    def round_off(self, at: DevicePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation; what they take of its scores is found on the device."""
+        visited = self.loss
+        if self._long is not None:
+            visited = self.loss.over(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
+        bounded = copy.copy(visited)
+        bounded.sums = _SumsForBounds(self, visited)
+        found = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
+        return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
+
+    def release(self, at: DevicePoint) -> None:
+        """Mark an evaluation as no longer needed: its scores make room for the next one."""
+        self._spare.append(at.scores)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def curvature_product(self, at: DevicePoint, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``X' H X v``; all sums in float64."""
+        if not self.n_rows:
+            return np.zeros(self.n_variables)
+        gradient = self._results.part(LOSS_COLUMNS, self._results.size)
+        if self._pass is not None:
+            vector = self.device.copy_in(v, self._weights)
+            self._pass.product(vector, at.scores, *self._ring(at.width), self.loss.curvature(at.width), self._results)
+            return self.device.copy_out(gradient)
+        moved, flows = (self._run.scratch(name, self.n_rows) for name in ("probe", "slopes"))
+        self._multiply_rows(v, moved)
+        ring = self._ring(at.width)
+        factor = self.loss.curvature(at.width)
+        arguments = *self._pairs.arguments, 0, self.n_rows, at.scores, *ring, factor, moved, flows
+        self._run("laplacian", *arguments, work=self.n_rows)
+        if self._long is not None:
+            self._long.put(self._long.multiply(self._long_at(at), self._long.taken(moved)), flows)
+        self._rows.accumulate(flows, gradient)
+        return self.device.copy_out(gradient)
+
+    def curvature(self, at: DevicePoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X``, or its estimate from a fraction of the rows; always in float64."""
+        n = self.n_variables
+        if fraction >= 1.0:
+            return self._curvature(at)
+        sampled = self._sampled(int(fraction * self.n_rows) + 1, seed)
+        if sampled is None:
+            return np.zeros((n, n))
+        part = sampled.at(at)
+        curvature = self.weight / sampled.term.weight * sampled.term._curvature(part)
+        sampled.term.release(part)
+        return curvature
+
+    def curvature_diagonal(self, at: DevicePoint) -> np.ndarray:
+        """The diagonal of ``X' H X``, of many dense rows an estimate from some; of sparse rows that of ``X' D X``."""
+        if not self.n_rows:
+            return np.zeros(self.n_variables)
+        if isinstance(self._rows, SparseRows):
+            degrees = self._run.scratch("slopes", self.n_rows)
+            self._sum_degrees(at.scores, self._ring(at.width), self.loss.curvature(at.width), degrees)
+            if self._long is not None:
+                self._long.put(self._long.degrees(self._long_at(at)), degrees)
+            gradient = self._results.part(LOSS_COLUMNS, self._results.size)
+            self._rows.accumulate(degrees, gradient, squares=True)
+            return self.device.copy_out(gradient)
+        if self.n_rows > 2 * DIAGONAL_ROWS:
+            if self._diagonal_sample is None:
+                self._diagonal_sample = self._drawn(DIAGONAL_ROWS, SEED)
+            sampled = self._diagonal_sample
+            part = sampled.at(at)
+            diagonal = self.weight / sampled.term.weight * sampled.term._dense_diagonal(part)
+            sampled.term.release(part)
+            return diagonal
+        return self._dense_diagonal(at)
+
+    def differences(self, count: int) -> np.ndarray | None:
+        """None: rows stay on the device."""
+        return None
+
+    def sample(self, n_rows: int, seed: int) -> "DeviceTerm | None":
+        """A term over about so many of the rows, which are read where they are."""
+        sampled = self._sampled(n_rows, seed)
+        return None if sampled is None else sampled.term
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _new_point(self, width: float | None) -> DevicePoint:
+        scores = self._spare.pop() if self._spare else self.device.empty((max(1, self.n_rows),), np.float64)
+        return DevicePoint(scores, width)
+
+    def _multiply_rows(self, w: np.ndarray, out: DeviceArray) -> None:
+        if self.n_rows:
+            weights = self.device.copy_in(w, self._weights)
+            self._rows.multiply(weights, out)
+
+    def _step(self, a: DevicePoint, b: DevicePoint, alpha: float, out: DeviceArray) -> None:
+        if self.n_rows:
+            self._run("step_between", a.scores, b.scores, float(alpha), self.n_rows, out, work=self.n_rows)
+
+    def _evaluated(self, point: DevicePoint) -> DevicePoint:
+        """Sums and gradient at the scores of a point."""
+        if not self.n_rows:
+            point.gradient = np.zeros(self.n_variables)
+            return point
+        slopes = self._run.scratch("slopes", self.n_rows)
+        self._evaluate_loss(point.scores, point.width, slopes, self._results.part(0, LOSS_COLUMNS))
+        if self._long is not None:
+            self._long.put(self._long_at(point).slopes, slopes)
+        self._rows.accumulate(slopes, self._results.part(LOSS_COLUMNS, self._results.size))
+        return self._found(point)
+
+    def _found(self, point: DevicePoint) -> DevicePoint:
+        """The results of an evaluation."""
+        found = self.device.copy_out(self._results)
+        sums = LossSums(*found[:3].tolist())
+        point.sums = point.visited_sums = sums if self.loss.smoothed else LossSums(sums.value)
+        if self._long is not None:
+            point.sums = point.visited_sums.plus(self._long_at(point).sums)
+        point.gradient = found[LOSS_COLUMNS:].copy()
+        return point
+
+    def _long_at(self, point: DevicePoint) -> LongPoint:
+        """The evaluation of the queries that the host sweeps."""
+        assert self._long is not None
+        if point.long is None:
+            point.long = self._long.evaluate(point.scores, point.width)
+        return point.long
+
+    def _evaluate_loss(
+        self,
+        scores: DeviceArray,
+        width: float | None,
+        slopes: DeviceArray | None,
+        out: DeviceArray,
+        step: tuple[DeviceArray | None, DeviceArray | None] = (None, None),
+    ) -> None:
+        """Sums of the loss, and its slope along a step, into ``out``; its derivatives by score into ``slopes``."""
+        run = self._run
+        n_blocks = run.blocks_for(self.n_rows)
+        sums = run.scratch("loss sums", n_blocks * LOSS_COLUMNS)
+        arguments = *self._pairs.arguments, 0, self.n_rows, scores, float(width or 0.0), slopes, *step, sums
+        run("loss", *arguments, n_blocks=n_blocks, shared=LOSS_COLUMNS * run.n_threads)
+        run.add_rows(sums, n_blocks, LOSS_COLUMNS, out)
+
+    def _ring(self, width: float | None) -> tuple[float, float]:
+        """The margins between which the loss is curved."""
+        return (-np.inf, 1.0) if width is None else (1.0 - width, 1.0)
+
+    def _sum_degrees(
+        self, scores: DeviceArray, ring: tuple[float, float], factor: float, degrees: DeviceArray | None = None
+    ) -> DeviceArray:
+        """``factor`` times the weight of the pairs in a ring: by document, unless None; and in all, on the device."""
+        run = self._run
+        n_blocks = run.blocks_for(self.n_rows)
+        sums, total = run.scratch("loss sums", n_blocks * LOSS_COLUMNS), run.scratch("total", 1)
+        arguments: tuple[Argument, ...] = *self._pairs.arguments, self.n_rows, scores, *ring, factor, degrees, sums
+        run("degrees", *arguments, n_blocks=n_blocks, shared=run.n_threads)
+        run.add_rows(sums, n_blocks, 1, total)
+        return total.part(0, 1)
+
+    def _curvature(self, at: DevicePoint) -> np.ndarray:
+        """``X' H X`` from all rows, blocks of whole queries at a time."""
+        n, run = self.n_variables, self._run
+        total = np.zeros((n, n))
+        for n_rows, A, Z in self._laplacian_blocks(at):
+            n_tiles = (-(-n // TILE)) ** 2
+            n_parts = min(
+                -(-run.device.n_blocks // n_tiles), -(-n_rows // PART_ROWS), max(1, PARTS_BYTES // (8 * n * n))
+            )
+            parts, product = run.scratch("parts", n_parts * n * n), run.scratch("product", n * n)
+            work = run.n_threads * n_tiles * n_parts
+            run("multiply_tiles", A, Z, n_rows, n, n_parts, parts, work=work)
+            run.add_rows(parts, n_parts, n * n, product)
+            total += self.device.copy_out(product.part(0, n * n)).reshape(n, n)
+        for A, Z in self._long_blocks(at):
+            total += A.T @ Z
+        return 0.5 * (total + total.T)
+
+    def _dense_diagonal(self, at: DevicePoint) -> np.ndarray:
+        n, run = self.n_variables, self._run
+        total = np.zeros(n)
+        for n_rows, A, Z in self._laplacian_blocks(at):
+            n_blocks = run.blocks_for(n_rows)
+            sums, diagonal = run.scratch("parts", n_blocks * n), run.scratch("product", n)
+            run("multiply_columns", A, Z, n_rows, n, sums, n_blocks=n_blocks)
+            run.add_rows(sums, n_blocks, n, diagonal)
+            total += self.device.copy_out(diagonal.part(0, n))
+        for A, Z in self._long_blocks(at):
+            total += np.einsum("ij,ij->j", A, Z)
+        return total
+
+    def _laplacian_blocks(self, at: DevicePoint) -> Any:
+        """Rows A of whole queries less a row of theirs, and the Hessian times them, in the same memory every time.
+
+        Queries that the host sweeps have a Hessian of zeros here.
+        """
+        n, run, pointers = self.n_variables, self._run, self._order.pointers
+        ring, factor = self._ring(at.width), self.loss.curvature(at.width)
+        most = HESSIAN_BYTES if self._block_bytes is None else min(HESSIAN_BYTES, self._block_bytes)
+        for first, last in query_ranges(pointers, max(1, most // (16 * n))):
+            start, stop = int(pointers[first]), int(pointers[last])
+            if stop == start or (last == first + 1 and self._is_long[self._order.queries[first]]):
+                continue
+            A, Z = (run.scratch(name, (stop - start) * n) for name in ("rows", "Laplacian rows"))
+            work = run.n_threads * (stop - start)
+            run("gather", *self._pairs.arguments, *self._rows.resident(start, stop), start, stop, A, work=work)
+            run("laplacian_rows", *self._pairs.arguments, start, stop, at.scores, *ring, factor, n, A, Z, work=work)
+            yield stop - start, A, Z
+
+    def _long_blocks(self, at: DevicePoint) -> Any:
+        """The same on the host, for each query that is swept there."""
+        if self._long is None:
+            return
+        for number, start, stop in self._long.ranges():
+            A = self._run.scratch("rows", (stop - start) * self.n_variables)
+            work = self._run.n_threads * (stop - start)
+            arguments = *self._pairs.arguments, *self._rows.resident(start, stop), start, stop
+            self._run("gather", *arguments, A, work=work)
+            rows = self.device.copy_out(A.part(0, (stop - start) * self.n_variables)).reshape(stop - start, -1)
+            yield self._long.hessian_factors(self._long_at(at), number, rows)
+
+    def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
+        if self.weight <= 0.0:
+            return None
+        if self._sample is None or self._sample.key != (n_rows, seed):
+            self._sample = self._drawn(n_rows, seed)
+        return self._sample
+
+    def _drawn(self, n_rows: int, seed: int) -> _Sample:
+        pairs, positions = self.pairs.sample(n_rows, seed)
+        place = np.empty(self.n_rows, dtype=np.int32)
+        place[self._order.positions] = np.arange(self.n_rows)
+        rows = None
+        if not isinstance(self._rows, StreamedRows):
+            rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
+        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=rows)
+        places = place[positions[term._order.positions]]
+        return _Sample(term, self._run.copy_in(places), (n_rows, seed))
+
+
+class _OnHost:
+    """Scores on a device, brought to the host if something asks for an array."""
+
+    def __init__(self, term: DeviceTerm, scores: DeviceArray):
+        self.term = term
+        self.scores = scores
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        found = np.empty(self.term.n_rows)
+        found[self.term._order.positions] = self.term.device.copy_out(self.scores.part(0, self.term.n_rows))
+        return found
+
+
+class _WeightBelow:
+    """The place of a sweep's state: the weight of the pairs below a margin is half the sum of its degrees."""
+
+    def __init__(self):
+        self.degrees = np.zeros(1)
+
+
+class _SumsForBounds:
+    """What bounds on round-off ask of `SweepSums` and `ListSums`, from sums over pairs on a device."""
+
+    def __init__(self, term: DeviceTerm, visited: Any):
+        self.term = term
+        self.visited = visited
+
+    @property
+    def lengths(self) -> SumLengths:
+        """Numbers of terms of the sums: none is a difference of running sums."""
+        term = self.term
+        lengths, run = self.visited.sums.lengths, term._run
+        longest = int(np.max(self.visited.pairs.pairs_per_query, initial=0))
+        of_document = min(longest, max(lengths.of_document, lengths.swept))
+        n_blocks = run.blocks_for(term.n_rows)
+        of_thread = of_document + -(-term.n_rows // (n_blocks * run.n_threads))
+        of_all = of_thread + run.n_threads + n_blocks + run.n_threads // LANES
+        if term._pass is not None:
+            of_all = max(of_all, of_document + term._pass.loss_additions())
+        return lengths._replace(of_document=of_document, of_all=of_all, swept=0)
+
+    def new_state(self, ring: bool) -> _WeightBelow:
+        return _WeightBelow()
+
+    def squared_hinge(self, state: _WeightBelow, threshold: float) -> Any:
+        """An operator that leaves the weight of the pairs of margins below a threshold in the state."""
+
+        def below(first: int, last: int, scores: _OnHost, gradient: np.ndarray) -> None:
+            if self.term.n_rows:
+                total = self.term._sum_degrees(scores.scores, (-np.inf, threshold), 1.0)
+                state.degrees = self.term.device.copy_out(total)
+
+        return below

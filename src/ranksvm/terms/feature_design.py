@@ -1,0 +1,195 @@
+"""Design matrices of features computed from the documents: stored if they fit, else recomputed at every pass."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm.data.design_matrix import DenseDesign, DesignMatrix
+from ranksvm.exceptions import OptionError
+from ranksvm.kernels.features import FeatureMap
+
+__all__ = ["ComputedDesign", "feature_design"]
+
+# Values of basis functions that each thread computes at a time, fewer if memory is short. Kernels need the same again
+# during their computation, and features the same a third time.
+CHUNK_BYTES = 8 << 20
+COPIES = 3
+FEWEST_ROWS = 16
+# What solving takes besides, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
+# features, and rows of a block of the Hessian that each thread holds twice.
+ROW_VECTORS = 28
+SQUARES = 9
+HESSIAN_ROWS = 1024
+
+
+class ComputedDesign:
+    """Features recomputed at every pass, block by block.
+
+    Products with a vector need only the basis functions: ``phi(x)' w = basis(x)' (W w)``. Their values are kept until
+    the same thread needs other rows, so that scores and gradient of a block of queries share them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        Documents.
+    features : FeatureMap
+        The features of a document.
+    chunk_rows : int, optional
+        Number of rows whose features each thread computes at a time.
+    """
+
+    dense = True
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):
+        self.X = X
+        self.features = features
+        self.chunk_rows = _chunk_rows(features) if chunk_rows is None else chunk_rows
+        self.n_features = features.n_features
+        self.row_bytes = 4.0 * max(1, features.n_features)
+        self._last = threading.local()
+
+    def products(self, rows=None, double=True):
+        return _ComputedProducts(self, rows)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):
+        for part in self.chunks(start, stop):
+            features = self.features.transform(_rows(self.X, rows, part))
+            out += u_range[part.start - start : part.stop - start] @ (features * features)
+
+    def gather(self, rows, start, stop, out_range):
+        out_range[:, self.n_features :] = 0.0
+        out = out_range[:, : self.n_features]
+        for part in self.chunks(start, stop):
+            out[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
+
+    def largest(self, n_threads=1):
+        return self.features.largest(self.X)
+
+    @property
+    def most_entries(self):
+        # a weight of the functions is one sum, a score another
+        return self.features.n_functions + self.n_features
+
+    def taken(self, rows):
+        return ComputedDesign(self.X[rows], self.features, self.chunk_rows)
+
+    def __reduce__(self):
+        # without what threads keep between two passes
+        return ComputedDesign, (self.X, self.features, self.chunk_rows)
+
+    def chunks(self, start: int, stop: int) -> Iterator[slice]:
+        """Positions whose features are computed at a time."""
+        size = self.chunk_rows
+        return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
+
+    def basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
+        """Values of the basis functions, those of the last call of this thread without computing them again."""
+        last = getattr(self._last, "basis", None)
+        if last is not None and last[0] is rows and last[1] == part:
+            return last[2]
+        self._last.basis = None  # free it first, so that there are never two
+        values = self.features.basis(_rows(self.X, rows, part))
+        self._last.basis = rows, part, values
+        return values
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """Those of the basis functions, as `basis`."""
+        last = getattr(self._last, "coefficients", None)
+        if last is None or not np.array_equal(last[0], w):
+            last = self._last.coefficients = w.copy(), self.features.coefficients(w)
+        return last[1]
+
+
+class _ComputedProducts:
+    """Products with features that are computed for them."""
+
+    def __init__(self, design: ComputedDesign, rows: np.ndarray | None):
+        self.design = design
+        self.rows = rows
+
+    def scores(self, start, stop, w, v_range):
+        coefficients = self.design.coefficients(w)
+        for part in self.design.chunks(start, stop):
+            v_range[part.start - start : part.stop - start] = self.design.basis(self.rows, part) @ coefficients
+
+    def accumulate(self, start, stop, u_range, total):
+        sums = np.zeros(self.design.features.n_functions)
+        for part in self.design.chunks(start, stop):
+            u = u_range[part.start - start : part.stop - start]
+            if u.any():
+                sums += u @ self.design.basis(self.rows, part)
+        total += self.design.features.gathered(sums)
+
+
+def feature_design(
+    X: Any, features: FeatureMap, *, memory: float = np.inf, dtype: Any = np.float32, n_threads: int = 1
+) -> DesignMatrix:
+    """The design matrix whose rows are features of the rows of X.
+
+    All features are kept if they fit, otherwise they are computed at every pass. They are computed in float64; those
+    that are kept are rounded to ``dtype``.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        Documents.
+    features : FeatureMap
+        The features of a document.
+    memory : float
+        Bytes that may be allocated, here and by solvers.
+    dtype : {numpy.float32, numpy.float64}
+        Type in which they are kept.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    DenseDesign or ComputedDesign
+        Its products.
+
+    Raises
+    ------
+    OptionError
+        When ``memory`` is too small even if no features are stored.
+    """
+    n_rows, n_features = X.shape[0], features.n_features
+    beside = _bytes_beside(n_rows, n_features, n_threads)
+    # chunks are freed before a solver begins, where all features are kept
+    kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
+    if kept_bytes > memory:
+        chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)
+        needed = beside + FEWEST_ROWS * chunk_row
+        if needed > memory:
+            raise OptionError(
+                f"A model of {n_features:,} features of {n_rows:,} rows needs at least {needed / 1e6:,.1f} MB of "
+                f"memory even where none of them is kept, and {memory / 1e6:,.1f} MB are left for it (all of them take "
+                f"{kept_bytes / 1e6:,.1f} MB): raise memory_limit, or take a smaller n_components."
+            )
+        return ComputedDesign(X, features, min(_chunk_rows(features), int((memory - beside) / chunk_row)))
+    kept = np.empty((n_rows, features.n_features), dtype=dtype)
+    size = _chunk_rows(features)
+
+    def fill(start: int) -> None:
+        kept[start : start + size] = features.transform(X[start : start + size])
+
+    with one_blas_thread():
+        parallel_map(fill, range(0, n_rows, size), n_threads)
+    return DenseDesign(kept)
+
+
+def _bytes_beside(n_rows: int, n_features: int, n_threads: int) -> int:
+    """Memory of a solver and its Hessian in addition to features."""
+    blocks = 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
+    return 8 * (ROW_VECTORS * n_rows + SQUARES * n_features**2 + blocks)
+
+
+def _chunk_rows(features: FeatureMap) -> int:
+    return max(1, CHUNK_BYTES // (8 * max(1, features.n_functions)))
+
+
+def _rows(X: Any, rows: np.ndarray | None, part: slice) -> Any:
+    return X[part] if rows is None else X[rows[part]]

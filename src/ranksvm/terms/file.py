@@ -1,0 +1,159 @@
+"""The data term of rows in a file: as much as possible is computed in every reading."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.losses import LossSpec
+from ranksvm.losses.round_off import LossRoundOff, margin_error
+from ranksvm.terms.hessian_cost import SINGLE_WORK, part_of_rows
+from ranksvm.terms.parts.answers import Evaluation
+from ranksvm.terms.parts.backend import Backend, Call, PointAt
+from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
+
+__all__ = ["FilePoint", "FileTerm"]
+
+# Up to so many variables, of dense rows, a reading finds the Hessian with the value and the gradient, of so many rows a
+# variable. (1,480,000 x 136, C = 1e-3: it takes a little longer than they do, and each Newton step with it left 0.06 to
+# 0.09 of the gradient. The number of variables is a guess.)
+MOST_VARIABLES = 500
+HESSIAN_ROWS_PER_VARIABLE = 1000
+# Bounds on round-off are taken for margins that are off by this many units more than those of scores of weights, so
+# that they hold for the points of a line search, too.
+MORE_UNITS = 64.0
+# Solvers side by side have Hessians in so many partial sums; these may take so many times the memory of the sample.
+PARTIAL_SUMS = 14
+SOLVERS_SHARE = 1.5
+SEED = 0
+
+
+class FilePoint(PartitionedPoint):
+    """The result of an evaluation, and what the same reading found.
+
+    Parameters
+    ----------
+    at : PointAt
+        The point.
+    found : Evaluation
+        The loss there.
+    curvature : ndarray of float64, shape (n_variables, n_variables), or None
+        ``X' H X`` there, or its estimate.
+    round_off : tuple of (float, LossRoundOff), or None
+        Bounds on the round-off of the evaluation, and how far margins may be off for them.
+    """
+
+    def __init__(
+        self,
+        at: PointAt,
+        found: Evaluation,
+        curvature: np.ndarray | None,
+        round_off: tuple[float, LossRoundOff] | None,
+    ):
+        super().__init__(at, found)
+        self.curvature = curvature
+        self.round_off = round_off
+
+
+class FileTerm(PartitionedTerm):
+    """`PartitionedTerm` over the parts of a file: Hessians come from all rows, or many, in the reading of a value.
+
+    Parameters
+    ----------
+    backend : FileBackend
+        Has the file, or shares its rounds.
+    loss : LossSpec
+        The loss.
+    n_threads : int
+        Number of threads.
+    sample_bytes : int
+        Bytes that the sample may take.
+    hessians : bool
+        Whether readings may find Hessians.
+    **known : optional
+        As in `PartitionedTerm`.
+
+    Attributes
+    ----------
+    curvature_with_value : bool
+        Whether readings find Hessians.
+    most_solvers : int
+        Number of solvers that may share readings: Hessians of more would take too much memory.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        loss: LossSpec,
+        n_threads: int,
+        sample_bytes: int,
+        hessians: bool = True,
+        **known: Any,
+    ):
+        super().__init__(backend, loss, n_threads, **known)
+        self._sample_bytes = sample_bytes
+        self._wanted = max(1, min(self._wanted, int(sample_bytes / self.row_bytes)))
+        self.sample_rows = self._wanted
+        n = self.n_variables
+        self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
+        self.squares_at_zero = False
+        self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
+        # each has a Hessian in about so many partial sums, and at two points
+        hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
+        self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
+        # the part of the rows in Hessians, and whether they have all digits of float64
+        fraction = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows))
+        self._included = fraction, self.n_rows * n**2 < SINGLE_WORK
+
+    def beside(self, backend: Backend) -> "FileTerm":
+        """The same loss over the same rows, for another solver, through a backend that several solvers share."""
+        known: dict[str, Any] = {"info": self.parts_info, "sample": self.fetch(), "fit": self.fit}
+        how = self.loss, self.n_threads, self._sample_bytes, self.curvature_with_value
+        other = FileTerm(backend, *how, **known)
+        other._sizes = self._sizes
+        return other
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> FilePoint:
+        """Value and gradient, and what may be asked for next, in one reading."""
+        point = PointAt(next(self._numbers), w, width)
+        calls = {"evaluate": Call("evaluate", (point,))}
+        off = None
+        if self._sizes is None:
+            calls["sizes"] = Call("sizes", ())
+        else:
+            off = margin_error(self._sizes.score(np.abs(w)), self._sizes.entries, MORE_UNITS)
+            calls["round_off"] = Call("round_off", (point, width, off, False))
+        if self.curvature_with_value:
+            calls["curvature"] = self._curvature_call(point)
+        found = dict(zip(calls, self._round(*calls.values()), strict=True))
+        self._sizes = found.get("sizes", self._sizes)
+        round_off = None if off is None else (off, found["round_off"])
+        return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
+
+    def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation: those of its reading, unless they are to be sharp."""
+        if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
+            return at.round_off[1]
+        return super().round_off(at, width, off, sharp)
+
+    def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X`` as the reading of the point found it; with ``double`` of all rows, there and from now on."""
+        if not self.curvature_with_value:
+            return super().curvature(at, fraction, seed, double)
+        if double and self._included != (1.0, True):
+            self._included = 1.0, True
+            at.curvature = None
+        if at.curvature is None:
+            at.curvature = self._round(self._curvature_call(at.at))[0]
+        return at.curvature
+
+    def curvature_diagonal(self, at: Any) -> np.ndarray:
+        """The diagonal of ``X' H X``, or an estimate of it."""
+        return (
+            np.diagonal(self.curvature(at, 1.0, SEED, False))
+            if self.curvature_with_value
+            else super().curvature_diagonal(at)
+        )
+
+    def _curvature_call(self, point: PointAt) -> Call:
+        fraction, double = self._included
+        return Call("curvature", (point, fraction, SEED, double))

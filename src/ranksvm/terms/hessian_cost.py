@@ -1,0 +1,223 @@
+"""Cost of an explicit Hessian relative to a product with it, and the number of rows that pays off in one."""
+
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+__all__ = [
+    "MAX_VARIABLES",
+    "SINGLE_WORK",
+    "Size",
+    "cost_with_hessian",
+    "fraction_of_sample",
+    "hessian_cost",
+    "sampled_fraction",
+    "worthwhile_fraction",
+]
+
+# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
+MAX_VARIABLES = 2000
+# Hessians of fewer products of two features, which take less than 0.2 ms, save nothing by float32.
+SINGLE_WORK = 1 << 22
+# A Hessian of all rows that costs no more multiplications than this is always worth it, unless there are so many rows
+# for each variable that a sample gives nearly the same.
+EXACT_HESSIAN_WORK = 1e8
+EXACT_ROWS_PER_VARIABLE = 1000
+# For sparse rows it is dense nevertheless: not worth it if it costs more passes over X than this.
+SPARSE_HESSIAN_PASSES = 100
+# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
+# many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
+# PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
+# Hessian of all rows costs 13.6 passes).
+SAMPLE_ROWS_PER_VARIABLE = (40, 500)
+SAMPLE_PASSES = 0.6
+PRODUCT_SPEED = 10.0
+# Conjugate gradients need these products in any case. Beyond them, each one that the Hessian of r rows a variable
+# preconditions reduces the logarithm of the duality gap by about that of ACTIVE_PART * r, r up to USEFUL_ROWS (then it
+# is other pairs becoming active that limits it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
+# variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 x 136 real features and products of
+# them at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last of these an estimate is of little use.
+UNAVOIDABLE_PRODUCTS = 2.0
+ACTIVE_PART = 0.25
+USEFUL_ROWS = 40.0
+PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
+# All rows lack no others, and are as good as so many times as many of a sample. (With 1,000 x 245 independent features
+# and C = 100, where there are 4 rows a variable, Newton's method took 18 products.)
+ALL_ROWS = 4.0
+# A Hessian that only preconditions is that of so many rows that so many of them, and the products that reduce the
+# logarithm of the gap by so much, cost the least; the numbers of rows a variable that are tried.
+PRECONDITIONERS = 3.0
+LOG_REDUCTION = 25.0
+CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
+# Where rows are elsewhere, a Hessian comes from a sample here, and a product takes a round: a Hessian may then cost
+# this many nanoseconds, about as many as a few rounds.
+SAMPLE_TIME = 2e8
+# From this fraction of the rows on, all rows are used.
+LARGEST_FRACTION = 0.4
+# Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
+# a product with the Hessian, for each byte of a row (dense in the cache, dense in memory, sparse), each row, and in
+# all; for the n^3 of the factorisation of a Hessian, and for one in all; a solution with its factors for the n^2 of
+# them. The first two take the same on an EPYC (AVX2), where the last takes 0.2 to 0.5, of 136 to 2,000 features.
+PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
+HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
+# The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
+# the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
+# 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half that of two.
+HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037
+# Bytes of features from which they are read from memory.
+CACHE_BYTES = 64 << 20
+
+
+class Size(Protocol):
+    """The attributes of `DataTerm` that determine costs."""
+
+    @property
+    def n_variables(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def curvature_rank(self) -> int: ...
+    @property
+    def row_bytes(self) -> float: ...
+    @property
+    def dense(self) -> bool: ...
+
+
+def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
+    """Cost of building and factorising a Hessian, in products with it.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the data.
+    fraction : float
+        Part of the rows in the Hessian.
+    share : float
+        What its rows take, as a part of what those of others do.
+
+    Returns
+    -------
+    float
+        The number of products that take as long; infinite for the fraction 0.
+    """
+    if fraction <= 0.0:
+        return float("inf")
+    n = size.n_variables
+    # of fewer pairs than rows the squares of differences are added up
+    rows = share * fraction * min(size.n_rows, size.curvature_rank) * _row_time(n)
+    return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / _product_cost(size)
+
+
+def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> float:
+    """Cost of conjugate gradients that a new Hessian preconditions, in products without a preconditioner.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the data.
+    fraction : float
+        Part of the rows in the Hessian.
+    log_reduction : float
+        By how much the logarithm of the duality gap is to fall.
+
+    Returns
+    -------
+    float
+        The number of products that take as long as the expected ones and their solutions with the factors.
+    """
+    n = size.n_variables
+    useful = min((ALL_ROWS if fraction >= 1.0 else fraction) * size.n_rows / n, USEFUL_ROWS)
+    products = UNAVOIDABLE_PRODUCTS + log_reduction / np.log(
+        ACTIVE_PART * max(useful, PRECONDITIONER_ROWS_PER_VARIABLE)
+    )
+    return float(products * (1.0 + SOLUTION * n**2 / _product_cost(size)))
+
+
+def _row_time(n_variables: int) -> float:
+    return HESSIAN_ROW + n_variables * (HESSIAN_VALUE + HESSIAN_SINGLE * n_variables)
+
+
+def _product_cost(size: Size) -> float:
+    in_memory = size.n_rows * size.row_bytes > CACHE_BYTES
+    byte = SPARSE_BYTE if not size.dense else MEMORY_BYTE if in_memory else PRODUCT_BYTE
+    return size.n_rows * (byte * size.row_bytes + PRODUCT_ROW) + PRODUCT_CALL
+
+
+def worthwhile_fraction(size: Size) -> float:
+    """The fraction of the rows that pays off in explicit Hessians if one is built every few steps.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 where no explicit Hessian is worth its cost.
+    """
+    n = size.n_variables
+    if n > MAX_VARIABLES:
+        return 0.0
+    if size.n_rows * n * n <= EXACT_HESSIAN_WORK and size.n_rows <= EXACT_ROWS_PER_VARIABLE * n:
+        return 1.0
+    least, most = (rows * n / max(1, size.n_rows) for rows in SAMPLE_ROWS_PER_VARIABLE)
+    fraction = part_of_rows(min(max(SAMPLE_PASSES / _cost_in_passes(size), least), most))
+    costly = not size.dense and fraction * _cost_in_passes(size) > SPARSE_HESSIAN_PASSES
+    return 0.0 if costly else fraction
+
+
+def sampled_fraction(size: Size) -> float:
+    """The fraction of the rows for a Hessian that is built late, if at all, and only preconditions.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 for too many variables.
+    """
+    if size.n_variables > MAX_VARIABLES:
+        return 0.0
+    variables_per_row = size.n_variables / max(1, size.n_rows)
+    fractions = {part_of_rows(rows * variables_per_row) for rows in CANDIDATES}
+    return min(sorted(fractions), key=partial(_cost_of_preconditioners, size))
+
+
+def fraction_of_sample(size: Size) -> float:
+    """The fraction of the rows for Hessians of a sample in this process, where products with all rows take rounds.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 where no explicit Hessian is worth its cost.
+    """
+    fraction = worthwhile_fraction(size)
+    if fraction in (0.0, 1.0):
+        return fraction
+    n = size.n_variables
+    rows = SAMPLE_TIME / (n * _row_time(n))
+    least, most = SAMPLE_ROWS_PER_VARIABLE
+    return part_of_rows(min(max(rows, least), most) * n / size.n_rows)
+
+
+def _cost_of_preconditioners(size: Size, fraction: float) -> float:
+    return PRECONDITIONERS * hessian_cost(size, fraction) + cost_with_hessian(size, fraction, LOG_REDUCTION)
+
+
+def _cost_in_passes(size: Size) -> float:
+    return size.n_variables**2 / (PRODUCT_SPEED * size.row_bytes / 4)
+
+
+def part_of_rows(fraction: float) -> float:
+    """The fraction of the rows to use in a Hessian; 1 if it would be nearly a half or more."""
+    return 1.0 if fraction > LARGEST_FRACTION else fraction

@@ -1,0 +1,584 @@
+"""The data term of rows in memory: blocks of whole queries, shared out among threads."""
+
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+import ranksvm._compiled.hessian as hessian
+import ranksvm._compiled.linear as linear
+import ranksvm._compiled.passes as passes
+from ranksvm._util.cached import cached_property
+from ranksvm._util.threads import parallel_map
+from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix
+from ranksvm.data.design_matrix import RowProducts
+from ranksvm.data.pairs import SAMPLE_QUERIES
+from ranksvm.data.queries import query_ranges
+from ranksvm.losses import SquaredHinge
+from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.terms.protocol import Sizes
+
+__all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
+
+# A block is what a thread goes through in a call.
+BLOCK_BYTES = 2 << 20
+# So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
+# cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
+CACHE_BYTES = 256 << 10
+# An explicit Hessian takes so many bytes of rows at a time, or those of a whole query, and as many of the Laplacian
+# times them or of squares: they should stay in a cache near the core.
+HESSIAN_BYTES = 32 << 10
+# The same where Python or NumPy makes the rows.
+PYTHON_HESSIAN_ROWS = 1024
+# A share of a Hessian has a matrix of its own: each thread has several of up to so many numbers, or one.
+SMALL_HESSIAN = 1 << 12
+# So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
+# times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
+# They are of so many queries or more: parts of 64 take long to draw, and TRON took 0.8 to 1.5 times as many products.
+DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
+# Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
+# 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
+PARALLEL_WORK = 1 << 18
+# The same where threads run Python, which start late, or have something else to do. (A product of 3,005 x 300 took 0.32
+# ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
+PARALLEL_PYTHON = 1 << 20
+# From so many variables on, adding up the gradients of many shares costs more than even shares save.
+LONG_GRADIENT = 50_000
+# A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
+# parts took 0.76 s of processor time, with rows of 64 queries of each part 0.92: one profiled run each.)
+PART_QUERIES = 4
+# The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
+SEED = 0
+# Multiples of this and of its square, modulo 1, are spread evenly over a square (the reciprocal of the plastic number).
+PLASTIC = 0.7548776662466927
+# the gradient of a point that is no longer one
+NOTHING = np.empty(0)
+
+# A block of whole queries: first and last query, first and last position.
+Block = tuple[int, int, int, int]
+
+
+class Scored(Protocol):
+    """Whatever has scores, and the pairs at which the loss is curved there: all that a Hessian depends on."""
+
+    scores: np.ndarray
+    state: Any
+    width: float | None
+
+
+class ThreadedPoint:
+    """What an evaluation leaves: see `Term`.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        ``X w`` by position.
+    state : object
+        The pairs at which the loss is curved.
+    width : float or None
+        Width of the loss.
+    """
+
+    def __init__(self, scores: np.ndarray, state: Any, width: float | None):
+        self.scores = scores
+        self.state = state
+        self.width = width
+        self.sums = LossSums(np.inf)
+        self.gradient = NOTHING
+
+
+class _Sample(NamedTuple):
+    """A term over part of the rows, which ones, and what it was asked for."""
+
+    term: "ThreadedTerm"
+    positions: np.ndarray
+    key: tuple[int, int]
+
+    def at(self, at: "Scored") -> "ThreadedPoint":
+        """The same scores here."""
+        term = self.term
+        point = term._new_point(at.width)
+        point.scores[:] = at.scores[self.positions]
+        term.loss.evaluation(point.state, at.width)(0, term.pairs.n_queries, point.scores, np.empty(term.n_rows))
+        return point
+
+
+class ThreadedTerm:
+    """``loss(X w)`` with value and gradient in one pass over X: see `DataTerm` for the methods.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    loss : PairwiseLoss
+        The loss over pairs of its rows.
+    n_threads : int
+        Number of threads.
+    repeatable : bool
+        Whether every result has the same bits whatever was evaluated before. Otherwise documents are sorted beginning
+        from an earlier order, which is faster, and decides in which order equal scores are added up. Such a term is one
+        of many parts: a sample of it has fewer queries.
+    """
+
+    # a position on a line costs as much as any other one
+    positions_at_once = 1
+    most_fraction = 1.0
+    curvature_with_value = False
+    sample_rows = 0
+
+    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1, repeatable: bool = False):
+        self.design = design
+        self.loss = loss
+        self.pairs = loss.pairs
+        self.n_variables = design.n_features
+        self.n_rows = self.pairs.n_rows
+        self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
+        self.row_bytes = design.row_bytes
+        self.dense = design.dense
+        self._products = design.products(self.pairs.rows)
+        # where rows come from memory that takes 0.85 to 0.9 of the time, in a cache as much for short rows
+        far = self.n_rows * design.row_bytes > linear.NEAR_BYTES
+        single = far and design.dense and design.dtype == np.float32
+        self._single_products = design.products(self.pairs.rows, double=False) if single else None
+        self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
+        self.weight = self.pairs.weight
+        alike = isinstance(self.pairs, ComparablePairs) and self.pairs.preferred is None and not self.pairs.adjacent
+        # there are so few pairs where queries have two documents, whose Hessians are always of squares
+        self.squares_at_zero = alike and isinstance(loss, SquaredHinge) and self.pairs.n_pairs >= self.n_rows
+        self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
+        self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        self.repeatable = repeatable
+        self._probe: ThreadedPoint | None = None  # for the scores along a line
+        self._spare: list[ThreadedPoint] = []
+        self._sample: _Sample | None = None
+        self._diagonal_sample: _Sample | None = None
+        self._sizes: Sizes | None = None
+        # every share has a gradient of its own: not many of them where that is long
+        self._per_thread = 4 if self.n_variables < LONG_GRADIENT else 1
+        self._large = self._large_queries()
+        self._shares = self._query_shares(self._per_thread)
+
+    def __reduce__(self):
+        # scratch memory and plans stay here, as do rows that no pair needs
+        design, loss = self.design, self.loss
+        if self.pairs.rows is not None:
+            design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
+        return ThreadedTerm, (design, loss, self.n_threads, self.repeatable)
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
+        """Value and gradient, X read once; documents are sorted beginning from their order at ``near``."""
+        point = self._new_point(width, near)
+        loss = self.loss.evaluation(point.state, width)
+        if w.any():
+            point.sums, point.gradient = self._pass(w, loss, point.scores)
+        else:  # where fits begin
+            point.scores[:] = 0.0
+            point.sums, point.gradient = self._pass(None, loss, point.scores)
+        return point
+
+    def between(self, a: ThreadedPoint, b: ThreadedPoint, alpha: float, width: float | None) -> ThreadedPoint:
+        """Value and gradient on a segment; X is read for the gradient only."""
+        point = self._new_point(width, a)
+        point.scores[:] = _interpolate(a, b, alpha, 0, self.n_rows)
+        point.sums, point.gradient = self._pass(None, self.loss.evaluation(point.state, width), point.scores)
+        return point
+
+    def along(
+        self, a: ThreadedPoint, b: ThreadedPoint, alphas: np.ndarray, width: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes, from the scores alone: X is not read."""
+        probe = self._new_point(width, a) if self._probe is None else self._probe
+        self._probe = None if self.repeatable else probe
+        loss = self.loss.evaluation(probe.state, width)
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            found = np.zeros((2, len(alphas)))
+            for first, last, start, stop in blocks:
+                gradient, step = np.empty(stop - start), b.scores[start:stop] - a.scores[start:stop]
+                for place, alpha in enumerate(alphas):
+                    probe.scores[start:stop] = _interpolate(a, b, alpha, start, stop)
+                    found[0, place] += loss(first, last, probe.scores[start:stop], gradient)[0]
+                    found[1, place] += gradient @ step
+            return found
+
+        found = parallel_map(part, self._tasks, self._python_threads)
+        found += [part([block]) for block in self._large]  # each by all threads
+        values, slopes = sum(found, start=np.zeros((2, len(alphas))))
+        return values, slopes
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """``X w`` by position, shape (n_rows,)."""
+        out = np.empty(self.n_rows)
+
+        def part(blocks: list[Block]) -> None:
+            for _, _, start, stop in blocks:
+                self._products.scores(start, stop, w, out[start:stop])
+
+        parallel_map(part, self._all_tasks(), self._python_threads)
+        return out
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows: X is read on the first call."""
+        if self._sizes is None:
+            design = self.design
+            self._sizes = Sizes(design.largest(self.n_threads), design.most_entries, self._additions())
+        return self._sizes
+
+    def round_off(self, at: ThreadedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation, from its scores."""
+        return self.loss.round_off(at.scores, at.sums, width, off, sharp)
+
+    def release(self, at: ThreadedPoint) -> None:
+        """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""
+        at.gradient = NOTHING
+        if not self.repeatable:
+            self._spare.append(at)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def curvature_product(self, at: ThreadedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``X' H X v``, X read once."""
+        operator = self.loss.hessian(at.state)
+        if not double and self._single_products is not None:
+            largest = float((self.sizes().largest * np.abs(v)).max(initial=0.0))  # scores of about 1 then
+            with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is found in the sum
+                product = self._pass(v / (largest or 1.0), operator, products=self._single_products)[1]
+                product *= largest
+            if np.isfinite(product).all():
+                return product
+        return self._pass(v, operator)[1]
+
+    def curvature(self, at: Scored, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X`` at some scores of the rows, or its estimate from a fraction of them."""
+        if fraction >= 1.0:
+            curvature = self._curvature(at, np.float64 if double else np.float32)
+            return curvature if double or np.isfinite(curvature).all() else self._curvature(at, np.float64)
+        sampled = self._sampled(_rows_of(fraction, self.n_rows), seed)
+        if sampled is None:
+            return np.zeros((self.n_variables, self.n_variables))
+        term, part = sampled.term, sampled.at(at)
+        curvature = term.curvature(part, 1.0, seed, double)
+        curvature *= self.weight / term.weight
+        term.release(part)
+        return curvature
+
+    def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
+        """The diagonal of ``X' H X``, of many dense rows an estimate from some of them.
+
+        Of sparse data it is that of ``X' D X`` with D the diagonal of H. The two differ by pairs whose documents share
+        a feature, rare in sparse data.
+        """
+        if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
+            # drawn once for all points, and for every C of a path
+            if self._diagonal_sample is None:
+                self._diagonal_sample = self._drawn(DIAGONAL_ROWS, SEED, DIAGONAL_QUERIES)
+            term, sampled = self._diagonal_sample.term, self._diagonal_sample.at(at)
+            diagonal = self.weight / term.weight * term.curvature_diagonal(sampled)
+            term.release(sampled)
+            return diagonal
+        if self.dense:
+            return self._dense_diagonal(at)
+        parts = parallel_map(partial(self._sparse_diagonal, at), self._row_shares(4), self._python_threads)
+        return _add_up(parts, self.n_variables)
+
+    def differences(self, count: int) -> np.ndarray | None:
+        """Differences of so many pairs of rows, of queries spread evenly over the weight of all pairs."""
+        pairs, k = self.pairs, np.arange(0.5, count)
+        weights = np.cumsum(pairs.weight_per_query)
+        query = np.searchsorted(weights, k * (weights[-1] / count), side="right")
+        start = pairs.pointers[query]
+        size = pairs.pointers[query + 1] - start
+        first = (k * PLASTIC % 1.0 * size).astype(np.int64)
+        second = (first + 1 + (k * PLASTIC**2 % 1.0 * (size - 1)).astype(np.int64)) % size
+        positions = np.concatenate((start + first, start + second))
+        X = np.empty((2 * count, self.n_variables))
+        self.design.gather(positions if pairs.rows is None else pairs.rows[positions], 0, 2 * count, X)
+        return X[:count] - X[count:]
+
+    def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
+        """A term over about so many of the rows, the same for the same arguments."""
+        sampled = self._sampled(n_rows, seed)
+        return None if sampled is None else sampled.term
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _pass(
+        self,
+        w: np.ndarray | None,
+        operator: QueryOperator,
+        v: np.ndarray | None = None,
+        products: RowProducts | None = None,
+    ) -> tuple[LossSums, np.ndarray]:
+        """One pass over X: ``v = X w``, or v as given where ``w`` is None, and ``X' u`` of ``u = operator(v)``.
+
+        Returns the sums of the operator and ``X' u``.
+        """
+        products = self._products if products is None else products
+        if isinstance(products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            totals = np.zeros((max(1, self._shares.n_shares), self.n_variables))
+            arguments = self._shares, self._cache_rows, w, v, totals, self.n_threads
+            sums = LossSums(*passes.pass_over(products, operator, *arguments))
+            total = totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
+        else:
+            share = partial(self._python_share, products, w, operator, v)
+            found = parallel_map(share, self._tasks, self._python_threads)
+            sums = reduce(LossSums.plus, [sums for sums, _ in found], LossSums(0.0))
+            total = _add_up([total for _, total in found], self.n_variables)
+        for block in self._large:
+            more, part = self._large_query(products, w, operator, v, block)
+            sums, total = sums.plus(more), total + part
+        return sums, total
+
+    def _python_share(
+        self,
+        products: RowProducts,
+        w: np.ndarray | None,
+        operator: QueryOperator,
+        v: np.ndarray | None,
+        blocks: list[Block],
+    ) -> tuple[LossSums, np.ndarray]:
+        """The same for some blocks, where products or operator are objects of Python."""
+        sums, total = LossSums(0.0), np.zeros(self.n_variables)
+        for first, last, start, stop in blocks:
+            v_range, u = np.empty(stop - start) if v is None else v[start:stop], np.empty(stop - start)
+            if w is not None:
+                products.scores(start, stop, w, v_range)
+            sums = sums.plus(LossSums(*operator(first, last, v_range, u)))
+            products.accumulate(start, stop, u, total)
+        return sums, total
+
+    def _all_tasks(self) -> list[list[Block]]:
+        """The tasks for work on scores, a large query as a task of its own."""
+        return [*self._tasks, *([block] for block in self._large)]
+
+    def _large_query(
+        self,
+        products: RowProducts,
+        w: np.ndarray | None,
+        operator: QueryOperator,
+        v_kept: np.ndarray | None,
+        block: Block,
+    ) -> tuple[LossSums, np.ndarray]:
+        """The same for one query that outweighs a thread's share: its rows and its pairs by all threads."""
+        first, last, start, stop = block
+        cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
+        chunks = list(pairwise(cuts.tolist()))
+        v, u = np.empty(stop - start) if v_kept is None else v_kept[start:stop], np.empty(stop - start)
+
+        def scores(chunk: tuple[int, int]) -> None:
+            assert w is not None
+            products.scores(*chunk, w, v[chunk[0] - start : chunk[1] - start])
+
+        def accumulate(chunk: tuple[int, int]) -> np.ndarray:
+            total = np.zeros(self.n_variables)
+            products.accumulate(*chunk, u[chunk[0] - start : chunk[1] - start], total)
+            return total
+
+        if w is not None:
+            parallel_map(scores, chunks, self._python_threads)
+        sums = LossSums(*operator(first, last, v, u))
+        return sums, _add_up(parallel_map(accumulate, chunks, self._python_threads), self.n_variables)
+
+    def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
+        """``X' H X``, the products in float64 or float32 and their sum in float64."""
+        operator, n = self.loss.hessian(at.state), self.n_variables
+        rows_dtype = dtype if self.design.dtype == dtype else np.float64
+        if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            shares = self._hessian_shares
+            totals = np.zeros((max(1, shares.n_shares), n, n))
+            rows = self._hessian_block(np.dtype(rows_dtype).itemsize)
+            precision = dtype is np.float32, rows_dtype is np.float32
+            hessian.hessian_over(self._products, operator, shares, rows, *precision, totals, self.n_threads)
+            return totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            total = np.zeros((n, n))
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
+                for A, B in self._hessian_factors(at, blocks, rows_dtype):
+                    left: np.ndarray = A.astype(dtype, copy=False)
+                    hessian.add_product(left, left if A is B else B.astype(dtype, copy=False), total)
+            return total
+
+        return _add_up(parallel_map(part, self._row_shares(1), self._python_threads), (n, n))
+
+    def _hessian_block(self, value_bytes: int) -> int:
+        """Rows that an explicit Hessian takes at a time."""
+        return max(1, HESSIAN_BYTES // (max(1, self.n_variables) * value_bytes))
+
+    @cached_property
+    def _hessian_shares(self) -> passes.QueryShares:
+        """The queries in shares for threads, large ones included."""
+        small = self.n_variables**2 <= SMALL_HESSIAN
+        if small and not self._large:
+            return self._shares
+        return self._query_shares(self._per_thread if small else 1, with_large=True)
+
+    def _query_shares(self, per_thread: int, with_large: bool = False) -> passes.QueryShares:
+        """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
+        if self.n_threads == 1:  # nor is any query large then
+            return passes.QueryShares(np.array([[0, self.pairs.n_queries]], dtype=np.int64), np.ones(1, dtype=np.int64))
+        pointers, n_shares = self.pairs.pointers, per_thread * self.n_threads
+        even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
+        left_out = [] if with_large else [first for first, _, _, _ in self._large]
+        cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})
+        ranges = [both for both in pairwise(cuts) if both[0] not in left_out]
+        places = np.arange(1, len(ranges) + 1, dtype=np.int64)
+        return passes.QueryShares(np.array(ranges, dtype=np.int64).reshape(-1, 2), places)
+
+    def _row_shares(self, per_thread: int) -> list[list[Block]]:
+        """Blocks for what Python makes of rows, shared out among threads."""
+        most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_threads)
+        return _shares(list(_blocks(self.pairs.pointers, most)), self._python_threads, per_thread)
+
+    def _hessian_factors(
+        self, at: Scored, blocks: list[Block], dtype: type = np.float64
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
+        n_rows = max(stop - start for _, _, start, stop in blocks)
+        X_memory: np.ndarray = np.empty((n_rows, self.n_variables), dtype)
+        memory: np.ndarray = np.empty((2 * n_rows, self.n_variables), dtype)
+        for first, last, start, stop in blocks:
+            X = X_memory[: stop - start]
+            self.design.gather(self.pairs.rows, start, stop, X)
+            n_squares = self.loss.hessian_rows(at.state, first, last, X, memory[: 2 * len(X)])
+            D = memory[: len(X) if n_squares is None else n_squares]
+            yield (X if n_squares is None else D), D
+
+    def _dense_diagonal(self, at: Scored) -> np.ndarray:
+        """The diagonal of ``X' H X`` of dense rows."""
+        operator, n = self.loss.hessian(at.state), self.n_variables
+        if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            shares, rows = self._hessian_shares, self._hessian_block(8)
+            totals = np.zeros((max(1, shares.n_shares), n))
+            hessian.diagonal_over(self._products, operator, shares, rows, totals, self.n_threads)
+            return totals[0]
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            total = np.zeros(n)
+            for A, B in self._hessian_factors(at, blocks):
+                total += np.einsum("ij,ij->j", A, B)
+            return total
+
+        return _add_up(parallel_map(part, self._row_shares(4), self._python_threads), n)
+
+    def _sparse_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
+        total = np.zeros(self.n_variables)
+        for _, _, start, stop in blocks:
+            degrees = self.loss.curvature_diagonal(at.state, start, stop)
+            self.design.accumulate_squares(self.pairs.rows, start, stop, degrees, total)
+        return total
+
+    def _additions(self) -> int:
+        """Additions that the term of a row goes through in a gradient, at most."""
+        if not isinstance(self.design, DenseDesign):
+            return self.n_rows
+        # a block takes whole queries, about as many rows at a time as are summed up, none of them less than half of it
+        rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
+        if rows_at_once < linear.FEW_ROWS:
+            return self.n_rows
+        n_parts = self._shares.n_shares + 4 * self.n_threads * len(self._large)
+        return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 3 * n_parts
+
+    def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
+        if self._spare:
+            point = self._spare.pop()
+            point.width = width
+            return point
+        scores = np.empty(self.n_rows)
+        state = self.loss.new_state(near.state if near and not self.repeatable else None, self.n_threads, scores)
+        return ThreadedPoint(scores, state, width)
+
+    def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
+        if self.weight <= 0.0:
+            return None
+        if self._sample is None or self._sample.key != (n_rows, seed):
+            self._sample = self._drawn(n_rows, seed)
+        return self._sample
+
+    def _drawn(self, n_rows: int, seed: int, fewest: int = SAMPLE_QUERIES) -> _Sample:
+        pairs, positions = self.pairs.sample(n_rows, seed, min(fewest, PART_QUERIES) if self.repeatable else fewest)
+        return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
+
+    @cached_property
+    def _tasks(self) -> list[list[Block]]:
+        """Blocks of what no thread takes as a whole, shared out among threads that run Python."""
+        block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
+        if self.n_threads > 1:  # small enough for even shares, too
+            block_rows = min(block_rows, max(1, self.n_rows // (4 * self.n_threads)))
+        blocks = [block for block in _blocks(self.pairs.pointers, block_rows) if block not in self._large]
+        return _shares(blocks, self.n_threads, self._per_thread)
+
+    def _large_queries(self) -> list[Block]:
+        """The queries that outweigh a thread's share, one by one."""
+        if self.n_threads == 1:
+            return []
+        pointers, sizes = self.pairs.pointers, np.diff(self.pairs.pointers)
+        large = np.flatnonzero(sizes > self.n_rows // (2 * self.n_threads))
+        return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large.tolist()]
+
+
+def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -> bool:
+    """Whether work on so many rows is enough for more than one thread.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    n_rows : int
+        Number of rows that are read.
+    least : int, optional
+        Multiplications that are enough; None: enough for threads that run Python.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+    """
+    return n_rows * design.row_bytes / 4 > (PARALLEL_PYTHON if least is None else least)
+
+
+def _even(n_rows: int, most: int, n_threads: int) -> int:
+    """Rows of a block, up to so many, so that threads have about equal numbers of blocks."""
+    n_blocks = max(1, -(-n_rows // most))
+    return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
+
+
+def _rows_of(fraction: float, n_rows: int) -> int:
+    return int(fraction * n_rows) + 1
+
+
+def _add_up(parts: list[np.ndarray], shape: int | tuple[int, ...]) -> np.ndarray:
+    """The sum of what threads have found, in the memory of the first."""
+    if not parts:
+        return np.zeros(shape)
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def _interpolate(a: ThreadedPoint, b: ThreadedPoint, alpha: float, start: int, stop: int) -> np.ndarray:
+    there, here = b.scores[start:stop], a.scores[start:stop]
+    return here + alpha * (there - here)
+
+
+def _blocks(pointers: np.ndarray, rows: int) -> Iterator[Block]:
+    """Whole queries in blocks of up to so many rows (a larger query is a block)."""
+    for first, last in query_ranges(pointers, rows):
+        yield first, last, int(pointers[first]), int(pointers[last])
+
+
+def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:
+    """Consecutive blocks in shares of about equal numbers of rows, ``per_thread`` for each thread."""
+    n_shares = min(len(blocks), n_threads * per_thread if n_threads > 1 else 1)
+    if n_shares <= 1:
+        return [blocks] if blocks else []
+    ends = np.cumsum([stop - start for _, _, start, stop in blocks])
+    share = np.minimum((ends - 1) * n_shares // ends[-1], n_shares - 1)
+    cuts = np.searchsorted(share, np.arange(n_shares + 1))
+    return [blocks[a:b] for a, b in pairwise(cuts) if b > a]

@@ -1,0 +1,167 @@
+"""What a part answers in a round: values of its data term, at points that it keeps or evaluates again."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.terms.parts.backend import Job, PartInfo, PointAt
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.protocol import Sizes
+
+__all__ = ["Evaluation", "add", "answer", "part_info"]
+
+
+class Evaluation(NamedTuple):
+    """The loss and its gradient.
+
+    Attributes
+    ----------
+    sums : LossSums
+        The loss.
+    gradient : ndarray of float64, shape (n_variables,)
+        Its gradient.
+    """
+
+    sums: LossSums
+    gradient: np.ndarray
+
+    def plus(self, more: "Evaluation") -> "Evaluation":
+        """The sum of both."""
+        return Evaluation(self.sums.plus(more.sums), self.gradient + more.gradient)
+
+
+class Listed(NamedTuple):
+    """Values of rows, to be kept part by part instead of added up.
+
+    Attributes
+    ----------
+    parts : list of ndarray
+        Those of each part.
+    """
+
+    parts: list[np.ndarray]
+
+    def plus(self, more: "Listed") -> "Listed":
+        """Both, one after the other."""
+        return Listed(self.parts + more.parts)
+
+
+class _Asked:
+    """One job at one part."""
+
+    def __init__(self, part: Part, job: Job, device: str):
+        self.term: Any = part.term(job.fit, job.loss, device)
+        self.points = part.points(job.fit, job.owner)
+        for number in set(self.points) - set(job.live):
+            del self.points[number]
+
+    def at(self, point: PointAt) -> Any:
+        """The point here: kept, or evaluated again."""
+        if point.number not in self.points:
+            self.points[point.number] = self.term.evaluate(point.w, point.width)
+        return self.points[point.number]
+
+    def evaluate(self, point: PointAt) -> Evaluation:
+        found = self.at(point)
+        return Evaluation(found.sums, found.gradient)
+
+    def along(self, a: PointAt, b: PointAt, alphas: np.ndarray, width: float | None) -> np.ndarray:
+        return np.stack(self.term.along(self.at(a), self.at(b), alphas, width))
+
+    def curvature_product(self, point: PointAt, v: np.ndarray, double: bool) -> np.ndarray:
+        return self.term.curvature_product(self.at(point), v, double)
+
+    def curvature(self, point: PointAt, fraction: float, seed: int, double: bool) -> np.ndarray:
+        return self.term.curvature(self.at(point), fraction, seed, double)
+
+    def curvature_diagonal(self, point: PointAt) -> np.ndarray:
+        return self.term.curvature_diagonal(self.at(point))
+
+    def sizes(self) -> Sizes:
+        return self.term.sizes()
+
+    def round_off(self, point: PointAt, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        return self.term.round_off(self.at(point), width, off, sharp)
+
+    def scores(self, w: np.ndarray) -> Listed:
+        return Listed([self.term.scores(w)])
+
+
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        _Asked.evaluate,
+        _Asked.along,
+        _Asked.curvature_product,
+        _Asked.curvature,
+        _Asked.curvature_diagonal,
+        _Asked.sizes,
+        _Asked.round_off,
+        _Asked.scores,
+    )
+}
+
+
+def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[Any]]:
+    """What one part contributes to a round.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+    jobs : sequence of Job
+        What is asked.
+    device : str
+        Full name of the device that computes, or "cpu".
+
+    Returns
+    -------
+    list of list
+        For each job the results of its calls: to be added up by `add`.
+    """
+    # another attempt at the same round may still be running here
+    with part.lock:
+        asked = [(_Asked(part, job, device), job) for job in jobs]
+        return [[_ANSWERS[call.name](own, *call.arguments) for call in job.calls] for own, job in asked]
+
+
+def add(a: list[list[Any]], b: list[list[Any]]) -> list[list[Any]]:
+    """The sum of two results of `answer`.
+
+    Parameters
+    ----------
+    a, b : list of list
+        The results.
+
+    Returns
+    -------
+    list of list
+        Their sum, call by call.
+    """
+    return [[_sum(x, y) for x, y in zip(p, q, strict=True)] for p, q in zip(a, b, strict=True)]
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x.plus(y) if hasattr(x, "plus") else x + y
+
+
+def part_info(part: Part) -> PartInfo:
+    """The size of a part.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+
+    Returns
+    -------
+    PartInfo
+        Its size.
+    """
+    pairs, design = part.pairs, part.design
+    rank = min(pairs.n_pairs, pairs.n_rows)
+    sizes = design.n_features, pairs.n_rows, pairs.n_queries, pairs.n_pairs, rank
+    return PartInfo(*sizes, design.row_bytes, design.dense, pairs.weight)

@@ -1,0 +1,113 @@
+"""The interface of a backend: where the parts of a sum over all rows are, and who computes with them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ranksvm.losses import LossSpec
+from ranksvm.terms.parts.part import Part
+
+__all__ = ["Backend", "Call", "Job", "PartInfo", "PointAt"]
+
+
+class PointAt(NamedTuple):
+    """A point as it is named to the parts: with all that they need to evaluate it again.
+
+    Attributes
+    ----------
+    number : int
+        What tells it apart from the other points of its owner.
+    w : ndarray of float64, shape (n_variables,)
+        The weights.
+    width : float or None
+        The width of the loss.
+    """
+
+    number: int
+    w: np.ndarray
+    width: float | None
+
+
+class Call(NamedTuple):
+    """A sum that a round takes over all parts.
+
+    Attributes
+    ----------
+    name : str
+        Which one, a function of `ranksvm.terms.parts.answers`.
+    arguments : tuple
+        Its arguments: arrays, numbers and `PointAt`.
+    """
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+class Job(NamedTuple):
+    """What one solver asks of a round.
+
+    Attributes
+    ----------
+    fit : str
+        A name for the loss over the rows: parts keep a compiled term for each.
+    owner : int
+        The solver: parts keep its points.
+    loss : LossSpec
+        The loss.
+    live : tuple of int
+        The numbers of the owner's points that later calls may name. Parts forget the others.
+    calls : tuple of Call
+        The sums that it needs.
+    """
+
+    fit: str
+    owner: int
+    loss: LossSpec
+    live: tuple[int, ...]
+    calls: tuple[Call, ...]
+
+
+class PartInfo(NamedTuple):
+    """The size of a part.
+
+    Attributes
+    ----------
+    n_variables, n_rows, n_queries, n_pairs : int
+        Numbers of features, of rows in queries, of queries and of pairs.
+    curvature_rank, row_bytes, dense, weight
+        As in `DataTerm`.
+    """
+
+    n_variables: int
+    n_rows: int
+    n_queries: int
+    n_pairs: int
+    curvature_rank: int
+    row_bytes: float
+    dense: bool
+    weight: float
+
+
+class Backend(Protocol):
+    """Parts of the rows, whole queries each, and sums over all of them.
+
+    A sum is taken as a balanced binary tree over the order of the parts (`tree_sum`): its bits depend on the partition,
+    but neither on the backend nor on who computes what. Answers are functions of the arguments and the part alone, so
+    that a part which has lost what it kept gives the same ones.
+    """
+
+    def put(self, parts: Sequence[Any]) -> None:
+        """Take the parts, in their order; called once, before anything else."""
+
+    def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
+        """For each job the sums, over all parts, of its calls."""
+
+    def sample(self, n_rows: int, seed: int) -> list[Part]:
+        """About so many rows, an equal share of every part, in this process."""
+
+    def info(self) -> list[PartInfo]:
+        """The sizes of the parts, in their order."""
+
+    def close(self, fit: str | None = None) -> None:
+        """Free what the parts keep for a fit; without one, the parts too."""

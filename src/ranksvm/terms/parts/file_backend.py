@@ -1,0 +1,151 @@
+"""The backend of a file: every round is one reading of it, a block of whole queries at a time."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ranksvm._util.memory import in_words
+from ranksvm._util.threads import one_blas_thread
+from ranksvm.datasets.cache.rows import READERS, FileRows, Summary, all_finite
+from ranksvm.exceptions import OptionError
+from ranksvm.terms.parts.answers import add, answer
+from ranksvm.terms.parts.backend import Job, PartInfo
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.tree_sum import TreeSum
+
+__all__ = ["FileBackend"]
+
+# A part of the file is what a thread reads, and what one computes with, at a time: long enough that what is done once
+# for each block takes little of the time. Other sizes have not been measured.
+BLOCK_BYTES = 16 << 20
+# The buffers take this part of the memory; beside each, what is computed with it takes about as much.
+BUFFER_SHARE = 0.3
+
+
+class FileBackend:
+    """Parts of a file, none of which stays in memory: see `Backend` for the methods.
+
+    Parameters
+    ----------
+    rows : FileRows
+        The file.
+    memory : int
+        Bytes that buffers and what is computed with them may take.
+    n_threads : int
+        Number of threads, each with a part of its own at a time.
+
+    Attributes
+    ----------
+    n_reads : int
+        Number of readings of X so far.
+
+    Raises
+    ------
+    OptionError
+        When a query is too large for the memory.
+    """
+
+    def __init__(self, rows: FileRows, memory: int, n_threads: int = 1):
+        self.rows = rows
+        self.n_threads = n_threads
+        self.n_reads = 0
+        self._thread: ThreadPoolExecutor | None = None
+        self._n_buffers = n_threads + READERS
+        share = int(BUFFER_SHARE * memory)
+        self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
+        self._fit_buffers(share)
+        self._info: list[PartInfo] | None = None
+
+    def put(self, parts: Sequence[Any]) -> None:
+        """The parts are in the file already."""
+
+    def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
+        """Sums over all parts, in one reading of the file."""
+        total = TreeSum(len(self._blocks), add)
+
+        def work(number: int, X: Any) -> None:
+            if self.n_reads == 1:
+                self._check_finite(number, X)
+            part = Part(X, self.rows.pairs(*self._blocks[number]))
+            answers = []
+            for job in jobs:
+                answers += answer(part, [job])
+                # as many jobs as there are values of C would take far more memory than the part
+                part.forget_points()
+            total.add(number, answers)
+
+        self.n_reads += 1
+        with one_blas_thread():
+            self._in_one_thread(lambda: self.rows.each(self._blocks, self.n_threads, self._n_buffers, work))
+        return total.result
+
+    def each(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
+        """What a function makes of every block, in one reading of the file.
+
+        Parameters
+        ----------
+        work : callable
+            Called with the first query of a block, the one after its last, and its rows of X.
+
+        Returns
+        -------
+        list
+            Its results, in the order of the blocks.
+        """
+        found: list[Any] = [None] * len(self._blocks)
+
+        def of_block(number: int, X: Any) -> None:
+            found[number] = work(*self._blocks[number], X)
+
+        self.rows.each(self._blocks, self.n_threads, self._n_buffers, of_block)
+        return found
+
+    def sample(self, n_rows: int, seed: int) -> list[Part]:
+        """Random queries of the whole file."""
+        X, pairs = self.rows.sample(n_rows, seed)
+        if not all_finite(X):  # the error names the first such value of the file
+            self.rows.each(self._blocks, self.n_threads, self._n_buffers, self._check_finite)
+        return [Part(X, pairs)]
+
+    def info(self) -> list[PartInfo]:
+        """The sizes of the parts, from their labels."""
+        if self._info is None:
+            self._info = [self._info_of(part) for part in self.rows.summarise(self._blocks)]
+        return self._info
+
+    def close(self, fit: str | None = None) -> None:
+        """Nothing is kept."""
+
+    def _info_of(self, part: Summary) -> PartInfo:
+        rank = min(part.n_pairs, part.n_rows)
+        sizes = self.rows.shape[1], part.n_rows, part.n_queries, part.n_pairs, rank
+        return PartInfo(*sizes, self.rows.row_bytes, not self.rows.sparse, part.weight)
+
+    def _in_one_thread(self, reading: Callable[[], None]) -> None:
+        """Run a reading here, or, for solvers in threads of their own, in the same thread every time.
+
+        The C library keeps memory that was freed for the thread that it was given to.
+        """
+        if threading.current_thread() is threading.main_thread():
+            reading()
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        self._thread.submit(reading).result()
+
+    def _check_finite(self, number: int, X: Any) -> None:
+        self.rows.check_finite(self._blocks[number], X)
+
+    def _fit_buffers(self, share: int) -> None:
+        """Take fewer buffers where blocks, which are whole queries, are larger than asked for."""
+        largest = max(self._blocks, key=self.rows.bytes_of)
+        size = self.rows.bytes_of(largest)
+        fitting = share // size
+        if fitting < 1:
+            query = self.rows.runs.ids[largest[0]]
+            raise OptionError(
+                f"query {query!s} has {in_words(size)} of features, more than memory_limit leaves for a block of the "
+                f"file ({in_words(share)}): raise memory_limit."
+            )
+        self._n_buffers = min(self._n_buffers, max(1, fitting))

@@ -1,0 +1,139 @@
+"""A part of the rows: plain arrays, and beside them what has been computed from them and can be computed again."""
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data import DesignMatrix, as_design_matrix
+from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.device import open_device
+from ranksvm.losses import LossSpec, Pairs
+from ranksvm.terms.host import ThreadedTerm
+
+__all__ = ["Part"]
+
+# Fits whose compiled terms a part keeps, if nobody says that they have ended.
+MOST_FITS = 16
+
+
+class Part:
+    """Some whole queries: their features and their pairs.
+
+    Pickled, a part is its arrays alone. What it keeps beside them, compiled terms and evaluated points, is lost on the
+    way to another process and computed again there, with the same bits.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    pairs : ComparablePairs or PairList
+        Pairs of these rows; there may be none.
+    """
+
+    def __init__(self, X: Any, pairs: Pairs):
+        self.X = X
+        self.pairs = pairs
+        self.lock = threading.Lock()
+        self._terms: OrderedDict[str, Any] = OrderedDict()
+        self._points: dict[tuple[str, int], dict[int, Any]] = {}
+
+    def __reduce__(self):
+        return type(self), (self.X, self.pairs)
+
+    def __sizeof__(self) -> int:
+        # labels, factors of weights and what is compiled of them take about as much as this
+        return object.__sizeof__(self) + stored_bytes(self.X) + 40 * self.pairs.n_rows
+
+    @property
+    def design(self) -> DesignMatrix:
+        """The design matrix of X."""
+        return as_design_matrix(self.X)
+
+    def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> Any:
+        """The compiled term of a loss over these rows, on one thread, or on a device: parts are computed side by side.
+
+        Parameters
+        ----------
+        fit : str
+            Name under which it is kept.
+        loss : LossSpec
+            The loss.
+        device : str
+            Full name of the device, or "cpu".
+
+        Returns
+        -------
+        ThreadedTerm or DeviceTerm
+            The term, whose results do not depend on those before.
+        """
+        if fit not in self._terms:
+            over = loss.over(self.pairs)
+            if device == "cpu":
+                self._terms[fit] = ThreadedTerm(self.design, over, repeatable=True)
+            else:
+                from ranksvm.terms.device.term import DeviceTerm
+
+                self._terms[fit] = DeviceTerm(open_device(device), self.design, over)
+            if len(self._terms) > MOST_FITS:
+                self.forget(next(iter(self._terms)))
+        self._terms.move_to_end(fit)
+        return self._terms[fit]
+
+    def points(self, fit: str, owner: int) -> dict[int, Any]:
+        """The points that are kept for an owner, by number.
+
+        Parameters
+        ----------
+        fit : str
+            The name of their term.
+        owner : int
+            The solver.
+
+        Returns
+        -------
+        dict
+            The points, to be changed in place.
+        """
+        return self._points.setdefault((fit, owner), {})
+
+    def forget_points(self) -> None:
+        """Free all points."""
+        self._points.clear()
+
+    def forget(self, fit: str) -> None:
+        """Free what is kept for a fit.
+
+        Parameters
+        ----------
+        fit : str
+            Its name.
+        """
+        self._terms.pop(fit, None)
+        for key in [key for key in self._points if key[0] == fit]:
+            del self._points[key]
+
+    def sample(self, share: float, seed: int) -> "Part | None":
+        """A share of the rows that have pairs.
+
+        Parameters
+        ----------
+        share : float
+            The share; 1 or more for all of them.
+        seed : int
+            Seed of the choice.
+
+        Returns
+        -------
+        Part or None
+            A copy of these rows; None where there is no pair.
+        """
+        if self.pairs.weight <= 0.0:
+            return None
+        if share >= 1.0:
+            pairs, rows = self.pairs.comparable()
+            return Part(self.X[rows], pairs)
+        pairs, positions = self.pairs.sample(max(1, int(share * self.pairs.n_rows)), seed)
+        rows = positions if pairs.rows is None else np.asarray(pairs.rows)
+        return Part(self.X[rows], pairs.renumbered())

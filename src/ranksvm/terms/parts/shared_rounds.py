@@ -1,0 +1,137 @@
+"""Rounds that several solvers share: each asks as if it were alone, and one round answers all of them."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from ranksvm.terms.parts.backend import Backend, Job, PartInfo
+from ranksvm.terms.parts.part import Part
+
+__all__ = ["SharedRounds", "side_by_side"]
+
+Result = TypeVar("Result")
+
+
+class _Question:
+    """The jobs of one solver, and what became of them."""
+
+    def __init__(self, jobs: Sequence[Job]):
+        self.jobs = jobs
+        self.answers: list[list[Any]] | None = None
+        self.error: BaseException | None = None
+
+
+class SharedRounds:
+    """A backend for several solvers, each in a thread of its own: see `Backend` for the methods.
+
+    A round waits until every solver that has not ended asks for one. A round of many jobs costs hardly more than one of
+    a single job where its cost is a network, or a reading of a file.
+
+    Parameters
+    ----------
+    backend : Backend
+        The backend of the rounds, whose parts have been put.
+    n_solvers : int
+        Number of solvers; each calls `leave` when it has ended.
+    """
+
+    def __init__(self, backend: Backend, n_solvers: int):
+        self.backend = backend
+        self._n_solvers = n_solvers
+        self._waiting: list[_Question] = []
+        self._stopped = False
+        self._changed = threading.Condition()
+
+    def put(self, parts: Sequence[Any]) -> None:
+        """Take the parts."""
+        self.backend.put(parts)
+
+    def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
+        """Sums over all parts, once the other solvers have asked, too."""
+        question = _Question(jobs)
+        with self._changed:
+            if self._stopped:
+                raise RuntimeError("these rounds have been stopped")
+            self._waiting.append(question)
+            self._ask_if_complete()
+            while question.answers is None and question.error is None:
+                self._changed.wait()
+        if question.error is not None:
+            raise question.error
+        assert question.answers is not None
+        return question.answers
+
+    def leave(self) -> None:
+        """Say that one of the solvers has ended."""
+        with self._changed:
+            self._n_solvers -= 1
+            self._ask_if_complete()
+
+    def stop(self) -> None:
+        """Let every solver fail that asks again."""
+        with self._changed:
+            self._stopped = True
+            for question in self._waiting:
+                question.error = RuntimeError("these rounds have been stopped")
+            self._waiting = []
+            self._changed.notify_all()
+
+    def sample(self, n_rows: int, seed: int) -> list[Part]:
+        """Rows in this process."""
+        return self.backend.sample(n_rows, seed)
+
+    def info(self) -> list[PartInfo]:
+        """The sizes of the parts."""
+        return self.backend.info()
+
+    def close(self, fit: str | None = None) -> None:
+        """Free what the parts keep."""
+        self.backend.close(fit)
+
+    def _ask_if_complete(self) -> None:
+        """Take the round for all, by the thread that asks last."""
+        if not self._waiting or len(self._waiting) < self._n_solvers:
+            return
+        questions, self._waiting = self._waiting, []
+        try:
+            answers = iter(self.backend.round([job for question in questions for job in question.jobs]))
+            for question in questions:
+                question.answers = [next(answers) for _ in question.jobs]
+        except BaseException as error:
+            for question in questions:
+                question.error = error
+        self._changed.notify_all()
+
+
+def side_by_side(backend: Backend, solvers: Sequence[Callable[[Backend], Result]]) -> list[Result]:
+    """The results of several solvers that share every round.
+
+    Parameters
+    ----------
+    backend : Backend
+        The backend of the rounds.
+    solvers : sequence of callable
+        Each is given a backend to ask, and runs in a thread of its own.
+
+    Returns
+    -------
+    list
+        Their results. If one fails, its error is raised, and the others fail when they ask again.
+    """
+    if len(solvers) == 1:
+        return [solvers[0](backend)]
+    shared = SharedRounds(backend, len(solvers))
+
+    def run(solver: Callable[[Backend], Result]) -> Result:
+        try:
+            return solver(shared)
+        finally:
+            shared.leave()
+
+    with ThreadPoolExecutor(len(solvers)) as threads:
+        try:
+            return list(threads.map(run, solvers))
+        except BaseException:  # such as Ctrl-C, which only this thread receives
+            shared.stop()
+            raise

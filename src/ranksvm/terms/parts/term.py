@@ -1,0 +1,275 @@
+"""A sum of data terms over parts of the rows, wherever a backend has them: in files, or on a cluster."""
+
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data import as_design_matrix, frames, joined
+from ranksvm.losses import LossSpec
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.terms.hessian_cost import MAX_VARIABLES
+from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
+from ranksvm.terms.parts.answers import Evaluation
+from ranksvm.terms.parts.backend import Backend, Call, Job, PartInfo, PointAt
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.tree_sum import tree_sum
+from ranksvm.terms.protocol import Sizes
+
+__all__ = ["PartitionedPoint", "PartitionedTerm"]
+
+# A round collects the results of all parts: many positions of a line cost hardly more than one.
+POSITIONS_AT_ONCE = 8
+# The sample in this process has so many rows a variable, beyond which the Hessian of a sample hardly improves
+# (`hessian_cost`), and all rows if these are at most twice as many; but no more bytes than this.
+SAMPLE_ROWS_PER_VARIABLE = 500
+SAMPLE_BYTES = 1 << 30
+# For more variables than Hessians are built of, the sample only estimates a diagonal.
+DIAGONAL_ROWS = 2001
+SEED = 0
+
+_owners = itertools.count()
+
+
+class PartitionedPoint:
+    """The result of an evaluation: see `Term`.
+
+    Parameters
+    ----------
+    at : PointAt
+        The point.
+    found : Evaluation
+        The loss there.
+    """
+
+    def __init__(self, at: PointAt, found: Evaluation):
+        self.at = at
+        self.sums = found.sums
+        self.gradient = found.gradient
+
+
+class _Sample:
+    """Rows in this process, and the point evaluated on them last."""
+
+    def __init__(self, parts: list[Part], loss: LossSpec, n_threads: int):
+        blocks = [part.X for part in parts]
+        design = as_design_matrix(blocks[0] if len(blocks) == 1 else frames.stacked(*blocks))
+        self.term = ThreadedTerm(design, loss.over(joined([part.pairs for part in parts])), n_threads)
+        self._last: tuple[int, ThreadedPoint] | None = None
+
+    def at(self, point: PointAt) -> ThreadedPoint:
+        """The same weights here."""
+        if self._last is None or self._last[0] != point.number:
+            if self._last is not None:
+                self.term.release(self._last[1])
+            self._last = point.number, self.term.evaluate(point.w, point.width)
+        return self._last[1]
+
+
+class PartitionedTerm:
+    """The loss over all parts of a backend: see `DataTerm` for the methods.
+
+    Values, gradients and products are sums over the parts, one round each. Hessians come from a sample of the rows,
+    which is fetched once: no matrix of n_variables^2 numbers travels.
+
+    Parameters
+    ----------
+    backend : Backend
+        Has the parts.
+    loss : LossSpec
+        The loss.
+    n_threads : int
+        Number of threads in this process, for work on the sample.
+    positions_at_once : int
+        Number of positions of a line to evaluate in one round.
+    info : sequence of PartInfo, optional
+        The sizes of the parts, if they are known.
+    sample : list of Part, optional
+        The sample, if it has been fetched.
+    fit : str, optional
+        Name of the loss over these rows: that of another term over the same.
+
+    Attributes
+    ----------
+    n_reductions : int
+        Number of rounds so far.
+    n_queries, n_pairs : int
+        Numbers of queries and of pairs.
+    """
+
+    curvature_with_value = False
+    squares_at_zero = False
+    sample_rows = 0
+    # how many solvers may share rounds
+    most_solvers = 1000
+
+    def __init__(
+        self,
+        backend: Backend,
+        loss: LossSpec,
+        n_threads: int = 1,
+        positions_at_once: int = POSITIONS_AT_ONCE,
+        *,
+        info: Sequence[PartInfo] | None = None,
+        sample: list[Part] | None = None,
+        fit: str | None = None,
+    ):
+        self.backend = backend
+        self.loss = loss
+        self.n_threads = n_threads
+        self.positions_at_once = positions_at_once
+        self.fit = os.urandom(12).hex() if fit is None else fit
+        self.parts_info = list(backend.info() if info is None else info)
+        parts = self.parts_info
+        self.n_variables = parts[0].n_variables
+        self.n_rows = sum(part.n_rows for part in parts)
+        self.n_queries = sum(part.n_queries for part in parts)
+        self.n_pairs = sum(part.n_pairs for part in parts)
+        self.curvature_rank = sum(part.curvature_rank for part in parts)
+        self.row_bytes = sum(part.n_rows * part.row_bytes for part in parts) / max(1, self.n_rows)
+        self.dense = all(part.dense for part in parts)
+        self.weight = tree_sum([part.weight for part in parts], float.__add__)
+        self.n_reductions = 0
+        self._wanted = _sample_rows(self)
+        self.most_fraction = min(1.0, self._wanted / max(1, self.n_rows))
+        self._owner = next(_owners)
+        self._numbers = itertools.count()
+        self._live: set[int] = set()
+        self._fetched = sample
+        self._sample: _Sample | None = None
+        self._sizes: Sizes | None = None
+
+    def beside(self, backend: Backend) -> "PartitionedTerm":
+        """The same loss over the same rows, for another solver, through a backend that several solvers share.
+
+        Parameters
+        ----------
+        backend : Backend
+            The backend.
+
+        Returns
+        -------
+        PartitionedTerm
+            The term, which shares the sample.
+        """
+        options = self.loss, self.n_threads, self.positions_at_once
+        return PartitionedTerm(backend, *options, info=self.parts_info, sample=self.fetch(), fit=self.fit)
+
+    def fetch(self) -> list[Part]:
+        """The sample, fetched on the first call.
+
+        Returns
+        -------
+        list of Part
+            Its rows, of each part that has pairs.
+        """
+        if self._fetched is None:
+            self._fetched = self.backend.sample(self._wanted, SEED) if self.weight > 0.0 else []
+        return self._fetched
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> PartitionedPoint:
+        """Value and gradient, in one round."""
+        point = PointAt(next(self._numbers), w, width)
+        self._live.add(point.number)
+        calls = [Call("evaluate", (point,))]
+        if self._sizes is None:  # needed at the end of a fit: in the same reading of X
+            calls.append(Call("sizes", ()))
+        found, *sizes = self._round(*calls)
+        if sizes:
+            self._sizes = sizes[0]
+        return PartitionedPoint(point, found)
+
+    def between(self, a: PartitionedPoint, b: PartitionedPoint, alpha: float, width: float | None) -> PartitionedPoint:
+        """Value and gradient on a segment: evaluated from the weights, so that a part can do it again."""
+        w = a.at.w
+        return self.evaluate(w if a is b else w + alpha * (b.at.w - w), width)
+
+    def along(
+        self, a: PartitionedPoint, b: PartitionedPoint, alphas: np.ndarray, width: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes at positions on a segment."""
+        values, slopes = self._reduce("along", a.at, b.at, alphas, width)
+        return values, slopes
+
+    def scores(self, w: np.ndarray) -> list[np.ndarray]:
+        """``X w`` of each part."""
+        return self._reduce("scores", w).parts
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows of all parts."""
+        if self._sizes is None:
+            self._sizes = self._reduce("sizes")
+        return self._sizes
+
+    def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation."""
+        return self._reduce("round_off", at.at, width, off, sharp)
+
+    def release(self, at: PartitionedPoint) -> None:
+        """Mark an evaluation as no longer needed: parts learn of it in the next round."""
+        self._live.discard(at.at.number)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def curvature_product(self, at: PartitionedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``X' H X v``, in one round."""
+        return self._reduce("curvature_product", at.at, v, double)
+
+    def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X`` of a fraction of the rows, or of the whole sample if that is less."""
+        sample = self._sampled()
+        if sample is None:
+            return np.zeros((self.n_variables, self.n_variables))
+        fraction = min(1.0, fraction * self.n_rows / sample.term.n_rows)
+        curvature = sample.term.curvature(sample.at(at.at), fraction, seed, double)
+        curvature *= self.weight / sample.term.weight
+        return curvature
+
+    def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
+        """The diagonal of ``X' H X``: of dense rows from the sample, of sparse ones, in one round, from all of them."""
+        sample = self._sampled() if self.dense else None
+        if sample is None:
+            return self._reduce("curvature_diagonal", at.at)
+        return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
+
+    def differences(self, count: int) -> np.ndarray | None:
+        """Differences of so many pairs of rows of the sample."""
+        sample = self._sampled()
+        return None if sample is None else sample.term.differences(count)
+
+    def sample(self, n_rows: int, seed: int) -> ThreadedTerm | None:
+        """A term over part of the sample's rows, or over all of them if no fewer are asked for."""
+        sample = self._sampled()
+        if sample is None:
+            return None
+        return sample.term if n_rows >= sample.term.n_rows else sample.term.sample(n_rows, seed)
+
+    def close(self) -> None:
+        """Free what the parts keep for this term."""
+        self.backend.close(self.fit)
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _reduce(self, name: str, *arguments: Any) -> Any:
+        return self._round(Call(name, arguments))[0]
+
+    def _round(self, *calls: Call) -> list[Any]:
+        self.n_reductions += 1
+        return self.backend.round([Job(self.fit, self._owner, self.loss, tuple(sorted(self._live)), calls)])[0]
+
+    def _sampled(self) -> _Sample | None:
+        if self._sample is None and (parts := self.fetch()):
+            self._sample = _Sample(parts, self.loss, self.n_threads)
+        return self._sample
+
+
+def _sample_rows(term: PartitionedTerm) -> int:
+    """How many rows the sample in this process has."""
+    n = term.n_variables
+    wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
+    allowed = max(1, int(SAMPLE_BYTES / max(1.0, term.row_bytes)))
+    return min(allowed, term.n_rows if term.n_rows <= 2 * wanted else wanted)

@@ -1,0 +1,134 @@
+"""CSV and TSV: the same data as LETOR text and Parquet, as a whole and as a stream."""
+
+import gzip
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from ranksvm.datasets import iter_data, read_data
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
+
+pytest.importorskip("pyarrow")
+
+LETOR = "2 qid:7 1:0.5 2:1.25 #docid = a\n0 qid:7 2:-3 #docid = b,c\n1 qid:10 1:1e-3 2:7 #docid = d\n"
+CSV = 'docid,x,label,qid,y\na,0.5,2,7,1.25\n"b,c",0,0,7,-3\nd,1e-3,1,10,7\n'
+
+
+def same(data, wanted):
+    assert data.X.dtype == wanted.X.dtype
+    np.testing.assert_array_equal(data.X, wanted.X)
+    for name in ("y", "qid", "docid"):
+        assert getattr(data, name).tolist() == getattr(wanted, name).tolist()
+    assert data.qid.dtype == wanted.qid.dtype
+
+
+@pytest.fixture
+def letor(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text(LETOR)
+    return read_data(path)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data", "data.csv.gz", "data.gz", "bom.csv", "crlf.csv"])
+def test_csv_is_read_as_letor_is(letor, tmp_path, name):
+    text = CSV
+    if name.endswith("tsv"):
+        text = CSV.replace('"b,c"', "b;c").replace(",", "\t").replace(";", ",")
+    content = (text.replace("\n", "\r\n") if "crlf" in name else text).encode("utf-8-sig" if "bom" in name else "utf-8")
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    data = read_data(path)
+    same(data, letor)
+    assert data.feature_names == ("x", "y")
+    assert read_data(path, dtype=np.float64).X.dtype == np.float64
+    batches = list(iter_data(path))
+    assert [batch.qid.tolist() for batch in batches] == [[7, 7], [10]]
+    np.testing.assert_array_equal(np.concatenate([batch.X for batch in batches]), letor.X)
+    assert batches[0].feature_names == ("x", "y")
+
+
+def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
+    monkeypatch.setattr("ranksvm.datasets.csv._BLOCK", 1 << 10)
+    monkeypatch.setattr("ranksvm.datasets.csv.HEAD", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4)).astype(np.float32)
+    qid = np.repeat([f"{number}" if number < 40 else f"q{number}" for number in range(50)], 10)
+    lines = ["label,qid,a,b,c,d", *(f"1,{q},{','.join(map(str, x))}" for q, x in zip(qid, X.tolist(), strict=True))]
+    path = tmp_path / "long.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    data = read_data(path)
+    assert data.qid.tolist() == qid.tolist()
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(np.concatenate([batch.X for batch in iter_data(path, batch_queries=7)]), X)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label,qid,x\n1,1,0.5\n0,1,\n", "'x' of .* has missing values in 1 of 2 rows, the first is row 1"),
+        ("label,qid,x\n1,1,0.5\n0,1,many\n", "column 'x' of .* is not numeric: 'many' in line 3. .*--docid"),
+        ("label,qid,flag\n1,1,0.5\n0,1,true\n", "column 'flag' of .* is not numeric: 'true' in line 3"),
+        ("label,qid,flag\n1,1,True\n0,1,0.5\n", "column 'flag' of .* is not numeric: '0.5' in line 3"),
+        ("grade,qid,x\n1,1,0.5\n", "no column 'label' .*its columns are grade, qid, x. Name .*--label"),
+        ("label,qid,x\n1,1,0.5\n0,1\n", "Expected 3 columns, got 2"),
+        ("label,qid,x\n1,1,0.5\n0,,2\n", "'qid' of .* has no query id in row 1"),
+        ("label,qid,x\nnan,1,0.5\n0,1,2\n", "'label' of .* in row"),
+        ("label,qid,x,x\n1,1,1,1\n", "two columns called 'x'"),
+        ("label,qid\n1,1\n", "no feature columns"),
+        ("label,query_id,x\n1,1,1\n", "column 'query_id' of .* is named like ids of queries"),
+        ("label,Session-ID,x\n1,1,1\n", "column 'Session-ID'"),
+        ("grade,qid,x\n1,1,1\n", "no column 'label' for the labels; its columns are grade, qid, x"),
+        ("", "empty"),
+    ],
+)
+def test_what_is_refused(tmp_path, text, message):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    for read in (read_data, lambda path: list(iter_data(path))):
+        with pytest.raises(DataError, match=message if "nan" not in text else "label"):
+            read(path)
+
+
+def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,query_id,session,x\n1,a,5,1\n0,a,6,2\n")
+    assert read_data(path, qid="query_id", ignore=["session"]).feature_names == ("x",)
+    assert next(iter_data(path, qid="query_id", ignore=["session"])).feature_names == ("x",)
+    with pytest.raises(OptionError, match="ignore must be a list"):
+        read_data(path, ignore=[1])
+
+
+def test_booleans_are_zeros_and_ones(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,qid,new,old,x\n1,1,True,false,0.5\n0,1,False,true,1.5\n")
+    data = read_data(path)
+    assert data.X.tolist() == [[1.0, 0.0, 0.5], [0.0, 1.0, 1.5]]
+    assert [batch.X.tolist() for batch in iter_data(path)] == [data.X.tolist()]
+
+
+def test_letor_text_with_commas_is_letor(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("# label,qid\n1 qid:1 1:2 # label,qid\n")
+    assert read_data(path).X.tolist() == [[2.0]]
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "data.csv"
+    path.write_text(CSV)
+    with pytest.raises(MissingDependencyError, match=r"reading CSV and TSV .* pip install 'ranksvm\[parquet\]'"):
+        read_data(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_csv_from_a_pipe(letor, tmp_path):
+    import threading
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(CSV,))
+    writer.start()
+    same(read_data(pipe), letor)
+    writer.join()

@@ -1,0 +1,365 @@
+"""RankingData: shapes, selection, and the cache and Parquet forms."""
+
+import json
+import os
+import pathlib
+import struct
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_validate
+from ranksvm.datasets import RankingData, make_ranking, read_data, read_letor, write_data
+from ranksvm.datasets.cache import layout
+from ranksvm.datasets.cache.layout import MAGIC
+from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
+
+
+def example(sparse=False, dtype=np.float32, **changes):
+    data = make_ranking(8, (1, 6), 5, density=0.2 if sparse else 1.0, dtype=dtype, random_state=3)
+    data.docid = np.array([f"doc-{i}é" for i in range(len(data))])
+    for name, value in changes.items():
+        setattr(data, name, value)
+    return data
+
+
+def assert_same(a, b):
+    assert sp.issparse(a.X) == sp.issparse(b.X)
+    assert a.X.dtype == b.X.dtype
+    assert a.X.shape == b.X.shape
+    assert (a.X != b.X).sum() == 0
+    for name in ("y", "qid", "docid"):
+        left, right = getattr(a, name), getattr(b, name)
+        assert (left is None) == (right is None)
+        assert left is None or (left.dtype.kind == right.dtype.kind and np.array_equal(left, right))
+    assert a.feature_names == b.feature_names
+
+
+VARIANTS = {
+    "dense": {},
+    "float64": {"dtype": np.float64},
+    "sparse": {"sparse": True},
+    "no ids": {"qid": None, "docid": None},
+    "names": {"feature_names": ("a", "b", "c", "d", "é")},
+}
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_cache_round_trip(variant, mmap, tmp_path):
+    data = example(**VARIANTS[variant])
+    path = tmp_path / "data.rsd"
+    data.save(path)
+    back = RankingData.load(path, mmap=mmap, verify=True)
+    assert_same(data, back)
+    assert os.listdir(tmp_path) == ["data.rsd"]
+    assert_same(data, read_data(path))
+
+
+def test_cache_of_strings_of_very_different_lengths_and_of_other_types(tmp_path):
+    path = tmp_path / "data.rsd"
+    docid = np.array(["", "x" * 3000, "é"], dtype=object)
+    data = RankingData(np.ones((3, 2), order="F"), np.array([1, 0, 2], np.int8), np.array(["a", "b", "a"]), docid)
+    data.save(path)
+    back = RankingData.load(path)
+    assert_same(data, back)
+    assert back.y.dtype == np.int8
+    data.docid = np.array([1, "a", None], dtype=object)
+    with pytest.raises(DataError, match="docid holds Python objects that are not all strings"):
+        data.save(path)
+    assert_same(RankingData.load(path), back)
+
+
+def test_mapped_arrays_are_read_only_and_aligned(tmp_path):
+    data = example()
+    data.save(tmp_path / "data.rsd")
+    back = RankingData.load(tmp_path / "data.rsd")
+    assert not back.X.flags.writeable
+    assert back.X.ctypes.data % 64 == 0
+    assert back.X.flags.c_contiguous
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_truncated_anywhere(mmap, tmp_path):
+    path = tmp_path / "data.rsd"
+    example(sparse=True).save(path)
+    content = path.read_bytes()
+    for size in [*range(0, 400, 7), len(content) - 1]:
+        path.write_bytes(content[:size])
+        with pytest.raises(ModelFileError, match=r"truncated|not a ranksvm data cache"):
+            RankingData.load(path, mmap=mmap)
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_every_altered_bit_is_noticed(sparse, mmap, tmp_path):
+    path = tmp_path / "data.rsd"
+    example(sparse=sparse).save(path)
+    content = path.read_bytes()
+    for position in range(len(content)):
+        altered = bytearray(content)
+        altered[position] ^= 1 << (position % 8)
+        path.write_bytes(altered)
+        with pytest.raises(ModelFileError):
+            RankingData.load(path, mmap=mmap)
+
+
+def test_without_verification_only_the_values_of_a_mapped_X_are_not_compared(tmp_path):
+    path = tmp_path / "data.rsd"
+    data = example()
+    data.save(path)
+    content = bytearray(path.read_bytes())
+    content[content.index(data.X.tobytes())] ^= 1
+    path.write_bytes(content)
+    assert (RankingData.load(path, verify=False).X != data.X).sum() == 1
+    for options in ({}, {"mmap": False, "verify": False}):
+        with pytest.raises(ModelFileError, match="the checksum of X does not match"):
+            RankingData.load(path, **options)
+
+
+@pytest.mark.parametrize("block", [64, 100, 4096])
+def test_blocks_under_one_checksum(block, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "BLOCK", block)
+    path = tmp_path / "data.rsd"
+    example().save(path)
+    monkeypatch.undo()
+    assert_same(example(), RankingData.load(path))
+    assert_same(example(), RankingData.load(path, mmap=False))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # a zero behind the last array
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="checksum of docid"):
+        RankingData.load(path)
+
+
+def test_a_cache_of_version_1_is_read():
+    path = pathlib.Path(__file__).with_name("cache_of_version_1.rsd")
+    for mmap in (True, False):
+        assert_same(example(sparse=True), RankingData.load(path, mmap=mmap))
+
+
+def rewrite_header(path, change):
+    content = path.read_bytes()
+    _, version, _, length = struct.unpack("<16sIIQ", content[:32])
+    header = json.loads(content[32 : 32 + length])
+    header = change(header) or header
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (length - len(encoded))
+    start = -(-(32 + length) // 64) * 64
+    padded = encoded.ljust(start - 32, b"\0")[: start - 32]
+    preamble = struct.pack("<16sIIQ", MAGIC, version, layout._header_checksum(version, length, padded), length)
+    path.write_bytes(preamble + padded + content[start:])
+
+
+def test_a_forged_header_is_refused(tmp_path):
+    path = tmp_path / "data.rsd"
+    for change in (
+        lambda header: header["arrays"][0].update(dtype="|O"),
+        lambda header: header["arrays"][0].update(offset=-64),
+        lambda header: header["arrays"][0].update(shape=[10**6, 5]),
+        lambda header: header.pop("arrays"),
+        lambda header: header["arrays"].pop(0),
+        lambda header: header.update(size="x"),
+        lambda header: header.update(size=header["size"] - 64),
+        lambda header: header.update(shape=[1, 2]),
+        lambda header: header.update(shape=None),
+        lambda header: header.update(block=0),
+        lambda header: header.update(feature_names=[1, 2, 3]),
+        lambda header: header["arrays"][0].update(name="Z"),
+        lambda header: header["arrays"][0].update(name=[]),
+        lambda header: header["arrays"][0].update(name="y"),
+        lambda header: header["arrays"][0].update(dtype="<M8[s]"),
+        lambda header: header["arrays"][0].update(dtype=">f4"),
+        lambda header: header["arrays"][0].update(dtype="<U0"),
+        lambda header: header["arrays"][0].update(dtype=[["a", "b"]]),
+        lambda header: header["arrays"][0].update(shape=[True, 5]),
+        lambda header: header["arrays"][0].update(crc32=[]),
+        lambda header: header["arrays"][0].update(crc32=["x"]),
+        lambda header: header["arrays"][0].pop("shape"),
+        lambda header: [header],
+    ):
+        example().save(path)
+        rewrite_header(path, change)
+        with pytest.raises(ModelFileError):
+            RankingData.load(path)
+
+
+@pytest.mark.parametrize("part", ["indptr", "indices"])
+def test_pointers_beyond_the_arrays_are_refused(part, tmp_path):
+    data = example(sparse=True)
+    getattr(data.X, part)[2] = 2**30
+    data.save(tmp_path / "data.rsd")
+    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
+        RankingData.load(tmp_path / "data.rsd")
+
+
+def test_a_header_that_is_not_json(tmp_path):
+    path = tmp_path / "data.rsd"
+    for text in (b"{", b"[" * 100_000, b"\xff" * 40, b"3"):
+        padded = text.ljust(-(-(32 + len(text)) // 64) * 64 - 32, b"\0")
+        checksum = layout._header_checksum(2, len(text), padded)
+        path.write_bytes(struct.pack("<16sIIQ", MAGIC, 2, checksum, len(text)) + padded)
+        with pytest.raises(ModelFileError, match="header"):
+            RankingData.load(path)
+
+
+def test_wrong_indices_are_refused_even_with_a_right_checksum(tmp_path):
+    data = example(sparse=True)
+    data.X.indices[0] = 1000
+    data.save(tmp_path / "data.rsd")
+    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
+        RankingData.load(tmp_path / "data.rsd")
+
+
+def test_other_and_newer_files(tmp_path):
+    path = tmp_path / "data.rsd"
+    path.write_bytes(b"1 qid:1 1:2\n")
+    with pytest.raises(ModelFileError, match="is not a ranksvm data cache"):
+        RankingData.load(path)
+    path.write_bytes(struct.pack("<16sIIQ", MAGIC, 99, 0, 0))
+    with pytest.raises(ModelFileError, match=r"has version 99 .* update ranksvm"):
+        RankingData.load(path)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_parquet_round_trip(variant, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("ranksvm.datasets.parquet._ROWS", 7)
+    data = example(**VARIANTS[variant])
+    path = tmp_path / "data.parquet"
+    data.to_parquet(path)
+    assert_same(data, RankingData.from_parquet(path))
+    assert_same(data, read_data(path))
+    assert os.listdir(tmp_path) == ["data.parquet"]
+    assert RankingData.from_parquet(path, dtype=np.float64).X.dtype == np.float64
+
+
+def test_parquet_of_somebody_else(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    columns = {"grade": [1, 0, 2], "q": ["a", "a", "b"], "bm25": [1.5, 2.5, 0.0], "clicks": [1, 2, 3]}
+    pq.write_table(pa.table(columns), path)
+    data = RankingData.from_parquet(path, label="grade", qid="q")
+    assert data.X.tolist() == [[1.5, 1], [2.5, 2], [0, 3]]
+    assert data.feature_names == ("bm25", "clicks")
+    assert data.qid.tolist() == ["a", "a", "b"]
+    with pytest.raises(DataError, match="no column 'label' for the labels; its columns are grade, q"):
+        RankingData.from_parquet(path)
+    with pytest.raises(DataError, match=r"column 'q' of .* has type string: features must be numbers"):
+        RankingData.from_parquet(path, label="grade")
+    pq.write_table(pa.table({"label": [1, 0], "x": [1.0, None]}), path)
+    with pytest.raises(DataError, match=r"column 'x' of .* has missing values in 1 of .* the first is row 1"):
+        RankingData.from_parquet(path)
+    pq.write_table(pa.table({"label": [1, None], "x": [1.0, 2.0]}), path)
+    with pytest.raises(DataError, match=r"column 'label' of .* has missing values"):
+        RankingData.from_parquet(path)
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
+        RankingData.from_parquet(path)
+    with pytest.raises(DataError, match="two columns would be named 'label'"):
+        RankingData(np.ones((1, 1)), [1], feature_names=["label"]).to_parquet(path)
+
+
+def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[parquet\]'"):
+        example().to_parquet(tmp_path / "x.parquet")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["a.rsd", "a.parquet", "a.txt", "a.txt.gz", "a", "A.LETOR"])
+def test_one_reader_and_writer_for_all(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    data = example()
+    write_data(data, tmp_path / name)
+    assert_same(data, read_data(tmp_path / name))
+
+
+def test_unknown_suffix(tmp_path):
+    with pytest.raises(OptionError, match=r"unknown suffix '.parqet': use one of \.rsd, \.parquet"):
+        write_data(example(), tmp_path / "a.parqet")
+
+
+def test_read_data_passes_options(tmp_path):
+    (tmp_path / "a").write_text("1 1:1\n")
+    assert read_data(tmp_path / "a", n_features=3).X.shape == (1, 3)
+
+
+def test_select():
+    data = example(sparse=False, feature_names=list("abcde"))
+    rows = data.y > 0
+    some = data.select(rows)
+    assert np.array_equal(some.X, data.X[rows])
+    assert np.array_equal(some.docid, data.docid[rows])
+    assert some.feature_names == ("a", "b", "c", "d", "e")
+    assert np.shares_memory(data.select(slice(2, 5)).X, data.X)
+    assert data.select([3, 1]).qid.tolist() == [data.qid[3], data.qid[1]]
+    assert example(sparse=True).select([0, 2]).X.shape == (2, 5)
+
+
+def test_queries_are_found_once_per_qid():
+    data = example()
+    assert data.queries is data.queries
+    data.qid = data.qid[::-1].copy()
+    assert data.queries.ids[0] == data.qid[0]
+
+
+def test_repr_and_sizes():
+    data = RankingData([[1.0, 2.0]], [1])
+    assert repr(data) == "RankingData(1 rows, 2 features, one query, dense float64)"
+    assert (len(data), data.n_rows, data.n_features) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1]), "X must be two-dimensional"),
+        (([[1.0]], [1, 2]), "y has 2 entries but X has 1 rows"),
+        (([[1.0]], [1], [1, 2]), "qid has 2 entries but X has 1 rows"),
+        (([[1.0]], [1], [1], ["a", "b"]), "docid has 2 entries but X has 1 rows"),
+        (([[1.0]], [1], [1], ["a"], ["x", "y"]), "there are 2 feature names but X has 1 columns"),
+    ],
+)
+def test_shapes_must_agree(arguments, message):
+    with pytest.raises(DataError, match=message):
+        RankingData(*arguments)
+
+
+def test_real_data_through_every_form(shared_data, tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in ("MQ2008", "WikiQA-wordpairs"):
+        data = read_letor(shared_data / name / "Fold1" / "vali.txt.gz") if name == "MQ2008" else read_letor(
+            shared_data / name / "Fold1" / "test.txt.gz"
+        )  # fmt: skip
+        for suffix in ("rsd", "parquet", "txt.gz"):
+            write_data(data, tmp_path / f"data.{suffix}")
+            back = read_data(tmp_path / f"data.{suffix}")
+            assert_same(data, back)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: FactorizedRankSVM().fit(data, None),
+        lambda data: SOLARRanker().fit(data),
+        lambda data: RankSVM().fit(data.X, data.y, qid=data.qid).predict(data),
+        lambda data: RankSVM().fit(data.X, data.y, qid=data.qid).score(data, data.y),
+        lambda data: cross_validate(RankSVM(), data),
+    ],
+)
+def test_it_is_no_features_but_for_rank_svm(call):
+    with pytest.raises(DataError, match=r"RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid"):
+        call(make_ranking(n_queries=4, n_docs=5, n_features=3, random_state=0))
+
+
+def test_rank_svm_takes_labels_and_queries_from_it():
+    data = make_ranking(n_queries=20, n_docs=5, n_features=3, random_state=0)
+    np.testing.assert_array_equal(RankSVM().fit(data).coef_, RankSVM().fit(data.X, data.y, qid=data.qid).coef_)
+    chosen = RankSVMCV(Cs=[0.1, 1.0], cv=2).fit(data)
+    np.testing.assert_array_equal(
+        chosen.scores_, RankSVMCV(Cs=[0.1, 1.0], cv=2).fit(data.X, data.y, qid=data.qid).scores_
+    )

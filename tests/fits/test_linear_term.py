@@ -1,0 +1,39 @@
+"""Where rows are kept, and in which form they are read."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ranksvm import RankSVM, make_ranking
+from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.fits import linear_term
+from ranksvm.fits.training_set import training_set
+from ranksvm.losses import LossSpec
+
+
+@pytest.mark.parametrize(
+    ("part", "fewest", "most", "form"),
+    [
+        (0.5, 0, 1 << 30, DenseDesign),
+        (0.2, 0, 1 << 30, SparseDesign),  # few values
+        (0.5, 0, 1000, SparseDesign),  # too large
+        (0.5, 1 << 30, 1 << 31, SparseDesign),  # too small to matter
+    ],
+)
+def test_sparse_rows_of_many_values_are_read_as_dense_ones(part, fewest, most, form, monkeypatch):
+    monkeypatch.setattr(linear_term, "DENSE_BYTES", (fewest, most))
+    data = make_ranking(20, 30, 8, random_state=0)
+    X = sp.csr_matrix(data.X * (np.random.default_rng(0).random(data.X.shape) < part))
+    found = training_set(RankSVM(), X, data.y, qid=data.qid, group=None)
+    assert isinstance(linear_term.linear_term(found, LossSpec("squared_hinge"), "auto").design, form)
+
+
+def test_fits_are_the_same_in_either_form(monkeypatch):
+    data = make_ranking(20, 30, 8, random_state=0)
+    X = sp.csr_matrix(data.X * (np.random.default_rng(0).random(data.X.shape) < 0.5))
+    weights = []
+    for fewest in (0, 1 << 30):
+        monkeypatch.setattr(linear_term, "DENSE_BYTES", (fewest, 1 << 31))
+        weights.append(RankSVM(C=0.1, tol=1e-12).fit(X, data.y, qid=data.qid).coef_)
+    np.testing.assert_allclose(*weights, rtol=1e-6)
+    assert sp.issparse(X)

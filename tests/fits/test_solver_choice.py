@@ -1,0 +1,89 @@
+"""The choice of ``solver="auto"``: by size, the same for every form of data of that size."""
+
+from typing import NamedTuple
+
+import pytest
+
+from ranksvm.fits.solver_choice import choose_solver
+from ranksvm.terms.hessian_cost import cost_with_hessian, hessian_cost, sampled_fraction, worthwhile_fraction
+
+
+class Size(NamedTuple):
+    n_rows: int
+    n_variables: int
+    row_bytes: float
+    dense: bool = True
+
+    @property
+    def curvature_rank(self) -> int:
+        return self.n_rows
+
+
+def dense(n_rows, n):
+    return Size(n_rows, n, 4.0 * n)
+
+
+@pytest.mark.parametrize(
+    ("size", "solver"),
+    [
+        (dense(300, 10), "newton"),
+        (dense(300, 46), "newton"),
+        (dense(1_000, 46), "newton"),
+        (dense(100_000, 10), "newton"),
+        (dense(10_000, 46), "newton"),
+        (dense(10_000, 136), "newton"),
+        (dense(20_000, 136), "newton"),
+        (dense(100_000, 136), "newton"),
+        (dense(1_000_000, 136), "newton"),
+        (dense(1_000, 245), "adaptive"),
+        (dense(100_000, 768), "adaptive"),
+        (dense(400_000, 1024), "adaptive"),
+        (dense(400_000, 2000), "adaptive"),
+        (dense(400_000, 2001), "tron"),
+        (Size(52_000, 44, 12.0 * 20, dense=False), "newton"),
+        (Size(20_000, 300, 12.0 * 15, dense=False), "adaptive"),
+        (Size(1_000_000, 1_000_000, 12.0 * 30, dense=False), "tron"),
+    ],
+)
+def test_solver_by_size(size, solver):
+    assert choose_solver(size).solver == solver
+
+
+def test_a_hessian_costs_more_products_with_more_variables_rows_and_fewer_values():
+    costs = [hessian_cost(dense(10_000, n), 1.0) for n in (10, 46, 136, 245, 768, 2000)]
+    assert costs == sorted(costs)
+    assert costs[0] < 8
+    assert costs[-1] > 50
+    fractions = [hessian_cost(dense(10_000, 245), fraction) for fraction in (0.0, 0.05, 0.3, 1.0)]
+    assert fractions[0] == float("inf")
+    assert fractions[1:] == sorted(fractions[1:])
+    sparse = Size(10_000, 245, 12.0 * 10, dense=False)
+    assert hessian_cost(sparse, 1.0) > 1.5 * hessian_cost(dense(10_000, 245), 1.0)
+
+
+def test_a_preconditioner_takes_fewer_rows_than_a_hessian_built_every_few_steps():
+    size = dense(400_000, 1024)
+    assert 0.0 < sampled_fraction(size) < worthwhile_fraction(size) < 1.0
+    assert sampled_fraction(dense(1_000, 245)) == 1.0
+
+
+def test_a_preconditioner_takes_more_rows_where_they_cost_little_beside_products():
+    rows = [sampled_fraction(dense(n_rows, 136)) * n_rows for n_rows in (10_000, 100_000, 1_000_000)]
+    assert 10 * 136 <= rows[0] < rows[1] == pytest.approx(rows[2]) == pytest.approx(40 * 136)
+    assert sampled_fraction(dense(400_000, 2_001)) == 0.0
+
+
+def test_a_sample_where_there_are_very_many_rows_for_each_variable():
+    """A Hessian of all of them costs little, too, but a start at the solution on a sample saves iterations."""
+    assert worthwhile_fraction(dense(36_000, 46)) == 1.0
+    assert worthwhile_fraction(dense(100_000, 10)) == pytest.approx(0.05)
+
+
+def test_products_with_a_hessian_are_fewer_with_more_rows_and_cost_more_where_its_solutions_do():
+    size = dense(1_000_000, 245)
+    costs = [cost_with_hessian(size, rows * 245 / 1e6, 10.0) for rows in (10, 20, 40, 80)]
+    assert costs == sorted(costs, reverse=True)
+    assert cost_with_hessian(size, 1.0, 10.0) == costs[-1] == costs[-2] > 2.0
+    assert cost_with_hessian(size, 1.0, 20.0) - costs[-1] == pytest.approx(costs[-1] - 2.0, rel=0.01)
+    # a product with 5,000 sparse rows takes less time than a solution with 1,000 x 1,000 factors
+    assert cost_with_hessian(Size(5_000, 1_000, 160.0, dense=False), 1.0, 10.0) > 2.0 * costs[-1]

@@ -1,0 +1,292 @@
+"""The data term of a device against every property of data terms, and against the one on threads."""
+
+import logging
+import os
+
+import numpy as np
+import pytest
+
+from ranksvm.data import as_design_matrix, partition
+from ranksvm.device import DeviceArray, Variant, open_device
+from ranksvm.device.host import HostDevice
+from ranksvm.device.launcher import Launcher
+from ranksvm.objectives import LinearObjective
+from ranksvm.solvers import Status, newton, tron
+from ranksvm.terms.device import layout, long_queries, rows as device_rows
+from ranksvm.terms.device.pairs import order_on_device
+from ranksvm.terms.device.sum import DevicesTerm
+from ranksvm.terms.device.term import DeviceTerm
+from ranksvm.terms.host import ThreadedTerm
+from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all
+
+# RANKSVM_TEST_CUDA=1 runs all this on a GPU, too
+GPUS = ("cuda:0",) if os.environ.get("RANKSVM_TEST_CUDA") else ()
+
+# a function of the user's own cannot run on a device
+LOSSES = [name for name in LOSSES if name != "function"]
+
+
+def on(device):
+    def make(X, spec, pairs):
+        return DeviceTerm(device, as_design_matrix(X), spec.over(pairs))
+
+    return make
+
+
+def parts_on(*devices):
+    def make(X, spec, pairs):
+        parts = partition(pairs, len(devices))
+        return DevicesTerm([on(device)(X, spec, part) for device, part in zip(devices, parts, strict=True)])
+
+    return make
+
+
+TERMS = {
+    "3 blocks of 16": on(HostDevice()),
+    "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
+    "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
+    # of the queries of `TermProblem` two fit into shared memory
+    "queries read at once or twice": on(HostDevice(shared_bytes=2432)),
+    "nothing fits into shared memory": on(HostDevice(shared_bytes=1000)),
+    "two parts on one device": parts_on(*[HostDevice()] * 2),
+    "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
+}
+for gpu in GPUS:
+    TERMS |= {gpu: on(open_device(gpu)), f"two parts on {gpu}": parts_on(*[open_device(gpu)] * 2)}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("term", TERMS)
+def test_every_property(term, loss, kind, check):
+    check_all(TERMS[term], loss, kind, check)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("most_pairs", [-1, 30])
+def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, loss, kind, check, monkeypatch):
+    monkeypatch.setattr(long_queries, "LONG_PAIRS", most_pairs)
+    check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.mark.parametrize(
+    ("shared_bytes", "kernels"), [(1 << 16, {"fused_loss"}), (2432, {"fused_loss", "loss"}), (1000, {"loss"})]
+)
+def test_rows_of_short_queries_are_read_once(shared_bytes, kernels, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        HostDevice, "launch", lambda _self, _variant, kernel, _arguments, **_rest: launched.append(kernel)
+    )
+    problem = TermProblem()
+    term = on(HostDevice(shared_bytes=shared_bytes))(problem.X, problem.spec, problem.pairs)
+    term.evaluate(np.ones(6), None)
+    assert {"fused_loss", "loss"} & set(launched) == kernels
+    assert ("scores" in launched) == ("accumulate_rows" in launched) == ("loss" in kernels)
+
+
+@pytest.fixture
+def streaming(monkeypatch):
+    """X never fits: blocks of about 20 rows of 6 numbers go through."""
+    monkeypatch.setattr(layout, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(layout, "STREAM_BYTES", 20 * 6 * 8)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", [kind for kind, options in PROBLEMS.items() if options.get("storage") != "csr"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_property_of_rows_that_stream_through(loss, kind, check, streaming):
+    check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_stream_through_take_less_memory(streaming, caplog, dtype):
+    problem = TermProblem(n=2000)
+    X = np.tile(problem.X, 50).astype(dtype)
+    results = []
+    for memory in (None, 9 * X.nbytes // 10):
+        device = HostDevice(memory=memory)
+        with caplog.at_level(logging.INFO, logger="ranksvm"):
+            if memory is None:
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(layout, "RESIDENT_SHARE", 0.8)
+                    term = on(device)(X, problem.spec, problem.pairs)
+            else:
+                term = on(device)(X, problem.spec, problem.pairs)
+        objective = LinearObjective(term, 0.01)
+        results.append(tron(objective, np.zeros(X.shape[1]), tol=1e-6))
+        # a sample of a sample reads its own rows
+        sample = term.sample(200, 0).sample(50, 1)
+        rows, w = sample.pairs.rows, np.linspace(-1.0, 1.0, X.shape[1])
+        np.testing.assert_allclose(
+            sample.scores(w), X[rows] @ w, rtol=1e-5 if dtype is np.float32 else 1e-12, atol=1e-9
+        )
+    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
+    assert "X stays there" in caplog.text
+    assert "rows stream through in blocks of" in caplog.text
+
+
+# -- beside the term on threads ----------------------------------------------------------------------------------------
+
+
+def threaded(X, spec, pairs):
+    return ThreadedTerm(as_design_matrix(X), spec.over(pairs))
+
+
+@pytest.mark.parametrize(("dtype", "most_pairs"), [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600)])
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("device", ["host", *GPUS])
+def test_everything_is_that_of_the_term_on_threads(device, loss, kind, dtype, most_pairs, monkeypatch):
+    monkeypatch.setattr(long_queries, "LONG_PAIRS", most_pairs)
+    problem = TermProblem(loss, n=400, seed=3, **PROBLEMS[kind])
+    X = problem.X.astype(dtype)
+    chosen = HostDevice() if device == "host" else open_device(device)
+    term, expected = (make(X, problem.spec, problem.pairs) for make in (on(chosen), threaded))
+    for w, step in problem.points():
+        a, b = (term.evaluate(at, problem.width) for at in (w, w + step))
+        c, d = (expected.evaluate(at, problem.width) for at in (w, w + step))
+        np.testing.assert_allclose(a.sums, c.sums, rtol=1e-12, atol=1e-12)
+        size = np.abs(c.gradient).max()
+        np.testing.assert_allclose(a.gradient, c.gradient, rtol=1e-12, atol=1e-12 * size)
+        np.testing.assert_allclose(
+            term.along(a, b, [0.3, 1.0], problem.width), expected.along(c, d, [0.3, 1.0], problem.width), rtol=1e-11
+        )
+        H = expected.curvature(c, 1.0, 0)
+        np.testing.assert_allclose(term.curvature(a, 1.0, 0), H, rtol=1e-12, atol=1e-12 * np.abs(H).max())
+        np.testing.assert_allclose(term.scores(w), expected.scores(w), rtol=1e-12, atol=1e-12)
+        # what the sweep of the other one adds to its bounds is not part of these
+        for sharp in (False, True):
+            bounds = term.round_off(a, problem.width, 1e-3, sharp)
+            theirs = expected.round_off(c, problem.width, 1e-3, sharp)
+            rel = 1e-9 if most_pairs > 600 else 0.05  # two bounds added up are a little sharper than one
+            assert (bounds.pulls, bounds.beyond) == pytest.approx((theirs.pulls, theirs.beyond), rel=rel, abs=1e-11)
+            assert 0.0 < bounds.pull_sums < 100.0 * theirs.pull_sums
+    assert term.sizes().largest.tolist() == expected.sizes().largest.tolist()
+    assert term.sizes().entries == expected.sizes().entries
+    assert 0 < term.sizes().additions <= problem.pairs.n_rows + 100
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_result_depends_on_the_order_of_threads_or_blocks(loss, kind):
+    """The same bits forwards, backwards and again: a phase of a kernel reads nothing that it writes elsewhere."""
+    problem = TermProblem(loss, n=300, **PROBLEMS[kind])
+    results = []
+    for backwards in (False, True, False):
+        device = HostDevice(n_blocks=4, n_threads=32, backwards=backwards)
+        term = on(device)(problem.X, problem.spec, problem.pairs)
+        w = np.linspace(-1.0, 1.0, 6)
+        a, b = term.evaluate(w, problem.width), term.evaluate(-w, problem.width)
+        found = [*a.sums, *a.gradient, *np.ravel(term.along(a, b, [0.5], problem.width))]
+        found += [*term.curvature_product(a, w), *term.curvature(a, 1.0, 0).ravel(), *term.curvature_diagonal(a)]
+        results.append(np.array(found))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("solver", [newton, tron])
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_fits_end_at_the_same_objective(solver, loss, kind):
+    problem = TermProblem(loss, n=240, **PROBLEMS[kind])
+    values = []
+    terms = [threaded, on(HostDevice()), parts_on(HostDevice(), HostDevice(n_blocks=2)), *map(TERMS.get, GPUS)]
+    for make in terms:
+        term = make(problem.X, problem.spec, problem.pairs)
+        objective = LinearObjective(term, 0.5, problem.spec.first_width, problem.spec.smoothed)
+        result = solver(objective, np.zeros(6), tol=1e-9)
+        assert result.status is Status.CONVERGED
+        values.append(result.value)
+    np.testing.assert_allclose(values, values[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("device", ["host", *GPUS])
+def test_a_fit_gives_the_same_bits_every_time(device):
+    problem = TermProblem("hinge", n=500)
+
+    def fit():
+        term = on(HostDevice() if device == "host" else open_device(device))(problem.X, problem.spec, problem.pairs)
+        return newton(LinearObjective(term, 0.5, 1.0, True), np.zeros(6), tol=1e-6).w
+
+    np.testing.assert_array_equal(fit(), fit())
+
+
+# -- extremes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_part_without_pairs_has_a_loss_of_nothing():
+    problem = TermProblem()
+    empty = problem.pairs.of_queries(np.zeros(0, dtype=np.int64))
+    term = on(HostDevice())(problem.X, problem.spec, empty)
+    at = term.evaluate(np.ones(6), None)
+    assert at.sums == (0.0, 0.0, 0.0)
+    for found in (at.gradient, term.curvature_product(at, np.ones(6)), term.curvature_diagonal(at)):
+        np.testing.assert_array_equal(found, np.zeros(6))
+    np.testing.assert_array_equal(term.curvature(at, 1.0, 0), np.zeros((6, 6)))
+    np.testing.assert_array_equal(term.curvature(at, 0.5, 0), np.zeros((6, 6)))
+    assert [each.tolist() for each in term.along(at, at, np.array([0.5]), None)] == [[0.0], [0.0]]
+    assert term.sample(3, 0) is None
+    assert len(term.scores(np.ones(6))) == 0
+
+
+@pytest.mark.parametrize("n_features", [1, 7, 8, 33, 130])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_any_number_of_features(n_features, storage):
+    """Fewer features than lanes, more than threads, and more than a tile of the Hessian."""
+    problem = TermProblem(storage=storage)
+    X = np.random.default_rng(0).normal(size=(90, n_features))
+    X[:, 0] += 1e6  # what documents have in common must not cost digits
+    X = X if storage == "dense" else type(problem.X)(X)
+    term, expected = (make(X, problem.spec, problem.pairs) for make in (on(HostDevice(n_threads=16)), threaded))
+    w = np.random.default_rng(1).normal(size=n_features) * 0.1
+    w[0] = 0.0
+    a, b = term.evaluate(w, None), expected.evaluate(w, None)
+    np.testing.assert_allclose(a.gradient, b.gradient, rtol=1e-9, atol=1e-6)
+    H = expected.curvature(b, 1.0, 0)
+    np.testing.assert_allclose(term.curvature(a, 1.0, 0)[1:, 1:], H[1:, 1:], rtol=1e-11, atol=1e-11 * np.abs(H).max())
+
+
+def test_scores_that_are_nan_show():
+    problem = TermProblem()
+    term = on(HostDevice())(problem.X, problem.spec, problem.pairs)
+    assert np.isnan(term.evaluate(np.full(6, np.nan), None).sums.value)
+
+
+def test_a_hessian_in_blocks_of_queries(monkeypatch):
+    problem = TermProblem("huber")
+    term = on(HostDevice())(problem.X, problem.spec, problem.pairs)
+    at = term.evaluate(np.ones(6), problem.width)
+    whole, diagonal = term.curvature(at, 1.0, 0), term.curvature_diagonal(at)
+    monkeypatch.setattr("ranksvm.terms.device.term.HESSIAN_BYTES", 16 * 6 * 20)
+    np.testing.assert_allclose(term.curvature(at, 1.0, 0), whole, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(term.curvature_diagonal(at), diagonal, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shared_bytes", [1 << 16, 1000])
+def test_features_with_more_than_2_to_the_31_values(shared_bytes):
+    """Rows at the end of 8.6 GB, of which the operating system makes only those that are written."""
+    problem, n_all = TermProblem(), (1 << 31) // 6 + 1000
+    try:
+        X = np.zeros((n_all, 6), dtype=np.float32)
+    except MemoryError:
+        pytest.skip("the system does not promise 8.6 GB")
+    n_rows = problem.pairs.n_rows
+    X[-n_rows:] = problem.X[:n_rows] if problem.pairs.rows is None else problem.X[problem.pairs.rows]
+    device = HostDevice(shared_bytes=shared_bytes)
+    order = order_on_device(problem.pairs).positions
+    run = Launcher(device, Variant(False, False, "float"))
+    there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)
+    rows = device_rows.DenseRows(run, there, n_all - n_rows + order, np.abs(problem.X).max(axis=0))
+    design = as_design_matrix(np.ascontiguousarray(X[-n_rows:]))
+    loss = problem.spec.over(problem.pairs)
+    term = DeviceTerm(device, design, loss, rows=rows)
+    expected = DeviceTerm(device, as_design_matrix(problem.X.astype(np.float32)), loss)
+    w = np.linspace(-1.0, 1.0, 6)
+    a, b = term.evaluate(w, None), expected.evaluate(w, None)
+    assert a.sums == b.sums
+    np.testing.assert_array_equal(a.gradient, b.gradient)
+    np.testing.assert_array_equal(term.curvature_product(a, w), expected.curvature_product(b, w))
+    np.testing.assert_array_equal(term.curvature(a, 1.0, 0), expected.curvature(b, 1.0, 0))

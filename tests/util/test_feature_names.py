@@ -1,0 +1,42 @@
+"""Features have one label wherever they are shown: the name, or the number of LETOR files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ranksvm import RankSVM, make_ranking
+from ranksvm._util.feature_names import feature_label, feature_labels, place_in_words
+from ranksvm.analysis import weight_intervals
+from ranksvm.exceptions import DataError
+from ranksvm.plotting import WeightsDisplay
+
+
+def test_labels():
+    assert feature_label(0) == "f1"
+    assert feature_labels(3) == ["f1", "f2", "f3"]
+    assert feature_labels(2, np.array(["bm25", "links"])) == ["bm25", "links"]
+    assert place_in_words(3, 40) == "X[3, 40] (feature f41)"
+    assert place_in_words(3, 1, ["bm25", "links"]) == "X[3, 1] (feature links)"
+
+
+@pytest.mark.parametrize("names", [None, ["bm25", "length", "clicks", "links"]])
+def test_every_table_calls_a_feature_alike(names):
+    data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    X = data.X if names is None else pd.DataFrame(data.X, columns=names)
+    labels = feature_labels(4, names)
+    ranker = RankSVM(C=0.1).fit(X, data.y, qid=data.qid)
+    largest = [labels[column] for column in np.argsort(-np.abs(ranker.coef_))]
+    assert list(ranker.coef_table()["feature"]) == largest
+    explanation = ranker.explain(X, data.qid)
+    for found in (explanation.pair(0, 1), explanation.query(data.qid[0])):
+        for item in found.to_dict()["features"]:
+            assert item["feature"] == labels[item["column"]]
+            assert item["feature"] in repr(found)
+    weights = weight_intervals(RankSVM(C=0.1), X, data.y, qid=data.qid)
+    assert [item["feature"] for item in weights.to_dict()["features"]] == largest
+    display = WeightsDisplay.from_intervals(weights)
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == largest
+    wrong = data.X.copy()
+    wrong[5, 2] = np.nan
+    with pytest.raises(DataError, match=rf"NaN at X\[5, 2\] \(feature {labels[2]}\)"):
+        ranker.predict(wrong if names is None else pd.DataFrame(wrong, columns=names))
