@@ -14,10 +14,10 @@ import ranksvm._compiled.instruction_set as compiled_instruction_set
 
 import ranksvm
 from _digests import seal
+from papers.machine import machine, versions
+from papers.results import markdown_table as table
+from papers.timing import least_seconds, seconds
 from ranksvm import metrics
-from ranksvm.reproduce.machine import machine, versions
-from ranksvm.reproduce.results import markdown_table as table
-from ranksvm.reproduce.timing import least_seconds, seconds
 
 # with what others import from here
 __all__ = [

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from _common import data_folder, read
+from papers.jin_lin_2014 import PRINTED, Printed
 from ranksvm import RankingData, make_ranking, metrics, regularization_path
-from ranksvm.reproduce.jin_lin_2014 import PRINTED, Printed
 
 SEED = 0
 # Rows from which C is chosen, and as many on which it is judged.

@@ -3,8 +3,8 @@
 import numpy as np
 
 from _common import read
+from papers.data_sets import Parts
 from ranksvm import RankingData, make_ranking
-from ranksvm.reproduce.data_sets import Parts
 
 REAL = ("OHSUMED", "MQ2008")
 FOLDS = range(1, 6)

@@ -19,9 +19,9 @@ from sklearn.svm import SVR
 from _baselines import Scorer, adarank, network, pairwise_sgd, rankboost, ranking_vectors
 from _common import arguments, data_folder, letor, page, publish, seconds, table
 from _low_rank_data import FOLDS, REAL, TINY, parts_of
+from papers.data_sets import Parts
+from papers.xu_2019.published import QUALITY
 from ranksvm import KernelRankSVM, RankingData, RankSVM
-from ranksvm.reproduce.data_sets import Parts
-from ranksvm.reproduce.xu_2019.published import QUALITY
 
 MEASURES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
 CHOSEN_BY = "map"

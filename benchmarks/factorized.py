@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from _common import arguments, data_folder, interleaved, page, publish, read, summary, table, verdict
+from papers.xu_2019.published_algorithms import Factors, listed
 from ranksvm import FactorizedRankSVM, RankingData, make_ranking
-from ranksvm.reproduce.xu_2019.published_algorithms import Factors, listed
 
 SEED = 0
 COMPONENTS = 5

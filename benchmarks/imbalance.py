@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from _common import arguments, page, publish, table
+from papers.online_pass import FULL, LEARNERS, MEASURES, cumulative
 from ranksvm import PRanker, RankingData, RankSVM, SOLARRanker, make_ranking, metrics
-from ranksvm.reproduce.online_pass import FULL, LEARNERS, MEASURES, cumulative
 
 
 def imbalance(n_orders: int, n_queries: int, n_docs: int) -> list[str]:

@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from _common import arguments, data_folder, letor, page, publish, read, seconds, table
 from _kernel_trace import problem_of
+from papers.data_sets import Parts
+from papers.kernel_data import CS, GAMMAS, LINEAR_CS
+from papers.made import Relevance, curved, noisy, straight
 from ranksvm import KernelRankSVMCV, RankingData, RankSVMCV, make_ranking, metrics
 from ranksvm.estimators.path import solve_along
-from ranksvm.reproduce.data_sets import Parts
-from ranksvm.reproduce.kernel_data import CS, GAMMAS, LINEAR_CS
-from ranksvm.reproduce.made import Relevance, curved, noisy, straight
 
 FOLDS = range(1, 6)
 CHOSEN_BY = ("mean_ndcg", "pairwise_accuracy")

@@ -16,12 +16,12 @@ from sklearn.svm import SVC
 from _common import arguments, data_folder, letor, page, publish, read, seconds, table
 from _kernel_trace import LANDMARKS, PLAIN, TRON, problem_of, traced
 from kernel_grid import made
+from papers.data_sets import Parts
+from papers.kernel_data import LINEAR_CS
+from papers.made import curved
 from ranksvm import KernelRankSVM, RankingData, RankSVM, RankSVMCV
 from ranksvm.kernels import kernel_named
 from ranksvm.plotting.styles import PALETTE
-from ranksvm.reproduce.data_sets import Parts
-from ranksvm.reproduce.kernel_data import LINEAR_CS
-from ranksvm.reproduce.made import curved
 
 MEASURES = {"pairwise_accuracy": "pairwise accuracy", "mean_ndcg": "mean NDCG"}
 COMPONENTS = (50, 100, 200, 500, 1000)

@@ -12,10 +12,10 @@ import numpy as np
 
 from _common import arguments, page, publish, table
 from _low_rank_data import COPIES, FOLDS, REAL, TINY, parts_of
+from papers.xu_2019.models import MODELS
+from papers.xu_2019.quality import PLAIN, SIGNIFICANT, Choices
+from papers.xu_2019.search import MEASURES, Search
 from ranksvm.exceptions import RankSVMError
-from ranksvm.reproduce.xu_2019.models import MODELS
-from ranksvm.reproduce.xu_2019.quality import PLAIN, SIGNIFICANT, Choices
-from ranksvm.reproduce.xu_2019.search import MEASURES, Search
 
 # What is done to a data set, as data names say it.
 CHANGES = {
@@ -144,11 +144,11 @@ def report(options) -> str:
         compared += number
     introduction = (
         "The training part is changed, the validation part only where it is said, the test part never. As in "
-        f"`ranksvm reproduce xu-2019 quality`, of {options.candidates} random candidates of each model in each fold "
-        f"the one with the best {options.metric.upper()} on the validation part is taken; means over the folds, "
-        f"and over {options.draws} draws of the queries and of the noise in each; paired randomisation tests over all "
-        'test queries, of their means over the draws. "Any C" draws C from the range of the plain model, not from that '
-        "of the paper. "
+        f"`python benchmarks/reproduce.py xu-2019 quality`, of {options.candidates} random candidates of each model in "
+        f"each fold the one with the best {options.metric.upper()} on the validation part is taken; means over the "
+        f"folds, and over {options.draws} draws of the queries and of the noise in each; paired randomisation tests "
+        'over all test queries, of their means over the draws. "Any C" draws C from the range of the plain model, not '
+        "from the range of the paper. "
         '"Refitted" is the plain model whose chosen C is fitted again to training and validation part together.'
     )
     title = "Low-rank RankSVM where it might help"

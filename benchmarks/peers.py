@@ -19,12 +19,12 @@ from sklearn.svm import LinearSVC
 from _common import arguments, data_folder, letor, page, publish, read, seconds, table
 from _pieces import Found, Pieces, Section
 from _widening import Axis, Grid
+from papers import pointwise
+from papers.data_sets import Parts
+from papers.lee_lin_2014 import PRINTED_QUALITY
+from papers.pointwise import Scorer, boosting, forest, linear_svr
 from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.metrics import Evaluation
-from ranksvm.reproduce import pointwise
-from ranksvm.reproduce.data_sets import Parts
-from ranksvm.reproduce.lee_lin_2014 import PRINTED_QUALITY
-from ranksvm.reproduce.pointwise import Scorer, boosting, forest, linear_svr
 
 DATASETS = ("MQ2008", "OHSUMED", "MQ2007-partial")
 MEASURES = ("pairwise_accuracy", "mean_ndcg")

@@ -10,8 +10,8 @@ import warnings
 import numpy as np
 
 from _common import arguments, letor, page, power_of_two, publish, read, required_data, table
+from papers.lee_lin_2014 import PRINTED_QUALITY
 from ranksvm import RankingData, RankSVM, RankSVMCV, metrics
-from ranksvm.reproduce.lee_lin_2014 import PRINTED_QUALITY
 
 # What LETOR's tables hold.
 NDCG = [*(f"ndcg@{k}" for k in range(1, 11)), "mean_ndcg"]

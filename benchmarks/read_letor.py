@@ -98,7 +98,7 @@ def run(reader, path, n_jobs, repeats):
 
 def benchmark(megabytes):
     """Lines of the report."""
-    from ranksvm.reproduce.machine import machine, versions
+    from papers.machine import machine, versions
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "dense.txt"

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from _common import arguments, data_folder, page, publish, read, seconds, table, verdict
 from _peak_memory import memory_of_fit
+from papers.xu_2019.published_algorithms import algorithm_2, blocks_of, listed
 from ranksvm import RankingData, RankSVM, RegularizedRankSVM, make_ranking
-from ranksvm.reproduce.xu_2019.published_algorithms import algorithm_2, blocks_of, listed
 
 # C, gamma, lambda: the defaults, two corners of the published ranges, and a C as plain models choose it.
 SETTINGS = ((1.0, 1.0, 1.0), (0.1, 0.1, 10.0), (10.0, 50.0, 0.1), (1e-3, 1e-3, 1.0))

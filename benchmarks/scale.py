@@ -13,7 +13,6 @@ import os
 import pickle
 import resource
 import signal
-import sys
 import threading
 import time
 import zlib
@@ -23,24 +22,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
+from distributed import Client, LocalCluster
 
-# Dask looks for a package "sparse", which a script of that name beside this one is not: here and in its workers.
-FOLDER = str(Path(__file__).resolve().parent)
-sys.path = [FOLDER, *(path for path in sys.path if path != FOLDER)]
-from _common import arguments, least_seconds, page, publish, table, verdict  # noqa: E402
-from _pieces import Found, Pieces, Section  # noqa: E402
-
-sys.path.remove(FOLDER)
-import dask  # noqa: E402
-import dask.array as da  # noqa: E402
-from distributed import Client, LocalCluster  # noqa: E402
-
-from ranksvm import make_ranking  # noqa: E402
-from ranksvm.dask import DaskRankSVM  # noqa: E402
-from ranksvm.dask.backend import DaskBackend  # noqa: E402
-from ranksvm.terms.parts import answers  # noqa: E402
-from ranksvm.terms.parts.tree_sum import tree_sum  # noqa: E402
+from _common import arguments, least_seconds, page, publish, table, verdict
+from _pieces import Found, Pieces, Section
+from ranksvm import make_ranking
+from ranksvm.dask import DaskRankSVM
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.terms.parts import answers
+from ranksvm.terms.parts.tree_sum import tree_sum
 
 FEATURES, DOCS = 136, 120
 C = 1e-3

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+import _click_worlds
+
 
 @pytest.fixture(scope="module")
-def results(scripts):
-    import _click_worlds
-
+def results():
     return [one for world in _click_worlds.worlds(30, (5_000,)) for one in world.estimates()]
 
 

@@ -1,20 +1,14 @@
 """The cutting planes that RankSVM is compared with solve the problem they are meant to."""
 
 import csv
-import importlib.util
-import pathlib
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import _cutting_planes as cutting_planes
 from oracle import pairs_of
 from ranksvm import make_ranking, read_letor
-
-PATH = pathlib.Path(__file__).parents[2] / "benchmarks" / "_cutting_planes.py"
-SPEC = importlib.util.spec_from_file_location("_cutting_planes", PATH)
-cutting_planes = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(cutting_planes)
 
 
 @given(seed=st.integers(0, 999), n_levels=st.integers(1, 5))

@@ -6,24 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import _quotes as quotes
+import figures
+
 ROOT = Path(__file__).parents[2]
-
-
-pytestmark = pytest.mark.usefixtures("scripts")
-
-
-@pytest.fixture(scope="module")
-def figures(scripts):
-    import figures
-
-    return figures
-
-
-@pytest.fixture(scope="module")
-def quotes(scripts):
-    import _quotes
-
-    return _quotes
 
 
 def other_digit(text, place):
@@ -31,16 +17,16 @@ def other_digit(text, place):
     return f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
 
 
-def templates(figures):
+def templates():
     return [figures.template(name) for name in ("figures", "alternatives", "sentences")]
 
 
-def test_tables_and_chart_agree_with_the_pages(figures, capsys):
+def test_tables_and_chart_agree_with_the_pages(capsys):
     assert figures.main(["--check"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", ["README.md", "benchmarks/README.md", "benchmarks/results/speed.svg"])
-def test_every_digit_of_a_table_or_the_chart_is_checked(figures, path):
+def test_every_digit_of_a_table_or_the_chart_is_checked(path):
     path = ROOT / path
     text = path.read_text(encoding="utf-8")
     if path == figures.CHART:
@@ -61,10 +47,10 @@ def test_every_digit_of_a_table_or_the_chart_is_checked(figures, path):
     assert [place for place in places if not disagrees(other_digit(text, place))] == []
 
 
-def test_every_quoted_digit_of_a_page_is_checked(figures, quotes):
+def test_every_quoted_digit_of_a_page_is_checked():
     """Another last digit where a figure was measured: the text that quotes it disagrees."""
     unnoticed, n_quotes = [], 0
-    for template in templates(figures):
+    for template in templates():
         for match in quotes.QUOTE.finditer(template):
             if match["rounding"]:  # what is rounded away need not show
                 continue
@@ -82,13 +68,13 @@ def test_every_quoted_digit_of_a_page_is_checked(figures, quotes):
     assert unnoticed == []
 
 
-def test_every_page_is_what_its_script_wrote(figures):
+def test_every_page_is_what_its_script_wrote():
     sealed = figures.DIGESTS.read_text(encoding="ascii").splitlines()
     changed = [line.split()[1] for line in set(sealed) ^ set(figures.digests().splitlines())]
     assert not changed, f"changed by hand: {sorted(set(changed))}; if meant, run python benchmarks/figures.py --seal"
 
 
-def test_sentences_of_the_documentation_quote_what_was_measured(figures, quotes):
+def test_sentences_of_the_documentation_quote_what_was_measured():
     pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in sorted(ROOT.glob("docs/**/*.md")))
     for sentence in figures.template("sentences").splitlines():
         assert quotes.rendered(sentence) in pages
@@ -106,7 +92,7 @@ def test_sentences_of_the_documentation_quote_what_was_measured(figures, quotes)
         ("/found (\\d+) times/", "12"),
     ],
 )
-def test_places(quotes, place, expected):
+def test_places(place, expected):
     page = (
         "# First part\nfound 12 times\n| one | two | three |\n|---|---|---|\n"
         "| **a** | 2.5 / 3 | x |\n| b | 1,000 | y |\n| c | 7 | z |\n| d | -4e-3 | z |\n\n"
@@ -118,13 +104,13 @@ def test_places(quotes, place, expected):
 
 
 @pytest.mark.parametrize("place", ["First > z > two", "First > e > two", "Third > a > two", "/\\d/"])
-def test_places_that_are_none_or_several(quotes, place):
+def test_places_that_are_none_or_several(place):
     page = "# First\n| one | two | three |\n|---|---|---|\n| a | 2 | z |\n| b | 1 | z |\n"
     with pytest.raises(quotes.QuoteError):
         quotes.located(page, place)
 
 
-def test_a_page_is_sealed_when_it_is_written(figures, tmp_path, monkeypatch):
+def test_a_page_is_sealed_when_it_is_written(tmp_path, monkeypatch):
     import _digests
 
     monkeypatch.setattr(_digests, "RESULTS", tmp_path)

@@ -1,8 +1,6 @@
 """The published solver that fits are measured against solves the problem it is meant to."""
 
 import csv
-import importlib.util
-import pathlib
 import subprocess
 import sys
 
@@ -10,14 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import _published_tron as published
 from oracle import ExplicitPairs
 from ranksvm import RankingData, RankSVM, make_ranking, read_letor, write_letor
-
-PATH = pathlib.Path(__file__).parents[2] / "benchmarks" / "_published_tron.py"
-SPEC = importlib.util.spec_from_file_location("_published_tron", PATH)
-published = importlib.util.module_from_spec(SPEC)
-sys.modules["_published_tron"] = published  # dataclasses look their module up
-SPEC.loader.exec_module(published)
 
 pytestmark = pytest.mark.skipif(
     published.compiler() is None or sys.platform == "win32", reason="no C++ compiler for a POSIX library"

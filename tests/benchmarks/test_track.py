@@ -1,7 +1,6 @@
 """Fits take no more iterations, evaluations and products than they did, and `track.py` records them."""
 
 import csv
-import importlib
 import pathlib
 import shutil
 import subprocess
@@ -9,13 +8,11 @@ import sys
 
 import pytest
 
+import _published_tron as published
+import _track_cases as cases
+import track
+
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
-# The modules of the benchmarks import each other as scripts do.
-sys.path.insert(0, str(FOLDER))
-try:
-    track, cases, published = map(importlib.import_module, ("track", "_track_cases", "_published_tron"))
-finally:
-    sys.path.remove(str(FOLDER))
 
 
 def can_count():

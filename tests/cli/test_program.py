@@ -28,7 +28,6 @@ COMMANDS = [
     "import",
     "convert",
     "info",
-    "reproduce",
     "demo",
     "keys",
     "replay",
@@ -110,7 +109,7 @@ def test_a_command_loads_only_what_it_uses(command, unused, small_files):
     result = subprocess.run(arguments, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     loaded = set(result.stdout.split("loaded ")[-1].split())
     assert not unused & loaded
-    commands = {name for name in [*COMMANDS, "analyze", "online"] if f"ranksvm.cli.{name}" in loaded}
+    commands = {name for name in [*COMMANDS, "analyze", "online"] if f"ranksvm.cli.commands.{name}" in loaded}
     assert commands == {command.split()[0]}
 
 

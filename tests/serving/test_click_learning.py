@@ -1,13 +1,11 @@
 """Learning from clicks: pairs and weights of each rule, estimates by clicks, and propensities in the log."""
 
-import sys
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
 
 import ranksvm
+from _click_passes import InStep, by_clicks, by_labels, tutorial_data
 from ranksvm import metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
@@ -22,11 +20,6 @@ from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from _click_passes import InStep, by_clicks, by_labels, tutorial_data
-
-sys.path.pop(0)
 
 SHOWN = ClickLearning("shown", **curve("power"))
 

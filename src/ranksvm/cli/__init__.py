@@ -22,7 +22,7 @@ __all__ = ["main"]
     cls=Program,
     modules=(
         *("train", "tune", "folds", "online", "predict", "rank", "evaluate", "bias"),
-        *("explain", "report", "analyze", "export", "import", "convert", "info", "reproduce", "demo"),
+        *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
         *("serve", "keys", "replay", "vacuum", "simulate", "doctor", "completion"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

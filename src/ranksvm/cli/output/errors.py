@@ -15,7 +15,7 @@ import click
 from ranksvm.cli.output.signals import TerminatedError, terminable
 from ranksvm.exceptions import OptionError, RankSVMError
 
-__all__ = ["EXIT_INTERRUPTED", "Program", "command_line", "debug_option", "is_debugging", "warn"]
+__all__ = ["EXIT_INTERRUPTED", "OneSentenceErrors", "Program", "command_line", "debug_option", "is_debugging", "warn"]
 
 # click's own: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
@@ -41,38 +41,13 @@ def is_debugging(ctx: click.Context) -> bool:
     return ctx.find_root().meta.get(_DEBUG, False)
 
 
-def command_line(ctx: click.Context) -> str:
+def command_line(ctx: click.Context, program: str = "ranksvm") -> str:
     """The command line that is run, as it can be given to a shell again."""
-    return shlex.join(["ranksvm", *ctx.find_root().meta[_ARGUMENTS]])
+    return f"{program} {shlex.join(ctx.find_root().meta[_ARGUMENTS])}"
 
 
-class Program(click.Group):
-    """The group of all commands; it turns any exception into one sentence and an exit code.
-
-    Parameters
-    ----------
-    modules : sequence of str, optional
-        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
-    """
-
-    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._modules = modules
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Commands in the order of use, not the alphabet."""
-        return [*self._modules, *(name for name in self.commands if name not in self._modules)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name; None if there is none."""
-        known = cmd_name in self._modules or cmd_name in self.commands
-        # for an unknown name click suggests one of all commands
-        for name in [cmd_name] if known else self._modules:
-            if name not in self.commands:
-                # a keyword names no module
-                module = f"{name}_model" if keyword.iskeyword(name) else name
-                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.commands.{module}"), f"{name}_command"))
-        return super().get_command(ctx, cmd_name)
+class OneSentenceErrors(click.Command):
+    """A command that turns any exception into one sentence and an exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program: SIGTERM and Ctrl-C end it with one line and an exit code."""
@@ -106,6 +81,35 @@ class Program(click.Group):
                 if is_debugging(ctx) or _is_broken_pipe(error):
                     raise
                 raise _as_click_exception(error) from error
+
+
+class Program(OneSentenceErrors, click.Group):
+    """The group of all commands.
+
+    Parameters
+    ----------
+    modules : sequence of str, optional
+        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
+    """
+
+    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands in the order of use, not the alphabet."""
+        return [*self._modules, *(name for name in self.commands if name not in self._modules)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None if there is none."""
+        known = cmd_name in self._modules or cmd_name in self.commands
+        # for an unknown name click suggests one of all commands
+        for name in [cmd_name] if known else self._modules:
+            if name not in self.commands:
+                # a keyword names no module
+                module = f"{name}_model" if keyword.iskeyword(name) else name
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.commands.{module}"), f"{name}_command"))
+        return super().get_command(ctx, cmd_name)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,49 @@
+"""What items on first folds share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from papers.data_sets import DATA_SETS
+from papers.judgement import COUNT
+from papers.results import Compared
+from ranksvm import metrics
+from ranksvm.datasets.ranking_data import RankingData
+
+__all__ = ["add_counts", "is_whole", "letor", "n_levels", "n_pairs", "paper_name"]
+
+
+def paper_name(name: str) -> str:
+    """What the papers call a data set: MQ2007 for the part of it that we have."""
+    return name.removesuffix("-partial")
+
+
+def is_whole(name: str) -> bool:
+    """Whether a data set is that of the papers, so that figures are judged."""
+    return not DATA_SETS[name].note
+
+
+def n_pairs(data: RankingData) -> int:
+    """Number of pairs of documents of one query with different labels."""
+    total = 0
+    for _, rows in data.queries:
+        _, counts = np.unique(data.y[rows], return_counts=True)
+        total += (len(rows) ** 2 - int(counts @ counts)) // 2
+    return total
+
+
+def n_levels(data: RankingData) -> int:
+    """Most different labels of a query."""
+    return max(len(np.unique(data.y[rows])) for _, rows in data.queries)
+
+
+def letor(data: RankingData, scores: np.ndarray, names: Sequence[str]) -> dict[str, float]:
+    """Figures as LETOR's own tool counts them; pairwise accuracy in per cent."""
+    means = metrics.evaluate(data.y, scores, data.qid, names, convention="letor").means
+    return {name: 100 * mean if name == "pairwise_accuracy" else mean for name, mean in means.items()}
+
+
+def add_counts(table: Compared, name: str, counts: dict[str, float | None], printed: dict[str, float]) -> None:
+    """Add what is counted of a training part, beside what is printed."""
+    for what, ours in counts.items():
+        table.add((name,), what, COUNT, ours, printed.get(what), judged=is_whole(name))
