@@ -10,6 +10,7 @@ from command_runner import command_runner
 from ranksvm.cli import main
 from ranksvm.cli.commands import serve
 from ranksvm.serving.click_learning import RULES, ClickLearning, curve
+from ranksvm.serving.feature_range import RangeRule
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.records import Entry, Kind
@@ -184,3 +185,45 @@ def test_an_old_store_gets_the_rule_of_today(tmp_path, started):
 
 def test_the_command_knows_every_rule():
     assert serve.RULES == RULES
+
+
+def range_rule(path):
+    """What a store does with features outside their range, after all of its log."""
+    store = open_store(str(path))
+    learner = Learner(store, Schedule(1000, 0.0))
+    while learner.step():
+        pass
+    learner.close()
+    found = begin(store, None, None, at=0.0).range.rule
+    store.close()
+    return found
+
+
+def test_the_range_of_features_is_chosen_and_changed(tmp_path, started):
+    store = tmp_path / "events.db"
+    run("serve", "--n-features", 3, "--store", store)
+    assert range_rule(store) == RangeRule("clip", 5.0)
+    run("serve", "--store", store, "--feature-range", "refuse:20")
+    assert range_rule(store) == RangeRule("refuse", 20.0)
+    run("serve", "--store", store)
+    assert range_rule(store) == RangeRule("refuse", 20.0)
+    run("serve", "--store", store, "--feature-range", "none")
+    assert not range_rule(store).limits
+    run("serve", "--store", store, "--feature-range", "clip")
+    run("serve", "--store", store, "--feature-range", "clip:5")
+    assert range_rule(store) == RangeRule("clip", 5.0)
+    opened = open_store(str(store))
+    assert opened.head[0] == 3  # only changes are in the log
+    opened.close()
+    for wrong in ("cut", "none:3", "clip:0.5", "clip:1e7", "clip:", "refuse:x", "clip:inf"):
+        assert "--feature-range" in run("serve", "--store", store, "--feature-range", wrong, code=2).output
+    run("serve", "--n-features", 3, "--store", tmp_path / "other.db", "--feature-range", "none")
+    assert range_rule(tmp_path / "other.db") == RangeRule("none")
+
+
+def test_an_old_store_gets_a_range(tmp_path, started):
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: ranksvm.SOLARRanker()}, Settings(["f1"]), at=0.0, range_rule=RangeRule())
+    store.close()
+    assert "had no range of features" in run("serve", "--store", tmp_path / "events.db").output
+    assert range_rule(tmp_path / "events.db") == RangeRule("clip", 5.0)

@@ -56,6 +56,8 @@ class Lesson(msgspec.Struct):
         Rows (preferred, other); None if the labels imply the pairs.
     weight : ndarray of float64, shape (n_pairs,), or None
         Weights of the pairs; None: 1.
+    inside : ndarray of bool, shape (n_documents,), or None
+        Documents whose features were in their range, the only ones that are learned from; None: all.
     """
 
     X: np.ndarray
@@ -64,6 +66,20 @@ class Lesson(msgspec.Struct):
     clicked: np.ndarray | None = None
     pairs: np.ndarray | None = None
     weight: np.ndarray | None = None
+    inside: np.ndarray | None = None
+
+    @property
+    def taught(self) -> "Lesson":
+        """The lesson on the documents that are learned from."""
+        inside = self.inside
+        if inside is None:
+            return self
+        pairs, weight = self.pairs, self.weight
+        if pairs is not None:
+            of_them = inside[pairs].all(axis=1)
+            pairs, weight = (np.cumsum(inside) - 1)[pairs[of_them]], None if weight is None else weight[of_them]
+        y, clicked = (None if one is None else one[inside] for one in (self.y, self.clicked))
+        return Lesson(self.X[inside], self.rank[inside], y, clicked, pairs, weight)
 
 
 def content_of(given: Feedback) -> bytes:

@@ -12,6 +12,7 @@ import msgspec
 
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.click_learning import ClickLearning
+from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.measures import click_metric
 from ranksvm.serving.models import settled
@@ -65,12 +66,15 @@ class Served(NamedTuple):
         When it was written.
     models : mapping of str to estimator
         The champion, and the challenger if there is one.
+    range : FeatureRange
+        The range of the features, at the position.
     """
 
     version: int
     position: int
     at: float
     models: Mapping[str, Any]
+    range: FeatureRange
 
 
 def begin(
@@ -80,6 +84,7 @@ def begin(
     *,
     at: float,
     click_learning: ClickLearning = ClickLearning("shown", "estimated", follow_drift=True),  # noqa: B008 (immutable)
+    range_rule: RangeRule = RangeRule("clip"),  # noqa: B008 (immutable)
 ) -> Learning:
     """What the newest checkpoint of a store holds; a new store gets a first one.
 
@@ -95,6 +100,8 @@ def begin(
         The time, in seconds since 1970.
     click_learning : ClickLearning, optional
         How a new store learns from clicks at first.
+    range_rule : RangeRule, optional
+        What a new store does at first with features outside their range.
 
     Returns
     -------
@@ -110,7 +117,8 @@ def begin(
         return Learning.from_bytes(found.state)
     if models is None or settings is None:
         raise OptionError("the store is new: give the model to begin with, --model or --learner.")
-    learning = Learning({name: settled(model) for name, model in models.items()}, settings, click_learning)
+    settled_models = {name: settled(model) for name, model in models.items()}
+    learning = Learning(settled_models, settings, click_learning, range_rule)
     # None: another process began at the same time, with the same models or its own
     store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
     newest = store.checkpoint()
@@ -151,6 +159,7 @@ class Learner:
         self._version = 0
         self._passed_over: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # by entry
+        self._told = 0, 0  # answers that were not learned from, and with features outside their range
         self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -261,6 +270,7 @@ class Learner:
         assert newest is not None
         self._learning, self._version = Learning.from_bytes(newest.state), newest.version
         self._passed_over = self._store.passed_over()
+        self._told = self._learning.skipped, self._learning.outside
         pending = self._store.pending(Kind.CLICK_LEARNING, newest.position)
         self._estimated = pending[-1][0] if pending else 0
         self._serve(newest.position, newest.at)
@@ -291,6 +301,18 @@ class Learner:
             return
         self._version = saved.version
         self._serve(saved.position, saved.at)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log what was not learned from since the last version; one line, however much it is."""
+        assert self._learning is not None
+        now = self._learning.skipped, self._learning.outside
+        if now != self._told:
+            text = (
+                "not learned from so far: %d answers, and parts of %d with features outside their range; the last: %s"
+            )
+            logger.warning(text, *now, self._learning.reason)
+            self._told = now
 
     def _serve(self, position: int, at: float) -> None:
         assert self._learning is not None
@@ -298,7 +320,7 @@ class Learner:
         if self._ranks:
             models = {name: copy.deepcopy(model) for name, model in self._learning.models.items()}
             self.summary = summary(self._learning)
-        self.served = Served(self._version, position, at, models)
+        self.served = Served(self._version, position, at, models, copy.copy(self._learning.range))
 
     def _expire(self) -> None:
         late = self._store.unanswered(_PART)
@@ -350,6 +372,7 @@ def summary(learning: Learning) -> dict[str, Any]:
         },
         "team_draft": learning.wins.verdict(),
         "skipped": learning.skipped,
+        "outside": learning.outside,
         "reason": learning.reason,
         "refits": learning.verdicts[::-1],
     }

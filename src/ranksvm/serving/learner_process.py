@@ -97,7 +97,7 @@ class LearnerProcess:
                 return
             learning = Learning.from_bytes(found.state, ranking_model_from)
             self._version, self.settings, self.summary = newest, learning.settings, summary(learning)
-            self.served = Served(found.version, found.position, found.at, learning.models)
+            self.served = Served(found.version, found.position, found.at, learning.models, learning.range)
 
     # -- private methods -----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from ranksvm._util.feature_names import feature_labels
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, forget
+from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
@@ -65,6 +66,10 @@ class _State(msgspec.Struct):
     estimate_at: int = 0
     detector: dict[str, Any] | None = None
     drifts: list[int] | None = None
+    range_rule: RangeRule = RangeRule()
+    range: dict[str, Any] | None = None
+    beginning: dict[str, bytes] | None = None
+    outside: int = 0
 
 
 class Learning:
@@ -81,10 +86,22 @@ class Learning:
         What learning depends on besides the log.
     click_learning : ClickLearning, optional
         How clicks are learned from until the log says otherwise.
+    range_rule : RangeRule, optional
+        What happens to features outside their range until the log says otherwise.
     """
 
-    def __init__(self, models: dict[str, Any], settings: Settings, click_learning: ClickLearning = ClickLearning()):  # noqa: B008 (immutable)
+    def __init__(
+        self,
+        models: dict[str, Any],
+        settings: Settings,
+        click_learning: ClickLearning = ClickLearning(),  # noqa: B008 (immutable)
+        range_rule: RangeRule = RangeRule(),  # noqa: B008 (immutable)
+    ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
+        self.range = FeatureRange(range_rule)  # at an entry: what the entries before it tell
+        self._beginning: dict[str, bytes] = {}  # while the range begins: the models that learn, as they were before
+        self._remember()
+        self.outside = 0  # answers about documents with features outside the range
         self.position = 0
         self.measures = {name: Measure(settings.metric) for name in (SHOWN, *models)}
         _, cutoff = click_metric(settings.metric)
@@ -129,11 +146,20 @@ class Learning:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
             self._change_click_learning(found.entry.says)
+        elif found.entry.kind is Kind.FEATURE_RANGE:
+            began = self.range.begins
+            self.range = self.range.with_rule(self.range.rule.changed(found.entry.says))
+            if self.range.begins != began:
+                self._remember()
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
         else:
             refit = self._refit(found, store, passed_over or {})
-            self._learn(found, lesson_of(found, self.click_learning))
+            lesson = lesson_of(found, self.click_learning)
+            within = self._within_range(found, lesson)
+            self._learn(found, within)
+            if found.entry.kind is Kind.FEEDBACK:  # what nobody answered, anybody can send
+                self._follow_range(found, lesson.X, within.inside)
             if refit is not None:
                 self._judge(found.seq, refit)
         self.position = found.seq
@@ -147,16 +173,48 @@ class Learning:
             clicked[lesson.rank[lesson.clicked]] = True
             self.wins.add(teams, clicked)
         self._follow_drift(found, lesson)
+        taught = lesson.taught
+        if not len(taught.X):  # all documents are outside the range
+            self.skipped += 1
         for name, model in self.models.items():
             # An entry that cannot be learned from must not stop all that follow; the same is skipped in every replay.
             try:
                 if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
                     self._measure(name, lesson, scores(model, lesson.X))
-                if learns(model):
-                    learn(model, lesson)  # a model that refuses is as it was before
+                if learns(model) and len(taught.X):
+                    learn(model, taught)  # a model that refuses is as it was before
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
+
+    def _within_range(self, found: LogEntry, lesson: Lesson) -> Lesson:
+        """The lesson with features within their range; what is outside is counted and told."""
+        assert found.answered is not None
+        place = self.range.outside(found.answered.X)
+        if place is None:
+            return lesson
+        within = self.range.applied(lesson)
+        if within.inside is not None:
+            self.outside += 1
+            documents = found.answered.shown.documents
+            says = self.range.described(place, found.answered.X, documents, self.settings.names)
+            self.reason = f"entry {found.seq}, event {found.answered.id}: {says}; it was not learned from."
+        return within
+
+    def _follow_range(self, found: LogEntry, X: np.ndarray, inside: np.ndarray | None) -> None:
+        """Move the range; models begin again if one of the first answers was outside what the others tell."""
+        if self.range.add(X, inside, found.entry.at):
+            self.models |= {name: model_from(content) for name, content in self._beginning.items()}
+            self.reason = (
+                f"entry {found.seq}: an answer before it had features outside their range; models began again."
+            )
+        if not self.range.begins:
+            self._beginning = {}
+
+    def _remember(self) -> None:
+        """Keep the models that learn as they are, if the range begins."""
+        found = {name: model for name, model in self.models.items() if learns(model)} if self.range.begins else {}
+        self._beginning = {name: model_bytes(model) for name, model in found.items()}
 
     def _measure(self, name: str, lesson: Lesson, values: np.ndarray) -> None:
         """Add a ranking by its scores to the measures by labels, or to the estimates from clicks."""
@@ -205,6 +263,7 @@ class Learning:
         state = msgspec.msgpack.decode(checkpoint.state, type=_State)
         if said["model"] in state.models:
             self.models[CHAMPION] = model_from(state.models[said["model"]])
+            self._remember()
 
     def _refit(self, found: LogEntry, store: Store, passed_over: Mapping[int, str]) -> "Refit | None":
         settings = self.settings
@@ -214,7 +273,8 @@ class Learning:
 
         after = max(0, found.seq - settings.refit_window)
         window = after, found.seq
-        return refitted(self.models[CHAMPION], store, window, passed_over, settings.metric, self.click_learning)
+        champion, clicks = self.models[CHAMPION], self.click_learning
+        return refitted(champion, store, window, passed_over, settings.metric, clicks, self.range)
 
     def _judge(self, seq: int, refit: "Refit") -> None:
         if refit.model is not None:
@@ -240,6 +300,10 @@ class Learning:
             self._estimate_at,
             self._detector.state,
             self.drifts,
+            self.range.rule,
+            self.range.state,
+            self._beginning,
+            self.outside,
         )
         return msgspec.msgpack.encode(state)
 
@@ -249,6 +313,8 @@ class Learning:
         state = msgspec.msgpack.decode(content, type=_State)
         models = {name: load(model) for name, model in state.models.items()}
         learning = cls(models, state.settings, state.click_learning)
+        learning.range, learning._beginning = FeatureRange(state.range_rule, state.range), state.beginning or {}
+        learning.outside = state.outside
         learning.position, learning._estimate_at = state.position, state.estimate_at
         metric = state.settings.metric
         learning.measures = {name: Measure(metric, stored) for name, stored in state.measures.items()}

@@ -37,6 +37,11 @@ class Meters:
         self._gauge("ranksvm_learns", "Whether this process learns.", lambda: service.learner.learns)
         self._gauge("ranksvm_waiting", "Items that are not stored yet.", lambda: service.writer.waiting)
         self._gauge("ranksvm_dropped", "Events that could not be stored.", lambda: service.writer.dropped)
+        self._gauge(
+            "ranksvm_outside",
+            "Requests with features outside their range, clipped or refused.",
+            lambda: service.outside,
+        )
         self._gauge("ranksvm_store_bytes", "Size of the store.", service.store.size)
 
     def count(self, path: str, status: int, seconds: float) -> None:

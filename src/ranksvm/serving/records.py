@@ -115,6 +115,7 @@ class Kind(enum.StrEnum):
     UNANSWERED = "unanswered"  # no feedback came in time: the default labels
     ACTIVATION = "activation"  # an earlier model, or a challenger, becomes the champion
     CLICK_LEARNING = "click-learning"  # from here on, clicks are learned from in another way
+    FEATURE_RANGE = "feature-range"  # from here on, features outside their range are treated in another way
 
 
 @dataclass(frozen=True)

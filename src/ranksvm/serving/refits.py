@@ -11,6 +11,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import compare, evaluate
 from ranksvm.metrics.t_test import t_test
 from ranksvm.serving.click_learning import ClickLearning
+from ranksvm.serving.feature_range import FeatureRange
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import click_metric, click_value
 from ranksvm.serving.models import scores
@@ -40,6 +41,7 @@ def refitted(
     passed_over: Mapping[int, str],
     metric: str,
     click_learning: ClickLearning,
+    feature_range: FeatureRange,
 ) -> Refit:
     """Fit a champion again to entries of the log, and compare both on the last fifth of them.
 
@@ -60,6 +62,8 @@ def refitted(
         The metric by labels.
     click_learning : ClickLearning
         How clicks are learned from.
+    feature_range : FeatureRange
+        Documents with features outside it are not fitted to, and are compared with clipped ones.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def refitted(
         The new model, if it is better.
     """
     lessons = [
-        lesson
+        feature_range.applied(lesson)
         for lesson in _lessons(store, window, passed_over, click_learning)
         if lesson.y is not None or lesson.clicked is not None
     ]
@@ -76,7 +80,7 @@ def refitted(
         return Refit(None, f"{len(lessons)} answers with labels or clicks are too few to fit and to compare.")
     known, new = lessons[:-n_held_out], lessons[-n_held_out:]
     try:
-        model = _fitted(champion, known)
+        model = _fitted(champion, [lesson.taught for lesson in known])
         labeled = [lesson for lesson in new if lesson.y is not None]
         clicked = [lesson for lesson in new if lesson.clicked is not None]
         if len(labeled) >= len(clicked):

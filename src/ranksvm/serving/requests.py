@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 import ranksvm._compiled.json_matrix as json_matrix
+import ranksvm._compiled.linear as linear
 from ranksvm.serving.problems import Problem
 
 __all__ = [
@@ -196,7 +197,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
         kinds = ", ".join((JSON, NDJSON, FLOAT32))
         raise Problem(415, "media-type", f"the type of the body is {kind or 'not given'!r}; known are {kinds}.")
     _check_text(request, limits)
-    if not np.isfinite(request.X).all():
+    if not linear.all_finite(request.X.reshape(-1)):  # half the time of np.isfinite
         row, column = np.argwhere(~np.isfinite(request.X))[0]
         where = f"document {request.documents[row]!r}, feature {names[column]!r}"
         raise Problem(422, "not-finite", f"a feature is not a finite number: {where}.")

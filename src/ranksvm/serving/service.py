@@ -14,7 +14,7 @@ from ranksvm.exceptions import DataError
 from ranksvm.serving import policies
 from ranksvm.serving.access import Keys, Rate
 from ranksvm.serving.feedback import in_words
-from ranksvm.serving.learner import Learner
+from ranksvm.serving.learner import Learner, Served
 from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Learning
 from ranksvm.serving.models import explained_by, ranking_model_from, scores
@@ -87,7 +87,8 @@ class Service:
         self.keys, self.rate = Keys(store, options.insecure), Rate(options.rate)
         self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
-        self._versions: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._versions: OrderedDict[int, Served] = OrderedDict()
+        self.outside = 0  # requests with features outside their range
         self._moved = self.learner.served.position, time.monotonic()  # the last position that was seen, and since when
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
@@ -106,11 +107,12 @@ class Service:
     def rank(self, request: Request) -> Ranking:
         """Rank documents, and have the event stored, for which nobody waits."""
         served = self.learner.served
+        X = self._within_range(request, served)
         try:
-            values = scores(served.models[CHAMPION], request.X)
+            values = scores(served.models[CHAMPION], X)
         except DataError as error:
             raise Problem(422, "features", str(error)) from None
-        choice = self._choice(values, served.models, request.X)
+        choice = self._choice(values, served.models, X)
         shown = Shown(
             request.documents,
             choice.order.tolist(),
@@ -130,6 +132,17 @@ class Service:
         order = [request.documents[row] for row in shown.order]
         return Ranking(event.id, served.version, order, values[choice.order].tolist(), choice.policy)
 
+    def _within_range(self, request: Request, served: Served) -> np.ndarray:
+        """Features to score; those outside their range are clipped, or the request is refused."""
+        place = served.range.outside(request.X)
+        if place is None:
+            return request.X
+        self.outside += 1
+        if served.range.rule.outside == "refuse":
+            says = served.range.described(place, request.X, request.documents, self.settings.names)
+            raise Problem(422, "out-of-range", f"{says}.")
+        return served.range.clipped(request.X)
+
     def _choice(self, values: np.ndarray, models: Any, X: np.ndarray) -> policies.Choice:
         if self.options.explore == "epsilon":
             return policies.epsilon(values, self.options.epsilon, self._random)
@@ -145,7 +158,7 @@ class Service:
 
     def put_activation(self, version: int, model: str, done: Done) -> None:
         """Have a model of an earlier version made the champion, in turn."""
-        if model not in self._models_of(version):
+        if model not in self._at(version).models:
             raise Problem(409, "model", f"version {version} has no model {model!r}.")
         content = msgspec.msgpack.encode({"version": version, "model": model})
         self.writer.put(Entry(Kind.ACTIVATION, None, content, time.time()), done)
@@ -157,9 +170,10 @@ class Service:
         event = self.store.event(id)
         if event is None:
             return None
-        model = self._models_of(event.shown.version)[CHAMPION]
-        values = scores(model, event.X)
-        explained = explained_by(model, event.X, self.settings.names)
+        served = self._at(event.shown.version)
+        model, X = served.models[CHAMPION], served.range.clipped(event.X)
+        values = scores(model, X)
+        explained = explained_by(model, X, self.settings.names)
         parts = None if explained is None else explained.contributions
         names = self.settings.names
         documents = []
@@ -264,17 +278,18 @@ class Service:
             for column in np.argsort(-np.abs(coef), kind="stable").tolist()
         ]
 
-    def _models_of(self, version: int) -> dict[str, Any]:
-        """The models of a version, which nobody may change."""
+    def _at(self, version: int) -> Served:
+        """The models of a version, which nobody may change, and its range."""
         served = self.learner.served
         if served.version == version:
-            return dict(served.models)
+            return served
         with suppress(KeyError):
             return self._versions[version]
         found = self.store.checkpoint(version)
         if found is None:
             raise Problem(410, "version", f"version {version} is not stored any more.")
-        self._versions[version] = Learning.from_bytes(found.state, ranking_model_from).models
+        learning = Learning.from_bytes(found.state, ranking_model_from)
+        self._versions[version] = Served(version, found.position, found.at, learning.models, learning.range)
         if len(self._versions) > _VERSIONS:
             self._versions.popitem(last=False)
         return self._versions[version]

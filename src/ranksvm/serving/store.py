@@ -222,7 +222,7 @@ class Store:
         self, cursor: Cursor, entry: Entry, known: "_Known", now: float
     ) -> tuple[Receipt | None, bytes | None]:
         """Why an entry is not stored, None if it is, and the digest of its event."""
-        if entry.kind is Kind.CLICK_LEARNING:
+        if entry.kind in (Kind.CLICK_LEARNING, Kind.FEATURE_RANGE):
             return None, None
         if entry.event is None:
             statement = "UPDATE checkpoints SET kept = 1 WHERE version = ? RETURNING 1"

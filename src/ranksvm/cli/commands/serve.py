@@ -37,6 +37,23 @@ class Propensities(click.ParamType):
         return given(PositionBias.load(EXISTING_FILE.convert(value, param, ctx)))
 
 
+class FeatureRange(click.ParamType):
+    """What happens to features outside their range, and the range; converted to what it changes in a `RangeRule`."""
+
+    name = "range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        outside, colon, multiple = value.partition(":")
+        if outside not in ("clip", "refuse", "none") or (colon and outside == "none"):
+            self.fail(f"{value!r} is none of clip, clip:20, refuse, refuse:20 and none (20 is a multiple).", param, ctx)
+        if outside == "none":
+            return {"outside": outside}
+        number = Number().convert(multiple, param, ctx) if colon else 5.0
+        if not 1 <= number <= 1e6:
+            self.fail(f"{multiple} is not between 1 and 1e6; none is no range.", param, ctx)
+        return {"outside": outside, "multiple": number}
+
+
 @click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
 @click.option("--store", required=True, metavar="FILE|URL", help="The log: a file, or postgresql://USER@HOST/DATABASE.")
 @click.option(
@@ -88,6 +105,14 @@ class Propensities(click.ParamType):
     default=None,
     help="Whether SOLAR forgets when users click as if the order told nothing.  "
     "[default: as the store has it; in a new one it forgets]",
+)
+@click.option(
+    "--feature-range",
+    type=FeatureRange(),
+    metavar="CHOICE",
+    help="Features beyond a multiple of their usual size in feedback are clipped (clip, clip:20), or such requests "
+    "refused (refuse, refuse:20), and are not learned from; none: no range.  "
+    "[default: as the store has it; in a new one clip:5]",
 )
 @click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
 @click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
@@ -162,6 +187,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
 
     from ranksvm.exceptions import OptionError
     from ranksvm.serving.click_learning import ClickLearning
+    from ranksvm.serving.feature_range import RangeRule
     from ranksvm.serving.learner import Schedule, begin
     from ranksvm.serving.learner_process import LearnerProcess
     from ranksvm.serving.requests import Limits
@@ -173,13 +199,18 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     try:
         if store.checkpoint() is None:
             models, settings = _beginning(ctx, options)
-            begin(store, models, settings, at=time.time(), click_learning=ClickLearning(**_click_learning(options)))
+            clicks, rule = (
+                ClickLearning(**_click_learning(options)),
+                RangeRule("clip").changed(options["feature_range"] or {}),
+            )
+            begin(store, models, settings, at=time.time(), click_learning=clicks, range_rule=rule)
         elif options["model"] is not None or options["challenger"] is not None:
             warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
         learning = begin(store, None, None, at=0.0)
         if options["explore"] == "team-draft" and "challenger" not in learning.models:
             raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
         _change_click_learning(store, learning, options)
+        _change_range(store, learning, options)
         schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
         return Service(
             store,
@@ -236,6 +267,28 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
         store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
     if now.changed(says).rule == "fair_pairs" and options["explore"] != "fair-pairs":
         warn("clicks teach nothing by the rule fair-pairs unless lists are shown with --explore fair-pairs.")
+
+
+def _change_range(store: "Store", learning: "Learning", options: dict[str, Any]) -> None:
+    """Have a store treat features outside their range as the options say, from here on."""
+    import time
+
+    import msgspec
+
+    from ranksvm.serving.records import Entry, Kind
+
+    now = learning.range.rule
+    for _, changes in store.pending(Kind.FEATURE_RANGE, learning.position):
+        now = now.changed(changes)
+    says = options["feature_range"] or {}
+    if now.outside == "unset" and not says:
+        says = {"outside": "clip"}
+        warn(
+            f"{options['store']} had no range of features: from now on features beyond 5 times their usual size are "
+            "clipped, and not learned from. --feature-range none keeps the old way."
+        )
+    if now.changed(says) != now:
+        store.append([Entry(Kind.FEATURE_RANGE, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
 
 
 def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":

@@ -65,6 +65,7 @@ function showFacts(now) {
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
     ["not learned from", counted(now.skipped)],
+    ["outside the range", counted(now.outside)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
     const one = element("div");

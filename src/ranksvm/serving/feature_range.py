@@ -1,0 +1,222 @@
+"""The range of each feature, learned from answers: values outside are clipped or refused, and not learned from."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import ranksvm._compiled.linear as linear
+from ranksvm.serving.feedback import Lesson
+
+__all__ = ["OUTSIDE", "FeatureRange", "RangeRule"]
+
+OUTSIDE = ("clip", "refuse", "none")
+# The size of a feature is this quantile of its largest absolute value in an answer, over answers in which it is not 0:
+# what fewer than a fourth of the answers have does not count in the long run.
+_QUANTILE = 0.75
+# First answers, of which the quantile is exact; later ones move the size.
+_FIRST = 25
+# What an answer multiplies a size by if it is larger, and divides it by if not: the cube root, for the quantile .75.
+_UP, _DOWN = 1.01, 1.0033223
+# The most that a size grows in an hour.
+_HOURLY = 2.0
+# A size that n answers tell of is uncertain: the range is 1 + 10 / n times as wide.
+_UNCERTAIN = 10.0
+# Limits of sizes: with multiples of up to 1e6 no range overflows.
+_LEAST, _MOST = 1e-300, 1e300
+
+
+class RangeRule(msgspec.Struct, frozen=True):
+    """What happens to features outside their range. The log of a store records every change.
+
+    Parameters
+    ----------
+    outside : str
+        "clip": they are clipped, to rank. "refuse": the request is refused. "none": there is no range. "unset": the
+        store is older than this choice, and has no range.
+    multiple : float
+        The range, as a multiple of the size of a feature.
+    """
+
+    outside: str = "unset"
+    multiple: float = 5.0
+
+    def changed(self, says: dict[str, Any]) -> "RangeRule":
+        """This rule after an entry of the log changed it."""
+        return msgspec.structs.replace(self, **says)
+
+    @property
+    def limits(self) -> bool:
+        """Whether there is a range."""
+        return self.outside in ("clip", "refuse")
+
+
+class FeatureRange:
+    """A range of each feature, symmetric about 0: a multiple of its size in the answers so far.
+
+    The size of a feature is the .75 quantile of its largest absolute value in an answer. An answer moves a size by 1 %
+    at most, and an hour at most doubles it, so that a few wild values do not widen the range. A feature that was always
+    0 counts as large as the largest.
+
+    Parameters
+    ----------
+    rule : RangeRule
+        What happens outside.
+    state : dict, optional
+        State of an earlier range, to continue from.
+    """
+
+    def __init__(self, rule: RangeRule, state: dict[str, Any] | None = None):
+        self.rule = rule
+        self._size: np.ndarray | None = None  # of each feature, 0 if it was always 0; None before the first answer
+        self._answers = self._most = np.zeros(0)  # answers in which each was not 0; the most that its size may be now
+        self._hour = 0  # since 1970
+        # of the first answers, later None: sizes in each, and the largest values that were learned from
+        self._first: list[np.ndarray] | None = []
+        self._learned = np.zeros(0)
+        if state is not None and state["size"] is not None:
+            self._size, self._answers = _array(state["size"]), _array(state["answers"])
+            self._most, self._hour, self._learned = _array(state["most"]), state["hour"], _array(state["learned"])
+            self._first = None if state["first"] is None else [_array(one) for one in state["first"]]
+        self._limit()
+
+    @property
+    def begins(self) -> bool:
+        """Whether few answers have come, so that models may have to begin again."""
+        return self.rule.limits and self._first is not None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that a later range needs besides the rule; the same range gives the same."""
+        arrays = {"answers": self._answers, "most": self._most, "learned": self._learned}
+        return {
+            "size": None if self._size is None else self._size.tobytes(),
+            **{name: values.tobytes() for name, values in arrays.items()},
+            "hour": self._hour,
+            "first": None if self._first is None else [one.tobytes() for one in self._first],
+        }
+
+    def with_rule(self, rule: RangeRule) -> "FeatureRange":
+        """The same sizes under another rule; a range begins anew if there was none, or is none now."""
+        return FeatureRange(rule, self.state if rule.limits and self.rule.limits else None)
+
+    def outside(self, X: np.ndarray) -> np.ndarray | None:
+        """Which values of X are outside the range; None if none is."""
+        if self.bound is None:
+            return None
+        largest = self.bound.copy()
+        linear.dense_largest(X, 0, len(X), largest)  # where |x| is larger than the bound, it takes its place
+        return None if largest.tobytes() == self._bytes else np.abs(X) > self.bound  # the fastest comparison
+
+    def clipped(self, X: np.ndarray) -> np.ndarray:
+        """X within the range; X itself if it is."""
+        if self.outside(X) is None:
+            return X
+        assert self.bound is not None
+        return np.clip(X, -self.bound, self.bound).astype(X.dtype)
+
+    def applied(self, lesson: Lesson) -> Lesson:
+        """A lesson with clipped features, which only teaches of the documents that were inside."""
+        found = self.outside(lesson.X)
+        if found is None:
+            return lesson
+        return msgspec.structs.replace(lesson, X=self.clipped(lesson.X), inside=~found.any(axis=1))
+
+    def add(self, X: np.ndarray, inside: np.ndarray | None, at: float) -> bool:
+        """Widen or narrow the range after an answer.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_documents, n_features)
+            Features of its documents, as they were sent.
+        inside : ndarray of bool, shape (n_documents,), or None
+            Documents that were learned from; None: all.
+        at : float
+            When the answer came, in seconds since 1970.
+
+        Returns
+        -------
+        bool
+            Whether the models have to begin again: among the first answers, one that was learned from is outside now.
+        """
+        if not self.rule.limits:
+            return False
+        size, hour = _largest(X), int(at // 3600)
+        if self._first is None:
+            self._move(size, hour)
+            self._limit()
+            return False
+        self._first = [*self._first, size]
+        self._size, self._answers = _quantiles(np.stack(self._first))
+        self._most, self._hour = _HOURLY * self._size, hour
+        self._limit()
+        learned = size if inside is None else _largest(X[inside])
+        self._learned = np.maximum(learned, self._learned) if len(self._learned) else learned
+        again = self.bound is not None and bool((self._learned > self.bound).any())
+        if again:
+            self._learned = np.zeros(0)
+        if len(self._first) == _FIRST:
+            self._first, self._learned = None, np.zeros(0)
+        return again
+
+    def described(self, place: np.ndarray, X: np.ndarray, documents: list[str], names: list[str]) -> str:
+        """The first value outside the range, in words; ``place`` is what `outside` found."""
+        assert self.bound is not None
+        row, column = (int(number) for number in np.argwhere(place)[0])
+        most = self.bound[column]
+        return (
+            f"document {documents[row]!r} has {X[row, column]:g} in feature {names[column]!r}, whose range is "
+            f"{-most:.3g} to {most:.3g}"
+        )
+
+    # -- private methods -----------------------------------------------------------------------------------------------
+
+    def _move(self, size: np.ndarray, hour: int) -> None:
+        """Move the sizes of what is not 0 in an answer towards the quantile."""
+        assert self._size is not None
+        if hour > self._hour:
+            self._hour, self._most = hour, np.minimum(_HOURLY * self._size, _MOST)
+        there, new = size > 0.0, None
+        if not self._answers.all():
+            new = there & (self._answers == 0.0)
+        moved = self._size * np.where(size > self._size, _UP, 1.0 / _DOWN)
+        np.minimum(moved, self._most, out=moved)
+        np.maximum(moved, _LEAST, out=moved)
+        if new is not None:
+            moved[new] = np.minimum(size[new], self._size.max())
+            self._most = np.where(new, _HOURLY * moved, self._most)
+        self._size = np.where(there, moved, self._size)
+        self._answers = self._answers + there
+
+    def _limit(self) -> None:
+        """Find the largest absolute value of each feature inside the range; None if there is no range."""
+        self.bound: np.ndarray | None = None
+        if not self.rule.limits or self._size is None or not self._size.any():
+            return
+        known = self._size if self._size.all() else np.where(self._size > 0.0, self._size, self._size.max())
+        self.bound = self.rule.multiple * (1.0 + _UNCERTAIN / np.maximum(self._answers, 1.0)) * known
+        self._bytes = self.bound.tobytes()
+
+
+def _largest(X: np.ndarray) -> np.ndarray:
+    """The largest absolute value in each column."""
+    found = np.zeros(X.shape[1])
+    linear.dense_largest(X, 0, len(X), found)
+    return found
+
+
+def _quantiles(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lower .75 quantile of what is not 0 in each column, and the number of such values."""
+    answers = (sizes > 0.0).sum(axis=0)
+    place = len(sizes) - answers + np.floor(_QUANTILE * (answers - 1.0)).astype(np.int64)
+    place = np.clip(place, 0, len(sizes) - 1)
+    found = np.take_along_axis(np.sort(sizes, axis=0), place[np.newaxis], axis=0)[0]
+    found = np.where(answers > 0, np.clip(found, _LEAST, _MOST), 0.0)
+    often = answers > 1
+    if often.any():  # a feature of a single answer tells little
+        found = np.minimum(found, np.where(answers == 1, found[often].max(), found))
+    return found, answers.astype(np.float64)
+
+
+def _array(content: bytes) -> np.ndarray:
+    return np.frombuffer(content, np.float64)
