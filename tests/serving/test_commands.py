@@ -77,6 +77,8 @@ def test_a_new_model_by_its_learner(tmp_path, started):
         (["--n-features", 3, "--explore", "team-draft"], "needs a second model"),
         (["--n-features", 3, "--metric", "nothing"], "nothing"),
         (["--learner", "prank", "--n-features", 3], "needs --levels"),
+        (["--n-features", 3, "--trusted-proxy", "proxy.internal"], "give an address such as 10.0.0.5"),
+        (["--n-features", 3, "--trusted-proxy", "10.0.0.5/8"], "has host bits set"),
     ],
     ids=str,
 )
@@ -91,6 +93,13 @@ def test_other_machines_need_keys_or_consent(tmp_path, started):
     run("keys", store, "--add", "shop")
     run("serve", "--store", store, "--host", "0.0.0.0")
     assert len(started) == 2
+
+
+def test_proxies_and_connections_of_clients(tmp_path, started):
+    proxies = ["--trusted-proxy", "10.0.0.5", "--trusted-proxy", "fd00::/8"]
+    run("serve", "--store", tmp_path / "events.db", "--n-features", 3, "--max-connections", 7, *proxies)
+    ((options, *_),) = started
+    assert (options.trusted_proxies, options.limits.connections) == (("10.0.0.5/32", "fd00::/8"), 7)
 
 
 def test_keys_are_made_listed_and_revoked(tmp_path):

@@ -6,12 +6,13 @@ import ipaddress
 import secrets
 import time
 from collections import OrderedDict
+from functools import lru_cache
 
 from ranksvm.exceptions import OptionError
 from ranksvm.serving.problems import Problem
 from ranksvm.serving.store import Store
 
-__all__ = ["SCOPES", "Keys", "Rate", "add_key", "is_loopback"]
+__all__ = ["SCOPES", "Keys", "Rate", "add_key", "client_of", "is_loopback"]
 
 SCOPES = ("rank", "feedback", "read", "admin")
 # Clients whose requests are counted at a time.
@@ -26,6 +27,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+@lru_cache(_MOST_CLIENTS)
+def client_of(address: str) -> str:
+    """The client at an address: the address, or its network of 64 bits, of which IPv6 gives all to one client."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv4Address) or ip.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((ip, 64), strict=False))
 
 
 def add_key(store: Store, name: str, scopes: list[str]) -> str:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ranksvm.exceptions import DataError, StoreError
-from ranksvm.serving.access import is_loopback
+from ranksvm.serving.access import client_of, is_loopback
 from ranksvm.serving.feedback import Feedback, content_of
 from ranksvm.serving.meters import Meters
 from ranksvm.serving.openapi import openapi
@@ -157,7 +157,7 @@ class _API:
         if scope is None:
             return
         name = service.keys.check(headers.get("authorization"), scope)
-        service.rate.check(name or (request.client.host if request.client else ""))
+        service.rate.check(name or (client_of(request.client.host) if request.client else ""))
 
     def _is_own(self, name: str) -> bool:
         return is_loopback(name) or name.lower() in self._service.options.allowed_hosts

@@ -1,6 +1,8 @@
 """A service behind uvicorn, which speaks HTTP; TLS is for a proxy in front of it."""
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Any
 
@@ -8,6 +10,9 @@ from ranksvm.exceptions import MissingDependencyError
 from ranksvm.serving.service import Service
 
 __all__ = ["bound_server", "serve"]
+
+# Seconds in which requests are still answered when the process is asked to end.
+_SHUTDOWN = 10
 
 
 def serve(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> None:
@@ -44,19 +49,36 @@ def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str]
         import uvicorn
 
         from ranksvm.serving.app import make_app
+        from ranksvm.serving.connections import Connection, Connections
     except ImportError as error:
         service.close()
         text = f"a learning service needs {error.name}: pip install 'ranksvm[serve]'"
         raise MissingDependencyError(text) from None
 
+    options = service.options
+    proxies = options.trusted_proxies
+    connections = Connections(options.limits, proxies)
+
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
+            self._watching = asyncio.create_task(connections.watch())
             await super().startup(sockets)
             name = f"[{host}]" if ":" in host else host
             tell(f"Serving at http://{name}:{socket.getsockname()[1]}")
 
     config = uvicorn.Config(
-        make_app(service), host, port, log_level="warning", access_log=False, server_header=False, lifespan="on"
+        make_app(service),
+        host,
+        port,
+        http=partial(Connection, connections),  # type: ignore[arg-type]
+        ws="none",
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        log_level="error",  # Connections logs who sent what is not HTTP
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_SHUTDOWN,
     )
     try:
         socket = config.bind_socket()

@@ -40,19 +40,21 @@ _OF_FEEDBACK = {
     "stored, but neither checked nor used to learn.",
 }
 _OBJECT = {"type": "object"}
-# What every address may answer: not allowed, from another site, too many, the store out of reach.
-_ALWAYS = (401, 403, 429, 503)
+# What every address may answer: not allowed, from another site, too slow, too many, too large, the store out of reach.
+_ALWAYS = (401, 403, 408, 429, 431, 503)
 _REASONS = {
     400: "The body is malformed.",
     401: "An API key is needed.",
     403: "It is not allowed.",
     404: "There is no such event or version.",
+    408: "It did not arrive in time.",
     409: "It contradicts what is stored.",
     410: "It is too late.",
     413: "It is too large.",
     415: "The type of the body is unknown.",
     422: "The content makes no sense.",
-    429: "These are too many requests.",
+    429: "These are too many requests or connections.",
+    431: "The address and the headers are too large.",
     503: "The store does not answer: try again after Retry-After seconds.",
 }
 

@@ -106,7 +106,7 @@ class Activation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The largest requests that are answered.
+    """The largest and slowest requests that are answered.
 
     Parameters
     ----------
@@ -116,11 +116,22 @@ class Limits(msgspec.Struct, frozen=True):
         Documents of a request.
     text : int
         Characters of an id or the name of a query.
+    head : int
+        Bytes of the address and the headers of a request.
+    head_seconds, body_seconds : float
+        Seconds in which the head of a request, and then its body, must arrive. An answer of which nothing is read for
+        `body_seconds` ends, too.
+    connections : int
+        Connections of a client.
     """
 
     body: int = 8 << 20
     documents: int = 2_000
     text: int = 256
+    head: int = 64 << 10
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    connections: int = 256
 
 
 class Request(msgspec.Struct):

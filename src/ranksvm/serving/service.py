@@ -57,6 +57,8 @@ class Options(msgspec.Struct, frozen=True):
         Names of this machine that requests without API keys may use, besides "localhost" and its addresses.
     reward_wait : float or None
         Seconds in which feedback is taken.
+    trusted_proxies : tuple of str
+        Addresses or networks of proxies, whose headers say which client a request comes from.
     """
 
     explore: str = "none"
@@ -66,6 +68,7 @@ class Options(msgspec.Struct, frozen=True):
     insecure: bool = False
     reward_wait: float | None = None
     allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
 
 
 class Service:

@@ -54,6 +54,20 @@ class FeatureRange(click.ParamType):
         return {"outside": outside, "multiple": number}
 
 
+class Network(click.ParamType):
+    """An IP address, or a network of them."""
+
+    name = "network"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from ipaddress import ip_network
+
+        try:
+            return str(ip_network(value))
+        except ValueError as error:
+            self.fail(f"{error}: give an address such as 10.0.0.5, or a network such as 10.0.0.0/8.", param, ctx)
+
+
 @click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
 @click.option("--store", required=True, metavar="FILE|URL", help="The log: a file, or postgresql://USER@HOST/DATABASE.")
 @click.option(
@@ -155,6 +169,22 @@ class FeatureRange(click.ParamType):
     help="Most documents of a request.",
 )
 @click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
+@click.option(
+    "--max-connections",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Most connections of a client.",
+)
+@click.option(
+    "--trusted-proxy",
+    type=Network(),
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address or network of a proxy: X-Forwarded-For says who its clients are. Headers of others are ignored; may "
+    "be repeated.",
+)
 @quiet_option
 @debug_option
 @click.pass_context
@@ -218,11 +248,12 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
             Options(
                 options["explore"],
                 options["epsilon"],
-                Limits(options["max_body"], options["max_documents"]),
+                Limits(options["max_body"], options["max_documents"], connections=options["max_connections"]),
                 options["rate"],
                 options["insecure"],
                 wait,
                 tuple(name.lower() for name in options["allowed_host"]),
+                options["trusted_proxy"],
             ),
         )
     except BaseException:

@@ -1,0 +1,222 @@
+"""Connections to a service: how long a request may take to arrive, how large its head may be, how many a client has."""
+
+import asyncio
+import ipaddress
+import logging
+import math
+from collections import Counter, deque
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from ranksvm.serving.access import client_of
+from ranksvm.serving.problems import Problem, response_of
+from ranksvm.serving.requests import Limits
+
+__all__ = ["Connection", "Connections"]
+
+logger = logging.getLogger("ranksvm.serving")
+
+# Seconds between two looks at what is late.
+_LOOK = 0.25
+# Clients who are named in the log at a look; others are counted.
+_NAMED = 20
+
+
+class Connections:
+    """What the connections to a service have in common.
+
+    Parameters
+    ----------
+    limits : Limits
+        The largest and slowest requests, and the connections of each client.
+    proxies : sequence of str
+        Addresses or networks of proxies, which may have any number of connections.
+    """
+
+    def __init__(self, limits: Limits, proxies: tuple[str, ...] = ()):
+        self.limits = limits
+        self._most = _most_connections()
+        self._of_client: Counter[str] = Counter()
+        self._proxies = [ipaddress.ip_network(proxy) for proxy in proxies]
+        self._open: set[Connection] = set()
+        self._cut: Counter[tuple[str, str]] = Counter()
+
+    def opened(self, connection: "Connection", address: str) -> Problem | None:
+        """Count a new connection; the problem if there are too many."""
+        self._open.add(connection)
+        client = client_of(address)
+        self._of_client[client] += 1
+        # what one client has leaves room for others, however few files the process may open
+        most = min(self.limits.connections, self._most // 2)
+        if self._of_client[client] > most and not self._is_proxy(address):
+            return Problem(429, "connections", f"the client has more than {most} connections.")
+        if len(self._open) > self._most:
+            return Problem(503, "connections", f"the service has more than {self._most} connections.")
+        return None
+
+    def closed(self, connection: "Connection", address: str) -> None:
+        """Count a connection no more."""
+        self._open.discard(connection)
+        client = client_of(address)
+        self._of_client[client] -= 1
+        if not self._of_client[client]:
+            del self._of_client[client]
+
+    def note(self, address: str, why: str) -> None:
+        """Have it logged that a client was cut off."""
+        self._cut[address, why] += 1
+
+    async def watch(self) -> None:
+        """Cut off what is late, and log who was cut off, for ever."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await asyncio.sleep(_LOOK)
+                now = loop.time()
+                for connection in list(self._open):
+                    connection.check(now)
+                self._log()
+        finally:
+            self._log()
+
+    def _log(self) -> None:
+        for (address, why), count in self._cut.most_common(_NAMED):
+            logger.warning("cut off %s%s: %s", address, f" ({count} connections)" if count > 1 else "", why)
+        if len(self._cut) > _NAMED:
+            logger.warning("cut off %d other clients", len(self._cut) - _NAMED)
+        self._cut.clear()
+
+    def _is_proxy(self, address: str) -> bool:
+        return any(ipaddress.ip_address(address) in network for network in self._proxies)
+
+
+class Connection(HttpToolsProtocol):
+    """A connection, which is closed when a request takes too long to arrive, or its answer to be taken.
+
+    Parameters
+    ----------
+    connections : Connections
+        What all connections have in common.
+    **given
+        What uvicorn gives to a protocol.
+    """
+
+    def __init__(self, connections: Connections, **given: Any):
+        super().__init__(**given)
+        self._all, self._limits = connections, connections.limits
+        self._due, self._part = math.inf, ""
+        # bytes since a part of a request was complete, and whether one was completed by what was received last
+        self._waiting, self._completed = 0, False
+        self._in_body = False
+        # requests without a complete answer: the last is `cycle`, the only one that uvicorn tells of a lost connection
+        self._unanswered: deque[Any] = deque()
+        # what the client has not taken, and since when that has not changed
+        self._left, self._moved = 0, 0.0
+
+    # -- what asyncio calls --------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        assert self.client is not None  # the service listens at an address
+        self._address = self.client[0]
+        problem = self._all.opened(self, self._address)
+        self._expect("the head of a request", self._limits.head_seconds)
+        if problem is not None:
+            self._cut(problem)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.closed(self, self._address)
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._due == math.inf:
+            self._expect("the head of a request", self._limits.head_seconds)
+        self._completed = False
+        super().data_received(data)
+        self._waiting = 0 if self._completed else self._waiting + len(data)
+        if self._waiting > self._limits.head:
+            self._cut(self._too_large())
+
+    # -- what the parser calls, and the application --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._expect("the head of a request", self._limits.head_seconds)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._completed = True
+        self._expect("the body of a request", self._limits.body_seconds)
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limits.head:
+            self._cut(self._too_large())
+            raise ValueError("too large")  # so that the parser goes no further
+        self._in_body = True
+        super().on_headers_complete()
+        self._unanswered.append(self.cycle)
+
+    def on_body(self, body: bytes) -> None:
+        self._completed = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._completed, self._in_body = True, False
+        self._due = math.inf
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        self._unanswered.popleft()
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP; uvicorn's name for it."""
+        self._cut(Problem(400, "malformed", "this is not a request of HTTP/1.1."))
+
+    # -- limits --------------------------------------------------------------------------------------------------------
+
+    def check(self, now: float) -> None:
+        """Cut the connection off if its client is late."""
+        left = self.transport.get_write_buffer_size()
+        if left == 0 or left != self._left:
+            self._left, self._moved = left, now
+        elif now - self._moved > self._limits.body_seconds:
+            self._all.note(self._address, f"an answer was not read for {self._limits.body_seconds:g} seconds")
+            self.transport.abort()
+        if now < self._due or self.transport.is_closing():
+            return
+        if self.flow.read_paused:  # it is this service that is late
+            self._due = now + self._limits.head_seconds
+            return
+        self._cut(Problem(408, "late", f"{self._part}."))
+
+    def _expect(self, what: str, seconds: float) -> None:
+        self._due = self.loop.time() + seconds
+        self._part = f"{what} did not arrive in {seconds:g} seconds"
+
+    def _cut(self, problem: Problem) -> None:
+        """Close the connection, with an answer unless an earlier request still waits for its own."""
+        if self.transport.is_closing():
+            return
+        self._all.note(self._address, str(problem).removesuffix("."))
+        idle = self.cycle is None or self.cycle.response_complete
+        if idle or (self._in_body and not self.pipeline and not self.cycle.response_started):
+            answer = response_of(problem)
+            headers = [*answer.raw_headers, (b"connection", b"close")]
+            lines = b"".join(b"%s: %s\r\n" % header for header in headers)
+            self.transport.write(STATUS_LINE[answer.status_code] + lines + b"\r\n" + bytes(answer.body))
+        self.transport.close()
+
+    def _too_large(self) -> Problem:
+        return Problem(431, "head", f"the head of the request is larger than {self._limits.head} bytes.")
+
+
+def _most_connections() -> int:
+    """Connections that leave files for the store and for what else is opened."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1 << 16
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    files = 1 << 16 if files == resource.RLIM_INFINITY else files
+    return files - min(128, files // 4)
