@@ -1,7 +1,7 @@
 # make demo   installs what running needs, and runs the main job end to end
 # make test   installs what the checks need, too, and runs every check
 # make docs   writes the documentation to build/docs/html
-# make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
+# make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits, and audits these
 # make man    writes man pages to build/man
 # make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
 # All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
@@ -87,6 +87,10 @@ test-oldest:
 	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 		-c $(OLDEST)/constraints.txt -Csetup-args=-Dhost_device=true .
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow"
+	@test -x $(OLDEST)/audit/bin/python || $(PYTHON) -m venv $(OLDEST)/audit
+	@if $(OLDEST)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; \
+		then $(OLDEST)/audit/bin/python .ci/audit.py; \
+		else echo "The oldest dependencies were not audited: pip-audit cannot be installed from here."; fi
 
 # A build of its own, under the address and undefined-behaviour sanitisers (GCC on Linux); -S keeps the editable one out.
 FUZZ := .fuzz

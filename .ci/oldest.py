@@ -12,13 +12,13 @@ BOUND = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9.]+)(?P<marker>;
 GROUPS = ("build", "test")
 
 
-def constraints() -> list[str]:
-    """One line for each requirement that has a lower bound."""
+def constraints(groups: tuple[str, ...] = GROUPS) -> list[str]:
+    """One line for each requirement of the package, its extras and some groups that has a lower bound."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     requirements = [*project["project"]["dependencies"]]
     for extra in project["project"]["optional-dependencies"].values():
         requirements += extra
-    for group in GROUPS:
+    for group in groups:
         requirements += project["dependency-groups"][group]
     found = {}
     for requirement in requirements:
