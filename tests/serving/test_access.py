@@ -68,6 +68,21 @@ def test_the_path_of_a_file_is_not_made_of_the_host(running):
     client.close()
 
 
+@pytest.mark.parametrize("path", ["/page.js%0A", "/%0A", "//page.js", "/../page.js", "/page.js/..%2F..%2F", "/%2e%2e/"])
+def test_the_path_of_a_file_is_not_made_of_the_address(running, path):
+    client = running.client()
+    assert client.get(path)[0] in (200, 404)
+    client.close()
+
+
+def test_no_answer_leads_to_the_host_that_was_named(running):
+    client = running.client()
+    status, problem, headers = client.get("/v1/models/", Host="attacker.example")
+    assert (status, problem["type"]) == (404, "urn:ranksvm:problem:address")
+    assert "attacker.example" not in str(headers)
+    client.close()
+
+
 def test_revoking_the_last_key_gives_nobody_access(tmp_path):
     store = open_store(str(tmp_path / "events.db"))
     keys, insecure = Keys(store), Keys(store, insecure=True)

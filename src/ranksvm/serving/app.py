@@ -5,6 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,11 +82,12 @@ def make_app(service: Service) -> ASGIApp:
             route("/readyz", api.readyz, None),
             route("/metrics", api.metrics, "read"),
             route("/openapi.json", api.openapi, None),
-            *(route(f"/{name}", api.asset, None) for name in _ASSETS),
+            *(route(f"/{name}", partial(api.asset, name), None) for name in _ASSETS),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _of_starlette},
     )
+    others.router.redirect_slashes = False  # such a redirect is made of the header Host
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         # The two requests that are frequent go past the layers of Starlette, which take a third of their time.
@@ -278,9 +280,8 @@ class _API:
         """``GET /openapi.json``."""
         return Response(self._openapi, media_type=JSON)
 
-    async def asset(self, request: HTTPRequest) -> Response:
-        """The page, and its files."""
-        name = request.scope["path"].removeprefix("/")  # not request.url, which is made of the header Host
+    async def asset(self, name: str, _: HTTPRequest) -> Response:
+        """The page, and its files; their names are never made of what was requested."""
         content = resources.files("ranksvm.serving").joinpath("assets", name or "page.html").read_bytes()
         return Response(content, headers=_HEADERS, media_type=f"{_ASSETS[name]}; charset=utf-8")
 
