@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import ranksvm
 from ranksvm import metrics
-from ranksvm.cli.online_options import LEARNERS
+from ranksvm.cli.options.online import LEARNERS
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.feedback import Lesson
 from ranksvm.serving.learner import Learner, Schedule, begin
