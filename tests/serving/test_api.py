@@ -139,6 +139,12 @@ def test_an_explanation_adds_up(client):
         assert found["mean_score"] + sum(one["contributions"].values()) == pytest.approx(score)
 
 
+def test_an_event_is_explained_at_once(client):
+    for _ in range(3):
+        event = client.rank(X.tolist())["event"]  # it is not stored yet
+        assert client.get(f"/v1/events/{event}/explain")[0] == 200
+
+
 def test_a_rollback_makes_an_earlier_model_the_champion(service, client):
     before = client.rank(X.tolist())
     assert client.feedback(before["event"], labels=[5, 4, 3, 2, 1, 0])[0] == 202
@@ -193,7 +199,7 @@ def test_bad_requests_are_answered_with_a_problem(bad, body, kind, status, words
     assert (found, headers["content-type"]) == (status, "application/problem+json"), problem
     assert problem["status"] == status
     assert words in problem["detail"]
-    assert bad.store.recent_events(1) == []
+    assert list(bad.store.recent_events(1)) == []
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +228,14 @@ def test_addresses_and_methods_that_do_not_exist(bad):
         found, problem, headers = client.send(method, path, b"{" if method == "POST" else None)
         assert (found, headers["content-type"]) == (status, "application/problem+json")
         assert problem["detail"]
+
+
+def test_an_address_that_ends_in_a_newline_or_a_slash_is_no_failure(bad):
+    client = bad.client()
+    for path in ("/page.css%0a", "/page.js%0A", "/%0a"):  # the router takes a newline at the end for the end
+        assert client.get(path)[0] == 200, path
+    for path in ("/v1/events/", "/healthz/"):  # a redirection would go to what the header Host says
+        assert client.get(path)[0] == 404, path
 
 
 def test_chunked_bodies_are_limited(bad):
@@ -400,7 +414,7 @@ def test_exploration_is_stored_with_the_event(tmp_path):
     client = running.client()
     for _ in range(20):
         client.rank(X.tolist())
-    until(lambda: len(running.store.recent_events(100)) == 20)
+    until(lambda: len(list(running.store.recent_events(100))) == 20)
     best = np.argsort(-fitted().predict(X), kind="stable")
     for id, *_ in running.store.recent_events(100):
         event = running.store.event(id)

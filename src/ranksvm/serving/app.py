@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,7 +39,7 @@ Handler = Callable[[HTTPRequest], Awaitable[Response]]
 
 # Seconds between two looks at what other processes may have changed.
 _REFRESH = 2.0
-# Seconds for which feedback waits for an event that another process may be storing, and between two looks.
+# Seconds for which a request waits for an event that a process may be storing, and between two looks.
 _PATIENCE, _LOOK = 1.0, 0.05
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
@@ -87,7 +88,8 @@ def make_app(service: Service) -> ASGIApp:
         lifespan=lifespan,
         exception_handlers={HTTPException: _of_starlette},
     )
-    others.router.redirect_slashes = False  # such a redirect is made of the header Host
+    # it would redirect to an address made of the header Host, before any check
+    others.router.redirect_slashes = False
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         # The two requests that are frequent go past the layers of Starlette, which take a third of their time.
@@ -221,7 +223,7 @@ class _API:
         return await done
 
     async def _appears(self, event: str) -> bool:
-        """Whether another process stores an event while feedback waits for it; looking takes no turn of the writer."""
+        """Whether an event is stored while a request waits for it; looking takes no turn of the writer."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             await asyncio.sleep(_LOOK)
@@ -240,6 +242,8 @@ class _API:
         """``GET /v1/events/{event}/explain``."""
         event = _event(request)
         found = await run_in_threadpool(self._service.explanation, event)
+        if found is None and _is_new(event) and await self._appears(event):
+            found = await run_in_threadpool(self._service.explanation, event)
         if found is None:
             raise _unknown(event)
         return _json(found)
