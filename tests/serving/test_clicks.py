@@ -1,6 +1,7 @@
 """The click log of a store: what was shown and clicked on, and what `position_bias` and the commands make of it."""
 
 import json
+import tracemalloc
 
 import msgspec
 import numpy as np
@@ -42,6 +43,19 @@ def fill(store):
     answers = [feedback(f"e{number:06d}", {"clicks": clicks}) for number, clicks in says.items()]
     store.append([*answers, feedback("e000006", {"labels": [1, 0]})])
     return store
+
+
+def test_only_the_ranks_that_are_asked_for_are_held_in_memory(store, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.store._MOST_BYTES", 200_000)
+    documents = [f"{row:0200}" for row in range(500)]  # 100 kB an event
+    for number in range(60):
+        store.append([event(number, shown(documents, list(range(500))))])
+    tracemalloc.start()
+    log = click_log(store, n_ranks=3)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (log.n_impressions, len(log.rank)) == (60, 180)
+    assert peak < 2_000_000
 
 
 def test_events_become_impressions(store, monkeypatch):

@@ -9,6 +9,8 @@ from sklearn.pipeline import make_pipeline
 
 import ranksvm
 from ranksvm.exceptions import DataError, OptionError, StoreError
+from ranksvm.serving import refits
+from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feedback import Feedback, content_of, misfit
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
@@ -295,6 +297,25 @@ def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
     assert first["activated"] or second["activated"]
     assert not (first["activated"] and second["activated"])
     replay(lite)
+
+
+def test_a_fit_looks_back_only_as_far_as_memory_allows(lite, monkeypatch):
+    write(lite, range(20))
+    write(lite, range(20, 40), "clicks")
+
+    def found(until):
+        return refits._lessons(lite, (0, until), {}, ClickLearning())
+
+    every = found(40)
+    assert len(every) == 40
+    pairs = [refits._size(lesson)[1] for lesson in every]
+    monkeypatch.setattr(refits, "_MOST_PAIRS", sum(pairs[15:]))
+    assert len(found(40)) == 25
+    monkeypatch.setattr(refits, "_MOST_PAIRS", 1)
+    assert len(found(40)) == next(n for n in range(1, 40) if sum(pairs[-n - 1 :]) > 1)
+    assert len(found(20)) == 20  # the pairs of labels alone are not listed
+    monkeypatch.setattr(refits, "_MOST_BYTES", sum(lesson.X.nbytes for lesson in every[17:20]))
+    assert len(found(20)) == 3
 
 
 def test_a_pipeline_learns_at_its_end(lite):

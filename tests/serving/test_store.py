@@ -73,6 +73,28 @@ def test_sequence_numbers_have_no_gaps_and_digests_form_a_chain(store):
     assert [entry.seq for entry in store.entries(1, 10, until=2)] == [2]
 
 
+def test_no_more_entries_are_read_at_a_time_than_fit_into_memory(store, monkeypatch):
+    events = [event(number, n_documents) for number, n_documents in enumerate((4, 4, 300, 4, 4))]
+    store.append([item for one in events for item in (one, feedback(one.id, {"clicks": []}))])
+    monkeypatch.setattr("ranksvm.serving.store._MOST_BYTES", 1000)
+    parts, last = [], 0
+    while part := store.entries(last, 10):
+        parts.append([entry.seq for entry in part])
+        last = parts[-1][-1]
+    assert parts == [[1, 2], [3], [4, 5]]
+    assert [entry.seq for entry in store.entries(0, 10, until=1)] == [1]
+    assert [entry.seq for entry in store.entries(3, 1)] == [4]
+
+
+def test_the_newest_events_are_read_one_by_one(store):
+    store.append([event(number) for number in range(3)])
+    found = store.recent_events(10)
+    assert next(found)[0] == "e000002"
+    store.append([event(3)])  # no transaction is open in between
+    store.remove_before(2000.0)
+    assert list(found) == []  # they were removed
+
+
 def test_writers_of_several_connections_share_one_order(store, url):
     others = [open_store(url) for _ in range(3)]
 
@@ -390,5 +412,5 @@ def test_a_file_that_is_gone_takes_nothing(tmp_path, how):
     if how == "renamed":
         (tmp_path / "moved.db").rename(path)
         store.append([event(2)])
-        assert len(store.recent_events(10)) == 2
+        assert len(list(store.recent_events(10))) == 2
     store.close()

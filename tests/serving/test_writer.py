@@ -273,4 +273,4 @@ def test_what_waits_is_bounded_in_bytes(store):
         time.sleep(0.01)
     writer.put_event(event(3))
     writer.close()
-    assert (len(store.recent_events(10)), writer._bytes) == (4, 0)
+    assert (len(list(store.recent_events(10))), writer._bytes) == (4, 0)

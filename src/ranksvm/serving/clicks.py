@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,42 +62,65 @@ def click_log(
     """
     opened = store if isinstance(store, Store) else open_store(str(store), create=False)
     try:
-        found = _read(opened, policy, "" if newest is None else opened.event_before(newest))
+        found = _read(opened, policy, "" if newest is None else opened.event_before(newest), n_ranks)
     finally:
         if opened is not store:
             opened.close()
     if not found:
         of = "" if policy is None else f" by the policy {policy!r}"
         raise DataError(f"the store has no ranking{of} to which users answered with clicks, or not at all.")
-    ids, at, shown, clicked = zip(*found, strict=True)
-    sizes = [len(one.order[:n_ranks]) for one in shown]
+    sizes = [len(one.documents) for one in found]
 
-    def each_row(values: Any) -> Any:
-        return np.repeat(np.asarray(values), sizes)
+    def each_row(values: Iterable[Any]) -> Any:
+        return np.repeat(np.asarray(list(values)), sizes)
 
-    documents = [[one.documents[row] for row in one.order[:n_ranks]] for one in shown]
     return ClickLog(
-        each_row([id if one.query is None else one.query for id, one in zip(ids, shown, strict=True)]),
-        list(chain.from_iterable(documents)),
+        each_row(one.query for one in found),
+        list(chain.from_iterable(one.documents for one in found)),
         np.concatenate([np.arange(1, size + 1) for size in sizes]),
-        [document in there for shown_first, there in zip(documents, clicked, strict=True) for document in shown_first],
-        impression=each_row(ids),
-        ranker=list(chain.from_iterable(_rankers(one)[:n_ranks] for one in shown)),
-        base_rank=_base_ranks(shown, n_ranks) if policy == "fair-pairs" else None,
-        time=each_row(at),
+        list(chain.from_iterable(one.clicked for one in found)),
+        impression=each_row(one.id for one in found),
+        ranker=list(chain.from_iterable(one.rankers for one in found)),
+        base_rank=_base_ranks(found) if policy == "fair-pairs" else None,
+        time=each_row(one.at for one in found),
     )
 
 
-def _read(store: Store, policy: str | None, last: str) -> list[tuple[str, float, Shown, frozenset[str]]]:
-    """Id, time, ranking and clicks of the events after one that say something about clicks."""
+class _Impression(NamedTuple):
+    """What the first ranks of a ranking showed, and where users clicked."""
+
+    id: str
+    at: float
+    query: str
+    documents: list[str]
+    clicked: list[bool]
+    rankers: list[str]
+    base_rank: list[int] | None
+
+
+def _read(store: Store, policy: str | None, last: str, n_ranks: int | None) -> list[_Impression]:
+    """The rankings after an event about whose clicks something is known; of each only the first ranks are kept."""
     found = []
     while events := store.answers(last, _EVENTS):
         for id, at, shown, entry in events:
             clicks = _clicks(entry)
             if clicks is not None and shown.order and policy in (None, shown.policy):
-                found.append((id, at, shown, clicks))
+                found.append(_impression(id, at, shown, clicks, n_ranks))
         last = events[-1][0]
     return found
+
+
+def _impression(id: str, at: float, shown: Shown, clicks: frozenset[str], n_ranks: int | None) -> _Impression:
+    documents = [shown.documents[row] for row in shown.order[:n_ranks]]
+    return _Impression(
+        id,
+        at,
+        id if shown.query is None else shown.query,
+        documents,
+        [document in clicks for document in documents],
+        _rankers(shown)[:n_ranks],
+        None if shown.base_rank is None else shown.base_rank[:n_ranks],
+    )
 
 
 def _clicks(entry: Entry | None) -> frozenset[str] | None:
@@ -108,9 +131,9 @@ def _clicks(entry: Entry | None) -> frozenset[str] | None:
     return None if clicks is None else frozenset(clicks)
 
 
-def _base_ranks(shown: Iterable[Shown], n_ranks: int | None) -> np.ndarray:
+def _base_ranks(found: list[_Impression]) -> np.ndarray:
     """Rank, from 1, of each document before neighbors were exchanged."""
-    return np.concatenate([np.asarray(one.base_rank)[:n_ranks] + 1 for one in shown])
+    return np.concatenate([np.asarray(one.base_rank) + 1 for one in found])
 
 
 def _rankers(shown: Shown) -> list[str]:

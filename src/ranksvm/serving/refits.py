@@ -1,5 +1,6 @@
 """Champions that cannot learn from single queries are fitted again, and replaced if a newer fit is better."""
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ _HELD_OUT = 0.2
 _P_VALUE = 0.05
 # Entries read at a time.
 _PART = 256
+# Bytes of features, and pairs that are listed for a fit, at most: it looks back only as far as both allow.
+_MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
 
 
 class Refit(NamedTuple):
@@ -55,7 +58,8 @@ def refitted(
     store : Store
         The log.
     window : tuple of int
-        The entries: from the one after the first number to the second.
+        The entries: from the one after the first number to the second. Fewer, the newest, if all of them have more than
+        256 MB of features, or, with clicks, more than a million pairs.
     passed_over : mapping of int to str
         Entries that are left out.
     metric : str
@@ -70,11 +74,7 @@ def refitted(
     Refit
         The new model, if it is better.
     """
-    lessons = [
-        feature_range.applied(lesson)
-        for lesson in _lessons(store, window, passed_over, click_learning)
-        if lesson.y is not None or lesson.clicked is not None
-    ]
+    lessons = [feature_range.applied(lesson) for lesson in _lessons(store, window, passed_over, click_learning)]
     n_held_out = int(_HELD_OUT * len(lessons))
     if n_held_out < 2:
         return Refit(None, f"{len(lessons)} answers with labels or clicks are too few to fit and to compare.")
@@ -130,15 +130,36 @@ def _compared_by_clicks(
 def _lessons(
     store: Store, window: tuple[int, int], passed_over: Mapping[int, str], click_learning: ClickLearning
 ) -> list[Lesson]:
-    lessons, (after, until) = [], window
+    """The answers of a window with labels or clicks; only the newest, if all of them are too large for memory."""
+    lessons: deque[Lesson] = deque()
+    size, (after, until) = np.zeros(3, dtype=np.int64), window
     while after < until and (part := store.entries(after, _PART, until=until)):
-        lessons += [
-            lesson_of(entry, click_learning)
-            for entry in part
-            if entry.entry.kind is Kind.FEEDBACK and entry.answered and entry.seq not in passed_over
-        ]
+        for entry in part:
+            if entry.entry.kind is not Kind.FEEDBACK or entry.answered is None or entry.seq in passed_over:
+                continue
+            lesson = lesson_of(entry, click_learning)
+            if lesson.y is None and lesson.clicked is None:
+                continue
+            lessons.append(lesson)
+            size += _size(lesson)
+            while len(lessons) > 1 and _is_too_large(*size):
+                size -= _size(lessons.popleft())
         after = part[-1].seq
-    return lessons
+    return list(lessons)
+
+
+def _size(lesson: Lesson) -> tuple[int, int, int]:
+    """Bytes of features, number of pairs, and 1 if these are listed: labels imply theirs."""
+    if lesson.pairs is not None:
+        return lesson.X.nbytes, len(lesson.pairs), 1
+    assert lesson.y is not None
+    _, counts = np.unique(lesson.y, return_counts=True)
+    return lesson.X.nbytes, (len(lesson.X) ** 2 - int(np.sum(counts**2))) // 2, 0
+
+
+def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
+    # beside pairs of clicks, those that labels imply are listed, too
+    return n_bytes > _MOST_BYTES or (n_listed > 0 and n_pairs > _MOST_PAIRS)
 
 
 def _qid(lessons: list[Lesson]) -> np.ndarray:

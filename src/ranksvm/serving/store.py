@@ -1,8 +1,9 @@
 """The log of a learning service: events, entries in order, checkpoints, the lease of the learner, API keys."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import accumulate
 from typing import Any, Protocol
 
 import msgspec
@@ -33,6 +34,10 @@ _TABLES = (
 # Names of the rows of meta with entries that are passed over begin so.
 _PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
+# Bytes of an entry and its event, of an event without features and its answer, and of all that is read at a time.
+_SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
+_SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
+_MOST_BYTES = 32 << 20
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
 _TWICE = "ON CONFLICT DO NOTHING"
 _STORED = Receipt(Outcome.STORED)
@@ -266,7 +271,7 @@ class Store:
         after : int
             The sequence number.
         limit : int
-            Number of entries at most.
+            Number of entries at most. If the events are large, there are fewer, so that they fit into memory, but one.
         until : int, optional
             The last sequence number; None: that of the log.
 
@@ -275,12 +280,14 @@ class Store:
         list of LogEntry
             In order.
         """
+        own = (
+            "FROM entries LEFT JOIN events ON events.id = entries.event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        )
         with self._database.reading() as cursor:
-            rows = cursor.run(
-                f"SELECT seq, kind, entries.at, entries.content, entries.digest, event, {_EVENT} FROM entries "
-                "LEFT JOIN events ON events.id = entries.event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-                *(after, 2**62 if until is None else until, limit),
-            )
+            limits = after, 2**62 if until is None else until, limit
+            limit = _number_within(cursor.run(f"SELECT {_SIZE} {own}", *limits), _MOST_BYTES)
+            columns = "seq, kind, entries.at, entries.content, entries.digest, event"
+            rows = cursor.run(f"SELECT {columns}, {_EVENT} {own}", *limits[:2], limit)
         return [
             LogEntry(
                 seq,
@@ -297,11 +304,18 @@ class Store:
             rows = cursor.run("SELECT kind, event, content, at FROM entries WHERE seq = ?", seq)
         return Entry(Kind(rows[0][0]), rows[0][1], bytes(rows[0][2]), rows[0][3]) if rows else None
 
-    def recent_events(self, limit: int) -> list[tuple[str, float, Shown, int]]:
-        """The newest events without their features, and the sequence number of their feedback, 0 if there is none."""
+    def recent_events(self, limit: int) -> Iterator[tuple[str, float, Shown, int]]:
+        """The newest events without their features, and the sequence number of their feedback, 0 if there is none.
+
+        They are read one by one: all of them together may be larger than memory.
+        """
         with self._database.reading() as cursor:
-            rows = cursor.run("SELECT id, at, content, answered FROM events ORDER BY id DESC LIMIT ?", limit)
-        return [(id, at, _shown_decoder.decode(bytes(content)), answered) for id, at, content, answered in rows]
+            ids = cursor.run("SELECT id FROM events ORDER BY id DESC LIMIT ?", limit)
+        for (id,) in ids:
+            with self._database.reading() as cursor:
+                rows = cursor.run("SELECT at, content, answered FROM events WHERE id = ?", id)
+            for at, content, answered in rows:  # none if it was removed meanwhile
+                yield id, at, _shown_decoder.decode(bytes(content)), answered
 
     def answers(self, after: str, limit: int) -> list[tuple[str, float, Shown, Entry | None]]:
         """Events by their ids, without features, each with the entry that answers it.
@@ -311,19 +325,21 @@ class Store:
         after : str
             Id that they follow; "" for the first.
         limit : int
-            Number of events at most.
+            Number of events at most. If they are large, there are fewer, as in `entries`.
 
         Returns
         -------
         list of tuple (id, at, shown, entry)
             In the order of the ids, which is that of time. The entry is None where no feedback came.
         """
+        own = (
+            "FROM events LEFT JOIN entries ON entries.seq = events.answered WHERE events.id > ? "
+            "ORDER BY events.id LIMIT ?"
+        )
         with self._database.reading() as cursor:
-            rows = cursor.run(
-                "SELECT events.id, events.at, events.content, kind, entries.content, entries.at FROM events "
-                "LEFT JOIN entries ON entries.seq = events.answered WHERE events.id > ? ORDER BY events.id LIMIT ?",
-                *(after, limit),
-            )
+            limit = _number_within(cursor.run(f"SELECT {_SIZE_OF_ANSWER} {own}", after, limit), _MOST_BYTES)
+            columns = "events.id, events.at, events.content, kind, entries.content, entries.at"
+            rows = cursor.run(f"SELECT {columns} {own}", after, limit)
         return [
             (
                 id,
@@ -649,6 +665,12 @@ def _found(cursor: Cursor, statement: str, values: list[Any]) -> list[tuple[Any,
         part = values[start : start + _ROWS]
         found += cursor.run(f"{statement} IN ({', '.join('?' * len(part))})", *part)
     return found
+
+
+def _number_within(sizes: list[tuple[int]], most: int) -> int:
+    """How many of the first sizes have a sum that is not larger; at least 1."""
+    within = sum(total <= most for total in accumulate(size for (size,) in sizes))
+    return max(1, within)
 
 
 def _row(event: Event) -> tuple[Any, ...]:
