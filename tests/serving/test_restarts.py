@@ -4,11 +4,13 @@ import shutil
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
 
 import ranksvm
+from ranksvm.serving import learner_process
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Settings
@@ -158,6 +160,13 @@ def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, m
     assert not store.pass_over(2, "there is no such entry", "mine")
     assert not store.pass_over(1, "another learns", "other")
     store.close()
+
+
+def test_the_learner_imports_what_the_service_imports(monkeypatch):
+    monkeypatch.setattr(sys, "flags", types.SimpleNamespace(no_site=1))
+    assert learner_process._command() == [sys.executable, "-S", "-m", "ranksvm.serving.learner_process"]
+    monkeypatch.undo()
+    assert "-S" not in learner_process._command()
 
 
 def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):

@@ -103,9 +103,7 @@ class LearnerProcess:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            # the same interpreter, without what the arguments of this process are
-            command = [sys.executable, "-m", "ranksvm.serving.learner_process"]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._process = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             with suppress(OSError):
@@ -147,6 +145,11 @@ class LearnerProcess:
             with suppress(StoreError):  # else its lease ends in seconds
                 self._store.release(self._owner)
         self._ended.wait(_AGAIN)
+
+
+def _command() -> list[str]:
+    """The same interpreter, which imports the same packages, without what the arguments of this process are."""
+    return [sys.executable, *(["-S"] if sys.flags.no_site else []), "-m", "ranksvm.serving.learner_process"]
 
 
 def main() -> None:
