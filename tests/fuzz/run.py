@@ -4,7 +4,8 @@ Every case follows from the target and a number, so that a find is repeated by `
 runs the cases of a target; a case that ends it (a crash, a sanitiser's report, more than a minute) is reported, and the
 next worker goes on behind it. A find is an exception that is not one of ranksvm, or the end of a worker. The exit
 status says whether there were any. Many certificates, which are judged in
-extended precision: ``certificates --cases 20000 --seconds 3600``.
+extended precision: ``certificates --cases 20000 --seconds 3600``. 100,000 requests to services that are killed in
+between: ``serving --cases 100 --seconds 7200``.
 """
 
 import argparse
@@ -18,8 +19,9 @@ import traceback
 
 import numpy as np
 
-TARGETS = ("models", "imported", "caches", "letor_text", "trec_files", "labels", "certificates")
-HANG = 60.0  # seconds after which a case counts as one that does not end
+TARGETS = ("models", "imported", "caches", "letor_text", "trec_files", "labels", "certificates", "serving")
+HANG = 60.0  # seconds after which a case counts as one that does not end; a service may take longer under sanitizers
+HANGS = {"serving": 300.0}
 
 
 def main():
@@ -48,7 +50,7 @@ def fuzz(target, first, cases, seconds):
         command = [*python, __file__, target, "--worker", "--first", str(number), "--cases", left[0]]
         worker = subprocess.Popen([*command, "--seconds", left[1]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            stdout, stderr = worker.communicate(timeout=until - time.monotonic() + HANG)
+            stdout, stderr = worker.communicate(timeout=until - time.monotonic() + HANGS.get(target, HANG))
         except subprocess.TimeoutExpired:
             worker.kill()
             stdout, stderr = worker.communicate()
@@ -86,6 +88,8 @@ def work(target, first, cases, seconds):
             except Exception:
                 where = traceback.format_exc().strip().replace("\n", "\n    ")
                 print(f"FIND {target} {number}: {where}", flush=True)
+        if hasattr(case, "figures"):
+            print(f"{target}: {case.figures}", flush=True)
     return 0
 
 
