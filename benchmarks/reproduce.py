@@ -45,7 +45,9 @@ PROGRAM = "python benchmarks/reproduce.py"
     help="Write a page (Markdown), its tables (CSV) and plots (PNG) to DIR/PAPER instead of printing the page.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also run the items that take more than about two minutes.")
-@click.option("--quick", is_flag=True, help="Small grids and few repetitions: shows that an item runs; rough figures.")
+@click.option(
+    "--quick", is_flag=True, help="Small grids and few repetitions: shows that an item runs; figures are not judged."
+)
 @click.option(
     "--orders",
     type=click.IntRange(min=2),

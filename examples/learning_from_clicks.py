@@ -125,7 +125,12 @@ def experiment(parts: list[RankingData], n_clicks: tuple[int, ...], seed: int) -
 
 def table(name: str, n_clicks: tuple[int, ...], skyline: float, found: np.ndarray) -> str:
     """A Markdown table; found has shape (seeds, numbers of clicks, 2)."""
-    lines = [f"**{name}**: full labels {skyline:.4f}", "", "| clicks | naive | propensity-weighted |", "|---|---|---|"]
+    lines = [
+        f"**{name}**: full labels {skyline:.4f}; mean ± standard deviation",
+        "",
+        "| clicks | naive | propensity-weighted |",
+        "|---|---|---|",
+    ]
     for number, means, spread in zip(n_clicks, found.mean(axis=0), found.std(axis=0), strict=True):
         cells = " | ".join(f"{mean:.4f} ± {off:.4f}" for mean, off in zip(means, spread, strict=True))
         lines.append(f"| {number:,} | {cells} |")

@@ -50,7 +50,8 @@ def main(argv: list[str] | None = None) -> None:
     best = metrics.evaluate(data.y, data.X @ coef, data.qid, METRICS)
     print(
         f"{data.n_rows:,} documents of {options.queries} queries, {int(data.y.sum())} relevant; "
-        f"{best.n_without_relevant} queries without one count 0\n"
+        f"{best.n_without_relevant} queries without one count 0; mean ± standard deviation "
+        f"of {options.orders} orders\n"
     )
     print(f"| model | {' | '.join(METRICS)} |\n" + "|---" * (1 + len(METRICS)) + "|")
     print("| the true weights | " + " | ".join(f"{best[name]:.4f}" for name in METRICS) + " |")

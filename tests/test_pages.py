@@ -28,6 +28,17 @@ def test_start(tmp_path, monkeypatch):
         assert (tmp_path / name).stat().st_size > 1000
 
 
+def test_every_plus_minus_says_what_it_is():
+    tracked = [
+        path for folder in ("src", "docs", "examples", "benchmarks") for path in (DOCS.parent / folder).rglob("*")
+    ]
+    texts = {path: path.read_text(encoding="utf-8") for path in tracked if path.suffix in (".md", ".py", ".html")}
+    signed = {path: text for path, text in texts.items() if "±" in text}
+    assert len(signed) > 10
+    explained = re.compile(r"standard\s+(error|deviation)")
+    assert [str(path) for path, text in signed.items() if not explained.search(text)] == []
+
+
 def test_equations_are_numbered_in_order():
     text = (DOCS / "mathematics.md").read_text(encoding="utf-8")
     numbers = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", text)]

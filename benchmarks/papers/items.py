@@ -19,7 +19,7 @@ class Settings:
     Parameters
     ----------
     quick : bool
-        Small grids and few repetitions: whether it runs, and roughly what it finds.
+        Small grids and few repetitions: whether it runs, and roughly what it finds; no figure is judged.
     orders : int
         Random orders of a stream.
     candidates : int

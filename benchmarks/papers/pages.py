@@ -19,6 +19,7 @@ __all__ = ["Outcome", "markdown", "run_item", "write", "write_summary"]
 
 PEERS = ("xgboost-cpu", "xgboost", "lightgbm")
 DOTS = 110
+SPREAD = "± is the standard deviation over folds or orders."
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ def run_item(paper: Paper, item: Item, context: Context) -> Outcome:
         for kind in (ConvergenceWarning, UninformativeWarning):
             warnings.simplefilter("ignore", kind)
         parts = item.run(context) if runs else []
+    if context.quick:
+        parts = [part.unjudged() if isinstance(part, Compared) else part for part in parts]
     return Outcome(paper, item, parts, missing, time.perf_counter() - started, context.quick)
 
 
@@ -69,9 +72,13 @@ def markdown(outcome: Outcome, command: str) -> str:
         f"Command: `{command}`",
     ]
     if outcome.quick:
-        blocks.append("Made with `--quick`, from small grids and few repetitions: the figures are rough.")
+        blocks.append(
+            "Made with `--quick`, from small grids and few repetitions: the figures are rough and are not judged."
+        )
     if outcome.judgements:
         blocks.append(f"{in_words(outcome.judgements)}. {rule()}")
+    if any(isinstance(part, Compared) and part.has_spreads for part in outcome.parts):
+        blocks.append(SPREAD)
     blocks += [_block(outcome.item, part) for part in outcome.parts]
     if outcome.missing:
         lines = "\n".join(f"- {line}" for line in outcome.missing)

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from papers.judgement import Judgement, Measure
@@ -112,6 +112,15 @@ class Compared:
         The spread is the standard deviation over folds or orders; the error is that of `Judgement`.
         """
         self.entries.append(Entry(tuple(labels), name, measure, ours, published, spread, error, judged))
+
+    @property
+    def has_spreads(self) -> bool:
+        """Whether a cell shows a standard deviation after ±."""
+        return any(entry.ours is not None and entry.spread is not None for entry in self.entries)
+
+    def unjudged(self) -> "Compared":
+        """The same figures, none of them judged."""
+        return replace(self, entries=[entry._replace(judged=False) for entry in self.entries])
 
     @property
     def judgements(self) -> list[Judgement]:

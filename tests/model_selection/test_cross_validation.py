@@ -66,7 +66,7 @@ def test_values_are_those_of_the_loop(data):
     assert sorted(found.qid) == sorted(set(qid))
     assert len(found.per_query["map"]) == 20
     assert len(found.fit_seconds) == len(found.predict_seconds) == 4
-    assert "4 folds" in repr(found)
+    assert "mean ± standard deviation of 4 folds" in repr(found)
     assert json.loads(json.dumps(found.to_dict(per_query=True)))["folds"][3]["convention"] == "letor"
 
 

@@ -183,7 +183,7 @@ def test_any_model_that_learns_by_partial_fit(data):
 def test_results_as_plain_values(data):
     result = progressive_validation(SOLARRanker(random_state=0), data, metrics="map", n_orders=2, random_state=0)
     assert repr(result).startswith("ProgressiveValidation(map=0.")
-    assert repr(result).endswith("; 2 orders of 40 queries, convention 'default')")
+    assert repr(result).endswith("; mean ± standard deviation of 2 orders of 40 queries, convention 'default')")
     plain = result.to_dict(per_query=True)
     assert plain["per_query"]["map"] == result.per_query["map"].tolist()
     assert plain["qid"] == result.qid.tolist()

@@ -14,7 +14,7 @@ from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.low_rank_choice import LowRankChoice
 from ranksvm.cli.options.kernels import READ_BY
 from ranksvm.cli.output.errors import warn
-from ranksvm.cli.output.fit_report import score
+from ranksvm.cli.output.fit_report import score, score_heading
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, seconds
 from ranksvm.cli.rankers import make_ranker
@@ -256,7 +256,8 @@ class Comparison:
             ).pooled()
 
     def _tell(self, tried: Tried, progress: Progress) -> None:
-        found = f"{self._options['metric']} {score(tried.score, tried.standard_error)} at C = {power(tried.C)}"
+        metric = score_heading(self._options["metric"], [tried.standard_error])
+        found = f"{metric} {score(tried.score, tried.standard_error)} at C = {power(tried.C)}"
         place = f"{len(self.tried)} of {len(self.combinations)}"
         progress.line(f"{place}: {', '.join(self.cells(tried.settings))}: {found}, {seconds(tried.seconds)}")
         self._head(progress)

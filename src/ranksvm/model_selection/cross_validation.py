@@ -141,7 +141,7 @@ class CrossValidation(Tabular):
     def __repr__(self) -> str:
         stds = self.stds
         values = ", ".join(f"{name}={value:.4f}±{stds[name]:.4f}" for name, value in self.means.items())
-        return f"CrossValidation({values}; {len(self.folds)} folds)"
+        return f"CrossValidation({values}; mean ± standard deviation of {len(self.folds)} folds)"
 
 
 def cross_validate(

@@ -160,6 +160,8 @@ class ProgressiveValidation:
             f"{name}={value:.4f}" + f"±{stds[name]:.4f}" * (self.n_orders > 1) for name, value in self.means.items()
         )
         orders = f"{self.n_orders} order{'s' * (self.n_orders > 1)} of {self.n_queries} queries"
+        if self.n_orders > 1:
+            orders = f"mean ± standard deviation of {orders}"
         return f"ProgressiveValidation({values}; {orders}, convention {self.convention!r})"
 
     def _name(self, metric: str | Metric) -> str:

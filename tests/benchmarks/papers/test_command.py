@@ -75,13 +75,21 @@ def test_items_are_listed_with_what_their_data_lack(reproduce, reproduce_json, d
 def test_an_item_is_printed_as_markdown(reproduce, data):
     result = reproduce("lee-lin-2014", "TABLE-4", "--data", data, "--quick")
     assert result.stdout.startswith("# Table 4: pairwise accuracy and mean NDCG\n")
-    assert "(published 82.70: " in result.stdout
-    assert "A figure is *equal* to the published one" in result.stdout
+    assert "(published 82.70)" in result.stdout
+    assert "figures are rough and are not judged" in result.stdout
+    assert "A figure is *equal* to the published one" not in result.stdout
     assert "Get it from https://" in result.stdout
-    assert "lee-lin-2014 quality: 6 published figures: " in result.stderr
+    assert "lee-lin-2014 quality: no published figure judged" in result.stderr
     # settings that do not converge are part of what is shown
     assert "Warning" not in result.stderr
     assert "iteration" not in result.stderr
+
+
+def test_without_quick_figures_are_judged(reproduce, data):
+    result = reproduce("jin-lin-2014", "accuracy", "--data", data)
+    assert "(published 80.24: " in result.stdout
+    assert "A figure is *equal* to the published one" in result.stdout
+    assert "jin-lin-2014 accuracy: 1 published figure: " in result.stderr
 
 
 def test_a_paper_writes_pages_tables_and_a_summary(reproduce, data, tmp_path):

@@ -1,6 +1,7 @@
 """Every item runs on tiny data, and without any says what to get."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -26,12 +27,20 @@ JUDGED = {
 def test_an_item_runs_and_writes_what_it_names(name, item, context, tmp_path):
     pytest.importorskip("matplotlib")
     of_paper = paper(name)
-    outcome = run_item(of_paper, of_paper.item(item), context)
+    as_run: list = []
+
+    def run(context):
+        as_run.extend(of_paper.item(item).run(context))
+        return as_run
+
+    outcome = run_item(of_paper, replace(of_paper.item(item), run=run), context)
     assert outcome.parts
     tables = [part for part in outcome.parts if isinstance(part, Compared | Grid)]
     assert tables
     assert len({part.name for part in tables}) == len(tables), "two tables would share a file"
-    assert bool(outcome.judgements) == ((name, item) in JUDGED)
+    judged = [part for part in as_run if isinstance(part, Compared) and part.judgements]
+    assert bool(judged) == ((name, item) in JUDGED)
+    assert not outcome.judgements, "quick figures are not judged"
     for part in tables:
         if isinstance(part, Grid):
             assert {len(row) for row in part.rows} == {len(part.header)}
@@ -41,6 +50,7 @@ def test_an_item_runs_and_writes_what_it_names(name, item, context, tmp_path):
     assert page.startswith(f"# {outcome.item.title}\n\n{PAPERS[name]}.\n")
     assert "Command: `python benchmarks/reproduce.py`" in page
     assert "Made with `--quick`" in page
+    assert ("± is the standard deviation over folds or orders." in page) == ("±" in page)
     for picture in re.findall(r"\]\((.+?\.png)\)", page):
         assert (tmp_path / name / picture).read_bytes().startswith(b"\x89PNG")
     n_pictures = sum(isinstance(part, Picture) for part in outcome.parts)

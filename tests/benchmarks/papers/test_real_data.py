@@ -4,7 +4,6 @@ import pytest
 
 from papers.data_sets import Sources
 from papers.items import Context, Settings
-from papers.pages import run_item
 from papers.papers import paper
 from papers.results import Compared
 
@@ -14,9 +13,9 @@ def entries(shared_data):
     """Figures of an item: labels and name of the figure -> the figure."""
 
     def run(name, item):
-        of_paper = paper(name)
-        outcome = run_item(of_paper, of_paper.item(item), Context(Sources(shared_data), Settings(quick=True)))
-        tables = [part for part in outcome.parts if isinstance(part, Compared)]
+        # the item itself: `run_item` takes the verdicts from quick figures
+        parts = paper(name).item(item).run(Context(Sources(shared_data), Settings(quick=True)))
+        tables = [part for part in parts if isinstance(part, Compared)]
         return {(*entry.labels, entry.name): entry for table in tables for entry in table.entries}
 
     return run

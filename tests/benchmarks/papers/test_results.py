@@ -38,6 +38,20 @@ def test_only_pairs_of_figures_of_the_same_data_are_judged():
     assert [found.verdict for found in compared().judgements] == ["equal", "worse"]
 
 
+def test_a_table_tells_whether_it_shows_deviations():
+    assert compared().has_spreads
+    table = Compared("name", ("data",))
+    table.add(("A",), "MAP", NDCG, 0.5, 0.4)
+    assert not table.has_spreads
+
+
+def test_figures_can_be_printed_without_a_verdict():
+    table = compared().unjudged()
+    assert table.judgements == []
+    assert "| A | m | 0.4123 (published 0.4123) | 80.00 (published 82.00) |" in table.markdown()
+    assert [row["verdict"] for row in csv.DictReader(io.StringIO(table.csv()))] == [""] * 5
+
+
 def test_the_csv_has_a_row_for_each_figure_and_all_digits():
     rows = list(csv.DictReader(io.StringIO(compared().csv())))
     assert [row["verdict"] for row in rows] == ["equal", "worse", "", "", ""]

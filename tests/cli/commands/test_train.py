@@ -255,7 +255,9 @@ def test_the_one_standard_error_rule(ranksvm, ranksvm_json, folder, tmp_path):
     enough = [item["C"] for item in tried if item["score"] >= best["score"] - best["standard_error"]]
     assert report["C"] == min(enough)
     assert report["selection"]["rule"] == "one_standard_error"
-    assert "one standard error rule" in ranksvm(*arguments, "--rule", "one_standard_error").stdout
+    shown = ranksvm(*arguments, "--rule", "one_standard_error").stdout
+    assert "one standard error rule" in shown
+    assert "ndcg@10 (default) ± standard error" in shown
 
 
 @pytest.mark.parametrize("choosing", [[], ["--C-range", "0.01,1", "--folds", 3], ["--C-range", "0.01,1", "--valid"]])

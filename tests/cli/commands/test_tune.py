@@ -121,6 +121,7 @@ def test_a_person_sees_table_lines_and_notes(ranksvm, folder, tmp_path):
     result = ranksvm("tune", folder / "train.txt", *LISTS, *RANGE, "-o", tmp_path / "m", "--rule", "one-standard-error")
     for text in [
         "By ndcg@10 on 5 folds of queries, one standard error rule: best first",
+        "ndcg@10 (default) ± standard error",
         "weighting",
         "over runner-up",
     ]:

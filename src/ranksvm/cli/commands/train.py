@@ -39,6 +39,7 @@ from ranksvm.cli.output.fit_report import (
     edges,
     fit_report,
     score,
+    score_heading,
     show_fit,
 )
 from ranksvm.cli.output.plot import check_plot, write_choice
@@ -233,7 +234,8 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         ]
         convention = selection["convention"]
         metric = selection["metric"] + (f" ({convention})" if convention else "")
-        print_table(["C", metric, ""], rows, f"C {how}")
+        heading = score_heading(metric, [item["standard_error"] for item in tried])
+        print_table(["C", heading, ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {

@@ -40,6 +40,7 @@ from ranksvm.cli.output.fit_report import (
     edges,
     fit_report,
     score,
+    score_heading,
     show_fit,
 )
 from ranksvm.cli.output.plot import check_plot, write_plot
@@ -248,7 +249,7 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     total = len(comparison.combinations)
     compared = f"{len(ranked)} of {total} compared" if len(ranked) < total else "best first"
     title = f"By {report['metric']} on {report['by']}{by_rule(report['rule'])}: {compared} (* chosen)"
-    metric = f"{report['metric']} ({report['convention']})"
+    metric = score_heading(f"{report['metric']} ({report['convention']})", [tried.standard_error for tried in ranked])
     headings = [f"  {columns[0]}", *columns[1:], "C", *["gamma"] * with_gamma, metric, "time"]
     print_table(headings, rows, title, left=len(columns))
 

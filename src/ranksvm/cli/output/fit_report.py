@@ -1,7 +1,7 @@
 """Report of a trained model, as part of a command's JSON document and as tables for people."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -27,6 +27,7 @@ __all__ = [
     "edges",
     "fit_report",
     "score",
+    "score_heading",
     "show_fit",
 ]
 
@@ -135,9 +136,17 @@ def by_rule(rule: str) -> str:
 
 
 def score(mean: float, error: float | None) -> str:
-    """A mean and its standard error, if there is one."""
-    known = error is not None and not math.isnan(error)
-    return f"{number(mean)} ± {number(error)}" if known else number(mean)
+    """A mean and its standard error, if there is one; `score_heading` says what stands behind the ±."""
+    return f"{number(mean)} ± {number(error)}" if _is_known(error) else number(mean)
+
+
+def score_heading(metric: str, errors: Iterable[float | None]) -> str:
+    """The heading of a column of scores."""
+    return f"{metric} ± standard error" if any(map(_is_known, errors)) else metric
+
+
+def _is_known(error: float | None) -> bool:
+    return error is not None and not math.isnan(error)
 
 
 def show_fit(
