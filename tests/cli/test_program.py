@@ -2,6 +2,7 @@
 
 import errno
 import io
+import shutil
 import subprocess
 import sys
 import warnings
@@ -76,9 +77,13 @@ def small_files(tmp_path_factory):
     train, wide, model, scores = (folder / name for name in ("train.txt", "wide.txt", "a.rsvm", "scores.txt"))
     train.write_text("1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n2 qid:2 1:0.75\n0 qid:2 2:0.5\n")
     wide.write_text("1 qid:1 7:0.5 900:1\n0 qid:1 3:0.25 5:1\n")
+    folds = folder / "folds"
+    (folds / "Fold1").mkdir(parents=True)
+    for part in ("train", "test"):
+        shutil.copy(train, folds / "Fold1" / f"{part}.txt")
     main(["train", str(train), "-o", str(model), "-q", "--json"], standalone_mode=False)
     main(["predict", str(model), str(train), "-o", str(scores), "-q"], standalone_mode=False)
-    return {"TRAIN": train, "WIDE": wide, "MODEL": model, "SCORES": scores, "NEW": folder / "new"}
+    return {"TRAIN": train, "FOLDS": folds, "WIDE": wide, "MODEL": model, "SCORES": scores, "NEW": folder / "new"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,39 @@ def test_a_command_loads_only_what_it_uses(command, unused, small_files):
     assert not unused & loaded
     commands = {name for name in [*COMMANDS, "analyze", "online"] if f"ranksvm.cli.commands.{name}" in loaded}
     assert commands == {command.split()[0]}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train TRAIN -o NEW.rsvm",
+        "train TRAIN -o NEW.rsvm --kernel rbf --gamma 1",
+        "train TRAIN -o NEW.rsvm --valid TRAIN --C-range 0.1,1",
+        "tune TRAIN --valid TRAIN --C-range 0.1,1 --low-rank regularized",
+        "folds FOLDS -C 1",
+    ],
+)
+def test_the_time_of_training_is_that_of_the_fit(command, small_files):
+    for name, path in small_files.items():
+        command = command.replace(name, str(path))
+    script = (
+        "import contextlib, sys\n"
+        "from ranksvm.cli import main, progress\n"
+        "timed = progress.Stopwatch.__call__\n"
+        "@contextlib.contextmanager\n"
+        "def watched(self, name):\n"
+        "    before = set(sys.modules)\n"
+        "    with timed(self, name):\n"
+        "        yield\n"
+        "    if name == 'training':\n"
+        "        print('imported', *set(sys.modules) - before)\n"
+        "progress.Stopwatch.__call__ = watched\n"
+        "main(sys.argv[1:], standalone_mode=False)"
+    )
+    arguments = [sys.executable, "-c", script, *command.split(), "-q"]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    (imported,) = [line.split()[1:] for line in result.stdout.splitlines() if line.startswith("imported")]
+    assert [name for name in imported if name.startswith(("ranksvm.estimators", "scipy", "sklearn"))] == []
 
 
 def test_help_lists_the_commands_in_the_order_of_use():

