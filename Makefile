@@ -25,15 +25,16 @@ help:
 
 setup: $(READY)
 
-BUILD_FILES := pyproject.toml meson.build meson.options src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
+BUILD_FILES := .ci/ninja pyproject.toml meson.build meson.options src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
 
-# The editable install rebuilds compiled modules on import when their sources change.
+# The editable install rebuilds compiled modules on import when their sources change, by the ninja that it is set up with.
+EDITABLE := NINJA=$(CURDIR)/.ci/ninja $(INSTALL) --no-build-isolation --editable .
 $(RUNS): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what running needs into $(VENV), and compiling: about a minute"
 	@$(INSTALL) --upgrade 'pip>=25.1'
 	@$(INSTALL) --group build
-	@$(INSTALL) --no-build-isolation --editable .
+	@$(EDITABLE)
 	@touch $@
 
 # The same build, with HostDevice, which stands for a GPU in tests.
@@ -41,7 +42,7 @@ $(READY): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) --upgrade 'pip>=25.1'
 	@$(INSTALL) --group dev
-	@$(INSTALL) --no-build-isolation -Csetup-args=-Dhost_device=true --editable .
+	@$(EDITABLE) -Csetup-args=-Dhost_device=true
 	@touch $(RUNS) $@
 
 demo: $(RUNS)
