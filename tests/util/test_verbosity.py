@@ -97,6 +97,19 @@ def test_the_time_left_is_that_of_the_mean_pace(monkeypatch):
     assert line._left(7, 7) == ""
 
 
+def test_the_unit_stands_beside_the_numbers_before_the_time_left(monkeypatch):
+    clock = iter([0.0, 0.0, 2.0])
+    monkeypatch.setattr("ranksvm._util.live_line.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=False, width=100)
+    line = LiveLine(console)
+    line.stop()
+    line.text = "Converting big.txt"
+    line.steps(620, 2511, "MB")
+    console.print(line._line())
+    assert "620 of 2511 MB, 0:06 left Converting big.txt" in shown.getvalue()
+
+
 def test_steps_are_counted():
     steps = Steps(2)
     assert [steps.next(), steps.next()] == [{"ranksvm_steps": (1, 2)}, {"ranksvm_steps": (2, 2)}]

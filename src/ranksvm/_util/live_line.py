@@ -33,15 +33,17 @@ class LiveLine:
         self._console = console
         self._spinner = Spinner("dots")
         self._steps: tuple[int, int] | None = None
+        self._unit = ""
         self._began = time.monotonic()
         self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=10)
         self._live.start()
 
-    def steps(self, done: int, total: int) -> None:
-        """Show a bar with the number of steps done."""
+    def steps(self, done: int, total: int, unit: str = "") -> None:
+        """Show a bar with the number of steps done, and their unit, if any."""
         if self._steps is None or done < self._steps[0]:
             self._began = time.monotonic()
         self._steps = (done, total)
+        self._unit = f" {unit}" if unit else ""
 
     def no_steps(self) -> None:
         """Show no bar any more."""
@@ -63,7 +65,8 @@ class LiveLine:
         cells: list[Any] = [self._spinner]
         if self._steps is not None:
             done, total = self._steps
-            cells += [ProgressBar(total, done, width=BAR_WIDTH), Text(f"{done} of {total}{self._left(done, total)}")]
+            counted = f"{done} of {total}{self._unit}{self._left(done, total)}"
+            cells += [ProgressBar(total, done, width=BAR_WIDTH), Text(counted)]
         line = Table.grid(padding=(0, 1))
         for _ in cells:
             line.add_column(no_wrap=True)

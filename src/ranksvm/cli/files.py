@@ -89,7 +89,7 @@ def to_cache(
 
     name = titled(source)
     refuse_trec(source)
-    progress.now(f"MB of {name}")
+    progress.now(f"Converting {name}")
     judged = None if qrels is None else Judged(qrels, name)
     with watch("writing"), _naming(source):
         converted = convert_to_cache(

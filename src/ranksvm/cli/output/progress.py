@@ -115,7 +115,7 @@ class Progress:
         if self._live is None:
             return
         if done < total:
-            self._live.steps(done // 1_000_000, max(1, total // 1_000_000))
+            self._live.steps(done // 1_000_000, max(1, total // 1_000_000), "MB")
         else:
             self._live.no_steps()
 
