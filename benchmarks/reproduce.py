@@ -11,6 +11,7 @@ from ranksvm.cli.options.shared import Name, json_option, quiet_option
 from ranksvm.cli.output.errors import OneSentenceErrors, command_line, debug_option
 from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import print_json, print_table, seconds
+from ranksvm.cli.terminal import say
 from ranksvm.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def main(
     if as_json:
         print_json(_document(chosen, outcomes, written))
     elif output is None:
-        click.echo("\n".join(markdown(outcome, command_line(ctx, PROGRAM)) for outcome in outcomes), nl=False)
+        say("\n".join(markdown(outcome, command_line(ctx, PROGRAM)) for outcome in outcomes).removesuffix("\n"))
 
 
 def _wanted(chosen: "Paper", items: tuple[str, ...], everything: bool) -> "list[Item]":
@@ -201,9 +202,9 @@ def _list_items(chosen: "Paper", sources: "Sources", as_json: bool) -> None:
     print_table(["item", "what", "data", ""], rows, title=chosen.title, left=4)
     missing = dict.fromkeys(name for item in chosen.items for name in sources.missing(item.data))
     if missing:
-        click.echo(f"\nMissing (DIR is {sources.folder}):")
+        say(f"\nMissing (DIR is {sources.folder}):")
         for name in missing:
-            click.echo(f"- {sources.instructions(name)}")
+            say(f"- {sources.instructions(name)}")
 
 
 def _at_hand(item: "Item", sources: "Sources") -> str:

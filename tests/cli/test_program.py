@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from command_runner import command_runner
 from ranksvm import __version__
 from ranksvm.cli import main
 from ranksvm.cli.output.errors import Program, debug_option
+from ranksvm.cli.output.tables import print_json
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 COMMANDS = [
@@ -206,6 +208,57 @@ def test_errors_are_sentences_and_exit_codes(error, code, message):
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (DataError("labels are missing"), 1, "labels are missing"),
+        (OptionError("tol must be positive"), 2, "tol must be positive"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "x.txt: No such file or directory."),
+        (click.UsageError("give --top"), 2, "give --top"),
+    ],
+)
+def test_with_json_an_error_is_the_document(error, code, message):
+    program = program_that_raises(error)
+    program.commands["go"].params.append(click.Option(["--json"], is_flag=True, expose_value=False))
+    result = command_runner().invoke(program, ["go", "--json"])
+    assert result.exit_code == code
+    assert json.loads(result.stdout) == {"command": "go", "error": message, "exit_code": code}
+    assert f"Error: {message}" in result.stderr
+    debugged = command_runner().invoke(program, ["--debug", "go", "--json"])
+    assert json.loads(debugged.stdout) == json.loads(result.stdout)
+    assert command_runner().invoke(program, ["go"]).stdout == ""
+
+
+def test_every_command_answers_errors_in_one_form(tmp_path):
+    with click.Context(main) as ctx:
+        commands = {name: main.get_command(ctx, name) for name in main.list_commands(ctx)}
+    with_json = [name for name, command in commands.items() if any("--json" in each.opts for each in command.params)]
+    assert len(with_json) > 18
+    for name in with_json:
+        result = command_runner().invoke(main, [name, "--json", "--no-such-option"])
+        document = json.loads(result.stdout)
+        assert set(document) == {"command", "error", "exit_code"}
+        assert (document["command"], document["exit_code"], result.exit_code) == (name, 2, 2)
+        assert "--no-such-option" in document["error"]
+
+
+def test_a_document_that_was_printed_is_the_only_one():
+    def go():
+        print_json({"command": "go", "interrupted": True})
+        raise DataError("the rest is damaged")
+
+    program = program_that(go)
+    program.commands["go"].params.append(click.Option(["--json"], is_flag=True, expose_value=False))
+    result = command_runner().invoke(program, ["go", "--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"command": "go", "interrupted": True}
+
+
+def test_json_after_two_dashes_is_an_argument():
+    result = command_runner().invoke(main, ["info", "--", "--json"])
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "go"], ["go", "--debug"]])

@@ -3,6 +3,8 @@
 import time
 from typing import Any
 
+from ranksvm._util.text import visible
+
 __all__ = ["LiveLine", "terminal"]
 
 # characters of the bar
@@ -31,7 +33,7 @@ class LiveLine:
 
         self.text = ""
         self._console = console
-        self._spinner = Spinner("dots")
+        self._spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
         self._steps: tuple[int, int] | None = None
         self._unit = ""
         self._began = time.monotonic()
@@ -51,7 +53,7 @@ class LiveLine:
 
     def print(self, text: str) -> None:
         """Print a permanent line above."""
-        self._console.print(text, markup=False)
+        self._console.print(visible(text), markup=False)
 
     def stop(self) -> None:
         """Remove the line."""
@@ -71,7 +73,7 @@ class LiveLine:
         for _ in cells:
             line.add_column(no_wrap=True)
         line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(*cells, Text(self.text, no_wrap=True, overflow="ellipsis"))
+        line.add_row(*cells, Text(visible(self.text), no_wrap=True, overflow="ellipsis"))
         return line
 
     def _left(self, done: int, total: int) -> str:

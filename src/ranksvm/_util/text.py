@@ -1,9 +1,19 @@
 """Numbers as people read them, in tables and sentences."""
 
 import math
+import re
 from collections.abc import Sequence
 
-__all__ = ["aligned", "count", "counted", "number", "power", "queries", "seconds", "weights"]
+__all__ = ["aligned", "count", "counted", "number", "power", "queries", "seconds", "visible", "weights"]
+
+
+# control characters but for the end of a line and the tab character
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def visible(text: str) -> str:
+    """Text whose control characters are escaped as Python writes them, so that a terminal does not obey them."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from ranksvm._util.live_line import LiveLine, terminal
 from ranksvm._util.log_records import is_passing, steps_of
+from ranksvm._util.text import visible
 
 __all__ = ["verbosity"]
 
@@ -77,7 +78,7 @@ class _Lines(logging.Handler):
             if steps is not None and self._live is None and sys.stderr.isatty():
                 self._live = LiveLine(terminal())
             if self._live is None:
-                print(record.getMessage(), file=sys.stderr)
+                print(visible(record.getMessage()), file=sys.stderr)
                 return
             if steps is not None:
                 self._live.steps(*steps)

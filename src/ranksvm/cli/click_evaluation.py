@@ -12,6 +12,7 @@ from ranksvm.cli.options.shared import EXISTING_FILE, all_options
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_json, print_table
+from ranksvm.cli.terminal import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +151,7 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
     print_table([f"metric ({first.estimator})", *results], rows, title=title)
     for name, found in results.items():
         if found.note:
-            click.echo(f"{name}: {found.note}")
+            say(f"{name}: {found.note}")
 
 
 def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:

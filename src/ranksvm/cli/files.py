@@ -15,6 +15,7 @@ from ranksvm.cli.options.paths import STDIN, inputs_given, titled
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, queries
+from ranksvm.cli.terminal import print_data
 from ranksvm.cli.trec import Judged, refuse_trec, trec_kind
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.filename is None:
-            error.filename = str(path)
+            error.filename = titled(path)
         raise
 
 
@@ -345,7 +346,7 @@ def write_text(path: Path | None, lines: Iterable[str]) -> None:
     """Write lines to a file, atomically and compressed if its name says so, or to stdout if ``path`` is None."""
     if path is None:
         for line in lines:
-            click.echo(line)
+            print_data(line)
         return
     from ranksvm._util.atomic_files import write_lines
 

@@ -26,6 +26,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements
 
 # queries that the table lists by default
@@ -261,7 +262,7 @@ def _show(title: str, spectra: dict[str, Any], listed: list[Any]) -> None:
     ]
     columns = ["model", "energy", "dimensions (median)", "of all (median)", "(mean)", "queries below 30 %", "queries"]
     print_table(columns, rows, title=title)
-    click.echo()
+    say()
     series = [
         (name if len(reports) > 1 else "", found) for name, report in reports.items() for found in report["energy"]
     ]
@@ -269,7 +270,7 @@ def _show(title: str, spectra: dict[str, Any], listed: list[Any]) -> None:
     counts = zip(*(found["histogram"]["counts"] for _, found in series), strict=True)
     rows = [[f"{100 * i // BINS} to {100 * (i + 1) // BINS} %", *map(count, bin_)] for i, bin_ in enumerate(counts)]
     print_table(["share of the dimensions", *headings], rows, title="Queries by the share of dimensions needed")
-    click.echo()
+    say()
     _show_queries(spectra, listed, headings)
 
 

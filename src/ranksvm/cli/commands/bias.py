@@ -11,6 +11,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot, save_figure
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_json, print_table
+from ranksvm.cli.terminal import say
 
 
 @click.command("bias", short_help="Estimate the position bias of a click log.")
@@ -99,7 +100,7 @@ def bias_command(log: Path, **options: Any) -> None:
     ]
     print_table(["rank", *columns], rows, title=f"{log}: {count(bias.n_impressions)} impressions, {bias.method}")
     for sentence in bias.diagnosis:
-        click.echo(sentence)
+        say(sentence)
 
 
 def _text(path: Path | None) -> str | None:

@@ -12,6 +12,7 @@ import click
 from ranksvm.cli.options.shared import json_option, n_jobs_option, quiet_option
 from ranksvm.cli.output.errors import debug_option, is_debugging
 from ranksvm.cli.output.tables import print_json
+from ranksvm.cli.terminal import say
 
 N_QUERIES = 3_000
 PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
@@ -53,7 +54,7 @@ def demo_command(
     output_dir.mkdir(parents=True, exist_ok=True)
     files = _make_data(output_dir, queries)
     if not quiet:
-        click.echo(f"Wrote {queries:,} queries with five grades to {', '.join(map(str, files.values()))}", err=True)
+        say(f"Wrote {queries:,} queries with five grades to {', '.join(map(str, files.values()))}", err=True)
     train, vali, test = (str(files[part]) for part in PARTS)
     best, model, run = (str(output_dir / name) for name in ("best.json", "model.rsvm", "run.txt"))
     threads = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
@@ -69,7 +70,7 @@ def demo_command(
     if as_json:
         print_json({"command": "demo", "output_dir": str(output_dir), "runs": results})
     elif not quiet:
-        click.echo(f"\nData, model and TREC run are in {output_dir}\n\n{_next_steps(model, test)}", err=True)
+        say(f"\nData, model and TREC run are in {output_dir}\n\n{_next_steps(model, test)}", err=True)
 
 
 def _next_steps(model: str, test: str) -> str:
@@ -114,11 +115,11 @@ def _run(ctx: click.Context, arguments: list[str], as_json: bool, quiet: bool) -
     program = ctx.find_root().command
     typed = [*arguments, "--json"] if as_json else arguments
     if not quiet:
-        click.secho(f"\n$ ranksvm {shlex.join(typed)}", err=True, bold=True)
+        say(f"\n$ ranksvm {shlex.join(typed)}", err=True, bold=True)
     hidden = ["--quiet"] * quiet + ["--debug"] * is_debugging(ctx)
-    captured = io.StringIO()
+    captured = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext():
         code = program.main([*typed, *hidden], prog_name="ranksvm", standalone_mode=False)
     if code:
         ctx.exit(code)
-    return {"arguments": typed, "result": json.loads(captured.getvalue())} if as_json else {}
+    return {"arguments": typed, "result": json.loads(captured.buffer.getvalue())} if as_json else {}

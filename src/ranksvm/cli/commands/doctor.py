@@ -10,6 +10,7 @@ import click
 from ranksvm.cli.options.shared import json_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.tables import print_facts, print_json, print_table
+from ranksvm.cli.terminal import say
 
 # What each extra gives; which packages it has, and from which version, is read from the metadata of ranksvm.
 GIVES = {
@@ -193,7 +194,7 @@ def _show(report: dict[str, Any]) -> None:
     certified = [x["instruction_set"] for x in report["fits"] if x["problem"] is None]
     facts.append(("a small fit", f"certified with {', '.join(certified) or 'none'}"))
     print_facts(facts)
-    click.echo()
+    say()
     rows = [
         [
             extra["name"],
@@ -204,11 +205,11 @@ def _show(report: dict[str, Any]) -> None:
         for extra in report["extras"]
     ]
     print_table(["extra", "here", "what it gives", "packages, or how to get them"], rows, left=4)
-    click.echo()
+    say()
     for problem in report["problems"]:
-        click.echo(f"Problem: {problem}")
+        say(f"Problem: {problem}")
     if not report["problems"]:
-        click.echo("No problem found.")
+        say("No problem found.")
 
 
 def _packages_in_words(packages: list[dict[str, Any]]) -> str:

@@ -36,6 +36,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.evaluation_notes import notes_on
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_json, print_table, queries
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements, read_rankings
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
     if options["per_query"] is not None:
         write_text(options["per_query"], _per_query_lines(results, metrics))
         if not options["quiet"]:
-            click.echo(f"Wrote {options['per_query']}", err=True)
+            say(f"Wrote {options['per_query']}", err=True)
     if options["as_json"]:
         print_json(_document(results, comparisons, options))
     else:
@@ -294,11 +295,11 @@ def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], o
     print_table([f"metric ({first.convention})", *names], rows, title=title)
     notes = notes_on(results, options["missing"])
     if notes:
-        click.echo()
+        say()
     for note in notes:
-        click.echo(note)
+        say(note)
     if comparisons:
-        click.echo()
+        say()
         _show_comparisons(comparisons, options["against"], first.convention)
 
 

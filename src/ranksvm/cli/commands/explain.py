@@ -14,6 +14,7 @@ from ranksvm.cli.options.shared import EXISTING_FILE, json_option, quiet_option,
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_bars, print_json
+from ranksvm.cli.terminal import say
 
 # features that a table lists by default
 TABLE_TOP = 10
@@ -168,12 +169,12 @@ def _show(report: dict[str, Any]) -> None:
         _show_importances(
             report["importances"], f"{report['data']}: how much features separate the documents of a query"
         )
-        click.echo()
+        say()
     if report["query"] is not None:
         found = report["query"]
         title = f"Query {found['query']}, {count(found['n_documents'])} documents: how much features separate them"
         _show_importances(found["features"], title)
-        click.echo()
+        say()
     for difference in (report["document"], report["pair"]):
         if difference is not None:
             _show_difference(difference)

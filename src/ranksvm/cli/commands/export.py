@@ -18,6 +18,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, print_json
+from ranksvm.cli.terminal import print_data
 
 # the keys of ranksvm.exporting.registry.TARGETS, which must not be imported for --help
 TARGETS = [
@@ -127,4 +128,4 @@ def export_command(
             }
         )
     elif output is None:
-        click.echo(found.text, nl=False)
+        print_data(found.text.removesuffix("\n"))

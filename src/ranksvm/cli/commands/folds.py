@@ -32,6 +32,7 @@ from ranksvm.cli.output.fit_report import fit_report
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries, seconds
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
+from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import WEIGHTS, training_data
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
             if is_debugging(ctx) or options["output"] is None or not tested:
                 raise
             done = ", ".join(each.fold.name for each in tested)
-            click.echo(f"\nInterrupted: {options['output']} has the models and scores of {done}.", err=True)
+            say(f"\nInterrupted: {options['output']} has the models and scores of {done}.", err=True)
             ctx.exit(EXIT_INTERRUPTED)
     table = _table(tested, options)
     written = _write(tested, table, options)
@@ -328,14 +329,14 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
     found = f"{counted(len(tested), 'fold')}, {queries(n_queries)}"
     title = f"{options['folder']}: {found}; test metrics ({options['convention']})"
     print_table(names, rows, title=title)
-    click.echo()
+    say()
     if chooses(options):
         by = "on the validation data" if tested[0].fold.valid is not None else f"by {options['folds']} folds of queries"
-        click.echo(f"C was chosen by {options['metric']} {by} of each fold.")
+        say(f"C was chosen by {options['metric']} {by} of each fold.")
     if note := note_on_no_relevant([each.evaluation for each in tested]):
-        click.echo(note)
+        say(note)
     for status, names in _open_fits(tested).items():
-        click.echo(f"{', '.join(names)}: {status}")
-    click.echo(", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items()))
+        say(f"{', '.join(names)}: {status}")
+    say(", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items()))
     for path in written:
-        click.echo(f"Wrote {path}", err=True)
+        say(f"Wrote {path}", err=True)

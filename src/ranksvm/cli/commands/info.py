@@ -16,6 +16,7 @@ from ranksvm.cli.options.shared import EXISTING_FILE, json_option, qrels_option,
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, number, print_facts, print_json, print_table, queries
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 
 
@@ -73,7 +74,7 @@ def _show_data(report: dict[str, Any]) -> None:
     from ranksvm.datasets.description import data_facts, level_rows
 
     print_facts(data_facts(report), title=titled(Path(report["path"])))
-    click.echo()
+    say()
     print_table(["level", "rows", "share"], level_rows(report))
 
 
@@ -123,7 +124,7 @@ def _show_trec(report: dict[str, Any]) -> None:
         facts.append(("queries without a relevant document", count(report["queries_without_relevant"])))
     print_facts(facts, title=report["path"])
     if not run:
-        click.echo()
+        say()
         print_table(["level", "judgements", "share"], level_rows(report))
 
 
@@ -231,7 +232,7 @@ def _show_model(report: dict[str, Any]) -> None:
     )
     print_facts(facts, title=report["path"])
     if report["weights"]:
-        click.echo()
+        say()
         values = aligned([x["weight"] for x in report["weights"]])
         rows = [[x["feature"], value, f"{x['share']:.1%}"] for x, value in zip(report["weights"], values, strict=True)]
         print_table(["feature", "weight", "share of all"], rows)

@@ -5,6 +5,7 @@ import click
 from ranksvm.cli.options.shared import json_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.tables import print_json, print_table
+from ranksvm.cli.terminal import say
 
 
 @click.command("keys", short_help="API keys of a service.")
@@ -48,11 +49,11 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
         listed = [{"name": name, "scopes": allowed} for name, allowed in known]
         print_json({"command": "keys", "store": store, "keys": listed, "key": key})
     elif key is not None:
-        click.echo(key)
+        say(key)
     elif known:
         print_table(["key", "scopes"], [[name, ", ".join(allowed)] for name, allowed in known], left=2)
     else:
         text = "There are no keys: the service answers only requests from its own machine."
         if had_keys:
             text = "No keys are left, so that nobody has access: make one with --add, or serve with --insecure."
-        click.echo(text, err=True)
+        say(text, err=True)

@@ -29,6 +29,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import Judged, read_judgements
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def online_command(ctx: click.Context, **options: Any) -> None:
             if is_debugging(ctx) or not online.saved:
                 raise
             known = f"{options['output']} has {queries(online.saved)}"
-            click.echo(f"\nInterrupted: {known}; --resume continues from there.", err=True)
+            say(f"\nInterrupted: {known}; --resume continues from there.", err=True)
             ctx.exit(EXIT_INTERRUPTED)
     report = online.report(watch)
     if options["as_json"]:
@@ -345,7 +346,7 @@ def _show(report: dict[str, Any]) -> None:
     rows = [[name, number(mean)] for name, mean in report["metrics"].items()]
     of = f"{report['data']}: {queries(report['queries'])}, each ranked before it was learnt from"
     print_table([f"metric ({report['convention']})", "mean so far"], rows, title=of)
-    click.echo()
+    say()
     unit = "document" if report["learner"] == "prank" else "pair"
     facts = [
         ("learner", report["learner"]),

@@ -21,6 +21,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_json, print_table
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import candidates, read_judgements, read_rankings
 
 # limits of a table on a screen by default; the other formats hold everything
@@ -193,7 +194,7 @@ def _print_tables(shown: dict[str, list[Ranked]], rankings: dict[str, list[Ranke
             rows.append([query, f"... {count(left_out)} more", "", "", *([""] if labelled else [])])
     print_table(["query", "document", "rank", "score", *(["label"] if labelled else [])], rows, left=2)
     if len(shown) < len(rankings):
-        click.echo(
+        say(
             f"{count(len(rankings) - len(shown))} more queries: --format tsv prints all, --query ID one of them.",
             err=True,
         )

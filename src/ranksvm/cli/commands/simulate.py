@@ -17,6 +17,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries, seconds
+from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements
 
 # queries between two progress lines
@@ -114,7 +115,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
     rows_ = [[name, number(mean)] for name, mean in report["metrics"].items()]
     title = f"{data}: {queries(report['queries'])} as they were shown, by their true labels"
     print_table(["metric", "mean"], rows_, title=title)
-    click.echo()
+    say()
     _show_estimates(report["by_clicks"])
     print_facts(
         [
@@ -147,4 +148,4 @@ def _show_estimates(clicks: dict[str, Any]) -> None:
     ]
     heading = f"{clicks['metric']} [95 % interval]"
     print_table(["model", heading, "rankings"], rows, title="The service, by clicks, corrected for position")
-    click.echo()
+    say()

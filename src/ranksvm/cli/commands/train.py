@@ -46,6 +46,7 @@ from ranksvm.cli.output.plot import check_plot, write_choice
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import number, print_json, print_table
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
+from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 
 
@@ -218,7 +219,7 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
     notes = []
     if selection:
         _show_selection(report, names)
-        click.echo()
+        say()
         notes = edges(tried, report)
     files = [(name, report[name]) for name in ("model", "plot") if report[name] is not None]
     show_fit(report, names[report["C"]], notes, files, watch)

@@ -47,6 +47,7 @@ from ranksvm.cli.output.plot import check_plot, write_plot
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import print_json, print_table, seconds
 from ranksvm.cli.rankers import with_scaler
+from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 
 
@@ -218,7 +219,7 @@ def _show(comparison: Comparison, report: dict[str, Any], watch: Stopwatch) -> N
     _show_table(comparison, report)
     if report["interrupted"]:
         return
-    click.echo()
+    say()
     best = comparison.ranked[0]
     fit = {**report["chosen"], "weights": report["weights"], "pairs_from": report["pairs_from"]}
     notes = edges(candidates(best.ranker), fit)

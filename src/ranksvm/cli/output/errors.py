@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib
+import itertools
 import keyword
 import shlex
 import sys
@@ -12,7 +13,10 @@ from typing import Any
 
 import click
 
+from ranksvm._util.text import visible
 from ranksvm.cli.output.signals import TerminatedError, terminable
+from ranksvm.cli.output.tables import ANSWERED, print_json
+from ranksvm.cli.terminal import say, standard_streams, takes_color
 from ranksvm.exceptions import OptionError, RankSVMError
 
 __all__ = ["EXIT_INTERRUPTED", "OneSentenceErrors", "Program", "command_line", "debug_option", "is_debugging", "warn"]
@@ -49,10 +53,10 @@ def command_line(ctx: click.Context, program: str = "ranksvm") -> str:
 class OneSentenceErrors(click.Command):
     """A command that turns any exception into one sentence and an exit code."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **kwargs: Any) -> Any:
         """Run the program: SIGTERM and Ctrl-C end it with one line and an exit code."""
-        with _one_line_for_signals():
-            return super().main(*args, **kwargs)
+        with standard_streams() if standalone_mode else contextlib.nullcontext(), _one_line_for_signals():
+            return super().main(*args, standalone_mode=standalone_mode, **kwargs)  # type: ignore[call-overload]
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
@@ -62,7 +66,12 @@ class OneSentenceErrors(click.Command):
         except KeyboardInterrupt:
             _say("Interrupted: nothing was written.")
             sys.exit(EXIT_INTERRUPTED)
+        except click.ClickException as error:
+            _answer(error, given)
+            raise
         ctx.meta[_ARGUMENTS] = given
+        if not takes_color():
+            ctx.color = False
         return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -70,17 +79,24 @@ class OneSentenceErrors(click.Command):
             warnings.showwarning = _show_warning
             try:
                 return super().invoke(ctx)
-            except (click.ClickException, click.exceptions.Exit, click.Abort):
+            except (click.exceptions.Exit, click.Abort):
+                raise
+            except click.ClickException as error:
+                _answer(error, ctx.meta[_ARGUMENTS], ctx)
                 raise
             except KeyboardInterrupt:
                 if is_debugging(ctx):
                     raise
-                click.echo("\nInterrupted: nothing was written.", err=True)
+                say("\nInterrupted: nothing was written.", err=True)
                 ctx.exit(EXIT_INTERRUPTED)
             except Exception as error:
-                if is_debugging(ctx) or _is_broken_pipe(error):
+                if _is_broken_pipe(error):
                     raise
-                raise _as_click_exception(error) from error
+                told = _as_click_exception(error)
+                _answer(told, ctx.meta[_ARGUMENTS], ctx)
+                if is_debugging(ctx):
+                    raise
+                raise told from error
 
 
 class Program(OneSentenceErrors, click.Group):
@@ -132,6 +148,17 @@ def _say(line: str) -> None:
         sys.stderr.flush()
 
 
+def _answer(error: click.ClickException, arguments: Sequence[str], ctx: click.Context | None = None) -> None:
+    """Make the message of an error fit for a terminal; with --json print it as the document, unless there is one."""
+    error.message = visible(error.message)  # type: ignore[misc]
+    options = list(itertools.takewhile(lambda argument: argument != "--", arguments))
+    if "--json" not in options or (ctx is not None and ANSWERED in ctx.meta):
+        return
+    command = None if ctx is None else ctx.invoked_subcommand
+    with contextlib.suppress(OSError):  # standard output may be what failed
+        print_json({"command": command, "error": error.format_message(), "exit_code": error.exit_code})
+
+
 def _as_click_exception(error: Exception) -> click.ClickException:
     if isinstance(error, OptionError):
         return click.UsageError(str(error))
@@ -159,4 +186,4 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 def warn(message: str) -> None:
     """Print one line on stderr, even with --quiet."""
-    click.secho(f"Warning: {message}", err=True, fg="yellow")
+    say(f"Warning: {message}", err=True, fg="yellow")

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import click
-
 from ranksvm.cli.output.progress import Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_table, seconds, weights
+from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData
 from ranksvm.fits.results.summary import (
     certificate,
@@ -162,7 +161,7 @@ def show_fit(
         names = list(next(iter(means.values())))
         rows = [[name, *(number(means[part][name]) for part in means)] for name in names]
         print_table([f"metric ({report['convention']})", *means], rows)
-        click.echo()
+        say()
     print_facts(
         [
             ("C", C_name),

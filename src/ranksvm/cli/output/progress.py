@@ -1,18 +1,17 @@
 """Progress of a command, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
 
 import logging
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-import click
-
 from ranksvm._util.live_line import LiveLine, terminal
 from ranksvm._util.log_records import is_passing, steps_of
+from ranksvm._util.text import visible
 from ranksvm.cli.output.tables import counted
+from ranksvm.cli.terminal import say, takes_live_line
 
 __all__ = ["Progress", "Stopwatch"]
 
@@ -80,7 +79,7 @@ class Progress:
         if self.quiet:
             return self
         self._printed_at = time.monotonic()
-        if sys.stderr.isatty():
+        if takes_live_line():
             self._console = terminal()
             self._live = LiveLine(self._console)
         self._level = self._logger.level
@@ -101,9 +100,9 @@ class Progress:
         """Print a permanent line."""
         self._printed_at = time.monotonic()
         if self._console is not None:
-            self._console.print(text, markup=False)
+            self._console.print(visible(text), markup=False)
         elif not self.quiet:
-            click.echo(text, err=True)
+            say(text, err=True)
 
     def now(self, text: str) -> None:
         """Show the current step, after the ``heading``, in the live line of a terminal."""

@@ -1,6 +1,7 @@
 """Results on stdout: tables for people, one JSON document for machines."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,9 +10,10 @@ from typing import Any
 import click
 
 from ranksvm._util.json_values import plain
-from ranksvm._util.text import aligned, count, counted, number, power, queries, seconds, weights
+from ranksvm._util.text import aligned, count, counted, number, power, queries, seconds, visible, weights
 
 __all__ = [
+    "ANSWERED",
     "aligned",
     "count",
     "counted",
@@ -29,16 +31,17 @@ __all__ = [
 
 # characters of the longest bar: with five columns of numbers the table still fits into 80
 BAR_WIDTH = 24
+# whether the command that runs has printed its document: a mark in the context of click
+ANSWERED = "ranksvm.answered"
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
     """A table whose first ``left`` columns are aligned to the left, the others (numbers) to the right."""
-    from rich.text import Text
 
     table = _table(columns, left)
     for row in rows:
-        # Text, not str: file names may hold square brackets, which rich would take for markup
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(_text(cell) for cell in row))
     _print(title, table)
 
 
@@ -72,49 +75,58 @@ def print_bars(
     for column in table.columns[1:-1]:
         column.no_wrap = True
     for row, bar in zip(rows, bars, strict=True):
-        table.add_row(*(Text(cell) for cell in row), bar)
+        table.add_row(*(_text(cell) for cell in row), bar)
     _print(title, table)
 
 
 def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> None:
     """Names and values, one pair per line."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(Text(name), Text(value))
+        table.add_row(_text(name), _text(value))
     _print(title, table)
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print the document on stdout, as `json_text` writes it."""
-    click.echo(json_text(document))
+    """Print the document on stdout, as `json_text` writes it, in UTF-8."""
+    click.echo(json_text(document).encode())
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None:
+        ctx.find_root().meta[ANSWERED] = True
 
 
 def json_text(document: dict[str, Any]) -> str:
     """The document as JSON; numbers that JSON cannot express (nan, inf) become null."""
-    return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    # only inside strings: what a terminal may obey, and parts of file names that are not UTF-8
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _text(words: str, style: str = "") -> Any:
+    """Text, not str: file names may hold square brackets, which rich would take for markup."""
+    from rich.text import Text
+
+    return Text(visible(words), style=style)
 
 
 def _table(columns: Sequence[str], left: int = 1) -> Any:
     """An empty table whose first ``left`` columns are aligned to the left, the others to the right."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+        table.add_column(_text(column), justify="left" if i < left else "right", overflow="fold")
     return table
 
 
 def _print(title: str | None, table: Any) -> None:
     from rich.console import Console
     from rich.measure import Measurement
-    from rich.text import Text
 
     # Tables written to a file or a pipe are not cut, however wide.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
@@ -125,8 +137,8 @@ def _print(title: str | None, table: Any) -> None:
             table.padding = 0
     with console.capture() as capture:
         if title:
-            console.print(Text(title, style="bold"))
+            console.print(_text(title, style="bold"))
         console.print(table)
     # rich pads lines with spaces
     for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+        click.echo(line.rstrip(), file=sys.stdout)
