@@ -142,3 +142,9 @@ def test_dates_as_query_ids(data):
     days = np.datetime64("2026-01-01") + data.qid
     found = metrics.evaluate(data.y, data.X[:, 0], days.astype("M8[ns]")).to_frame(per_query=True)
     assert found["qid"].dtype.kind == "M"
+
+
+def test_names_that_look_like_formulas_are_escaped_on_request():
+    table = Table({"system": ["=1+1", "b"], "@mean": [-0.5, 0.25]}, "caption", footer=[{"system": "-", "@mean": 0.0}])
+    assert table.to_csv(footer=True) == "system,@mean\n=1+1,-0.5\nb,0.25\n-,0.0\n"
+    assert table.to_csv(True, escape_formulas=True) == "system,'@mean\n'=1+1,-0.5\nb,0.25\n'-,0.0\n"

@@ -14,7 +14,7 @@ from ranksvm._util.json_values import plain
 from ranksvm._util.text import power
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
-__all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html", "frame_of"]
+__all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html", "frame_of", "without_formula"]
 
 # Corrections for many comparisons, and the heading of the column of p-values that they give.
 CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
@@ -80,14 +80,15 @@ class Table:
             for name in self._shown()
         ]
 
-    def to_csv(self, footer: bool = False) -> str:
+    def to_csv(self, footer: bool = False, escape_formulas: bool = False) -> str:
         """CSV with the names of all columns and all digits, the rows of the footer on request."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(zip(*(plain(list(_values(values))) for values in self.columns.values()), strict=True))
+        rows = [list(self.columns), *zip(*(plain(list(_values(each))) for each in self.columns.values()), strict=True)]
         if footer:
-            writer.writerows([plain(row.get(name, "")) for name in self.columns] for row in self.footer)
+            rows += [[plain(row.get(name, "")) for name in self.columns] for row in self.footer]
+        if escape_formulas:
+            rows = [list(map(without_formula, row)) for row in rows]
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(rows)
         return out.getvalue()
 
     def to_latex(self) -> str:
@@ -176,15 +177,21 @@ class Tabular:
         """
         return frame_of(self._table().columns, library)
 
-    def to_csv(self) -> str:
+    def to_csv(self, *, escape_formulas: bool = False) -> str:
         """The table as CSV: a line of names, numbers with all digits, undefined ones empty.
+
+        Parameters
+        ----------
+        escape_formulas : bool, default=False
+            Whether text that begins with ``=``, ``+``, ``-``, ``@``, a tab character or a carriage return gets an
+            apostrophe in front, so that a spreadsheet does not take it for a formula.
 
         Returns
         -------
         str
             The text, in which lines end with a newline character.
         """
-        return self._table().to_csv()
+        return self._table().to_csv(escape_formulas=escape_formulas)
 
     def to_latex(self) -> str:
         r"""The table as a LaTeX ``tabular`` with the rules of the package booktabs; numbers with four decimals.
@@ -233,6 +240,12 @@ def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
         return module.table(values) if name == "pyarrow" else module.DataFrame(values)
     wanted = "pandas, polars or pyarrow" if library is None else library
     raise MissingDependencyError(f"to_frame needs {wanted}: pip install {library or 'pandas'}")
+
+
+def without_formula(value: Any) -> Any:
+    """Text with an apostrophe in front if a spreadsheet would take it for a formula; any other value as it is."""
+    takes = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if takes else value
 
 
 def shown(value: Any, format_spec: str | None = None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_text_file
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
-from ranksvm._util.tables import frame_of
+from ranksvm._util.tables import frame_of, without_formula
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError
 
@@ -89,10 +89,16 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
     return _fields(pa, rows, known, dtype, 0)
 
 
-def write_csv(path: Any, data: Any) -> None:
+def write_csv(path: Any, data: Any, escape_formulas: bool) -> None:
     """Write the fields of a RankingData; see `RankingData.to_csv`."""
     pa = pyarrow_with("csv", "writing CSV and TSV")
-    rows = frame_of(data._columns(), "pyarrow")
+    columns = data._columns()
+    if escape_formulas:
+        columns = {
+            without_formula(name): values if values.dtype.kind in "iuf" else list(map(without_formula, values.tolist()))
+            for name, values in columns.items()
+        }
+    rows = frame_of(columns, "pyarrow")
     options = pa.csv.WriteOptions(delimiter=_SUFFIXES.get(_suffix(os.fspath(path)), ","))
     with atomic_text_file(path) as file:
         for batch in _written(pa, rows, options):

@@ -136,7 +136,7 @@ class _Named(io.BytesIO):
         self.name = name
 
 
-def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
+def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None, escape_formulas: bool = False) -> None:
     """Write ranking data in the format given by the extension of the file name.
 
     ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,
@@ -151,6 +151,9 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> No
         The file; written atomically.
     n_jobs : int, optional
         Number of threads that format text; None means all processors.
+    escape_formulas : bool, default=False
+        Whether text in CSV and TSV that a spreadsheet would take for a formula gets an apostrophe in front, as by
+        `RankingData.to_csv`; other formats ignore it.
 
     Raises
     ------
@@ -176,7 +179,7 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> No
     stem, suffix = os.path.splitext(os.fspath(path).lower())
     kind = os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
     if kind in _CSV_SUFFIXES:
-        data.to_csv(path)
+        data.to_csv(path, escape_formulas=escape_formulas)
     elif kind in _QRELS_SUFFIXES:
         write_qrels(path, data)
     elif suffix in _CACHE_SUFFIXES:

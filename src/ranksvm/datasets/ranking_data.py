@@ -277,7 +277,7 @@ class RankingData:
 
         return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
 
-    def to_csv(self, path: Any) -> None:
+    def to_csv(self, path: Any, *, escape_formulas: bool = False) -> None:
         """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.
 
         The columns are those of `to_parquet`; numbers are written with all digits.
@@ -286,6 +286,9 @@ class RankingData:
         ----------
         path : path-like
             The file; written atomically, compressed if its name says so.
+        escape_formulas : bool, default=False
+            Whether text that begins with ``=``, ``+``, ``-``, ``@``, a tab character or a carriage return gets an
+            apostrophe in front, so that a spreadsheet does not take it for a formula.
 
         Raises
         ------
@@ -296,7 +299,7 @@ class RankingData:
         """
         from ranksvm.datasets.csv import write_csv
 
-        write_csv(path, self)
+        write_csv(path, self, escape_formulas)
 
     def to_frame(self, *, library: str | None = None) -> Any:
         """A DataFrame with the columns of `to_parquet`: ``label``, ``qid``, ``docid`` and one per feature.

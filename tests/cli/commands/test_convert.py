@@ -78,3 +78,25 @@ def test_labels_of_judgements_in_a_cache(ranksvm, tmp_path):
     result = ranksvm("convert", source, "--qrels", qrels, target)
     assert package.RankingData.load(target).y.tolist() == [2.0, 0.0, 1.0]
     assert "1 row without a judgement, taken as not relevant (label 0)" in result.stderr
+
+
+def test_text_that_a_spreadsheet_takes_for_a_formula_is_escaped_on_request(ranksvm, tmp_path):
+    pytest.importorskip("pyarrow")
+    data = package.RankingData(
+        np.array([[-1.5, 2.0], [0.5, -3.0]]),
+        np.array([1.0, 0.0]),
+        np.array(["+q", "+q"]),
+        np.array(["@d", "plain"]),
+        ("=HYPERLINK(1)", "-b"),
+    )
+    data.to_parquet(tmp_path / "in.parquet")
+    ranksvm("convert", tmp_path / "in.parquet", tmp_path / "raw.csv")
+    ranksvm("convert", tmp_path / "in.parquet", tmp_path / "safe.csv.gz", "--escape-formulas")
+    raw = package.data.read_data(tmp_path / "raw.csv")
+    safe = package.data.read_data(tmp_path / "safe.csv.gz")
+    assert (raw.feature_names, raw.qid[0], raw.docid.tolist()) == (data.feature_names, "+q", ["@d", "plain"])
+    assert (safe.feature_names, safe.qid[0]) == (("'=HYPERLINK(1)", "'-b"), "'+q")
+    assert safe.docid.tolist() == ["'@d", "plain"]
+    assert np.array_equal(safe.X, data.X)
+    stderr = ranksvm("convert", tmp_path / "in.parquet", tmp_path / "x.txt", "--escape-formulas", code=2).stderr
+    assert "--escape-formulas is for CSV and TSV" in stderr

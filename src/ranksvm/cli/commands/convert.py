@@ -35,11 +35,22 @@ _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 @click.argument("target", metavar="OUT", type=OUTPUT_FILE)
 @qrels_option
 @reading_options
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="Put an apostrophe before names and ids that a spreadsheet would take for a formula (=, +, -, @); OUT is CSV.",
+)
 @json_option
 @quiet_option
 @debug_option
 def convert_command(
-    source: Path, target: Path, qrels: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
+    source: Path,
+    target: Path,
+    qrels: Path | None,
+    reading: dict[str, Any],
+    escape_formulas: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
@@ -60,14 +71,16 @@ def convert_command(
       ranksvm convert test.txt test.qrels
     """
     _try(target)
+    suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
+    if escape_formulas and not {".csv", ".tsv"} & set(suffixes):
+        raise click.UsageError(f"--escape-formulas is for CSV and TSV, but {target} is neither.")
     watch = Stopwatch()
     judgements = read_judgements(qrels)
     with Progress(quiet) as progress:
         if target.suffix.lower() == ".rsd" and not is_special(target):
             converted = to_cache(source, target, progress, watch, reading, qrels=judgements)
         else:
-            converted = _through_memory(source, target, progress, watch, reading, judgements)
-        suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
+            converted = _through_memory(source, target, progress, watch, reading, judgements, escape_formulas)
         if converted.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
             warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size
@@ -89,7 +102,13 @@ def convert_command(
 
 
 def _through_memory(
-    source: Path, target: Path, progress: Progress, watch: Stopwatch, reading: dict[str, Any], qrels: Any
+    source: Path,
+    target: Path,
+    progress: Progress,
+    watch: Stopwatch,
+    reading: dict[str, Any],
+    qrels: Any,
+    escape_formulas: bool,
 ) -> "ConvertedData":
     """Convert data that are read, or, where they may be too large for that, mapped from a temporary cache."""
     from ranksvm._util.atomic_files import temporary_beside, temporary_file
@@ -108,7 +127,7 @@ def _through_memory(
             data = read(source, progress, watch, reading, qrels=qrels)
         progress.now(f"Writing {target}")
         with watch("writing"):
-            write_data(data, target)
+            write_data(data, target, escape_formulas=escape_formulas)
         counts = data.n_rows, data.queries.n_queries, data.n_features
         return ConvertedData(*counts, is_sparse(data.X), data.qid is not None, data.feature_names)
 
