@@ -200,6 +200,11 @@ def test_a_narrow_terminal_loses_nothing(folder, model, columns):
     letters = re.sub(r"\s", "", shown)
     assert "certificate" in letters
     assert all(f"f{number}" in letters for number in range(1, 6))
+    arguments = ["explain", model, folder / "test.txt", "-q"]
+    wide, narrow = (in_terminal(arguments, COLUMNS=width, TERM="dumb") for width in ("100", columns))
+    assert [row.split() for row in narrow.splitlines() if re.match(r"f\d ", row)] == [
+        row.split() for row in wide.splitlines() if re.match(r"f\d ", row)
+    ]
 
 
 def test_text_for_people_is_printed_in_few_places():

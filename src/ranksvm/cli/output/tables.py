@@ -31,6 +31,10 @@ __all__ = [
 
 # characters of the longest bar: with five columns of numbers the table still fits into 80
 BAR_WIDTH = 24
+# a terminal narrower than this breaks the lines
+NARROWEST = 20
+# characters to which a table with cells is never squeezed
+LEAST_WIDTH = 80
 # whether the command that runs has printed its document: a mark in the context of click
 ANSWERED = "ranksvm.answered"
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
@@ -129,15 +133,22 @@ def _print(title: str | None, table: Any) -> None:
     from rich.measure import Measurement
 
     # Tables written to a file or a pipe are not cut, however wide.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
-    console = Console(width=width, highlight=False)
-    if table.box is not None:
-        needed = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
-        if needed > width:  # columns closer together are easier to read than cells in two lines
-            table.padding = 0
+    width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 200
+    # with a height, too: else rich takes 80 columns for a terminal that it calls dumb
+    console = Console(width=width, height=25, highlight=False)
+
+    def needed() -> int:
+        return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+    if table.box is not None and needed() > width:
+        # columns closer together are easier to read than cells in two lines
+        table.padding = 0
     with console.capture() as capture:
         if title:
             console.print(_text(title, style="bold"))
+        if table.box is not None:
+            # a narrow terminal breaks the lines: rich would cut numbers, and leave out columns
+            console.width = max(width, min(needed(), LEAST_WIDTH))
         console.print(table)
     # rich pads lines with spaces
     for line in capture.get().splitlines():
