@@ -19,11 +19,9 @@ from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
 from ranksvm.estimators import plain
+from ranksvm.fits.file_problem import file_backend
 from ranksvm.fits.linear import linear_problem
 from ranksvm.terms.parts.file_backend import FileBackend
-
-# Bytes that the process takes before a fit.
-PROCESS = 8e7
 
 
 def fit_of_file(path: Path, **options: Any) -> dict[str, Any]:
@@ -42,8 +40,7 @@ def forget(path: Path) -> None:
 def plain_reading(path: Path, memory_limit: int) -> float:
     """Seconds of one reading of all rows, in the blocks and by the threads of a fit, with nothing done."""
     rows = FileRows(file := CacheFile(path), QueryRuns.of(file))
-    # of the limit, a fit in a process of its own has about so much for blocks
-    backend = FileBackend(rows, int(memory_limit - PROCESS), os.cpu_count() or 1)
+    backend = file_backend(rows, memory_limit, os.cpu_count() or 1)
     forget(path)
     start = time.perf_counter()
     rows.each(backend._blocks, backend.n_threads, backend._n_buffers, lambda number, X: None)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm._util import memory
 from ranksvm.datasets import file_data, write_data
 from ranksvm.datasets.cache import reader
 from ranksvm.exceptions import DataError, NoComparablePairsError, OneQueryWarning, OptionError
@@ -108,6 +109,44 @@ def test_labels_queries_and_weights_may_be_given(tmp_path):
     same(RankSVM(C=0.05, tol=1e-9).fit(data), ranker.fit(data.X, y, qid=data.qid))
     data.qid = qid
     same(RankSVM(C=0.05, tol=1e-9).fit(data), ranker.fit(data.X, y, qid=qid))
+
+
+BITS = [{}, {"loss": "hinge"}, {"solver": "tron"}, {"monotone": "increasing"}]
+
+
+@pytest.mark.parametrize("options", BITS, ids=lambda options: ",".join(map(str, options.values())) or "default")
+def test_bits_follow_from_data_and_options(tmp_path, monkeypatch, options):
+    """Neither from the memory that is free or taken, nor from the number of threads."""
+    monkeypatch.setattr(file_backend, "BLOCK_BYTES", 16 << 20)
+    data = make_ranking(n_queries=2000, n_docs=15, n_features=48, random_state=0)
+    data.save(tmp_path / "data.rsd")
+    data = RankingData.load(tmp_path / "data.rsd")
+    found = set()
+    for limit, used, n_jobs in (("60MB", 0, 1), ("60MB", 20_000_000, 2), ("60MB", 30_000_000, 3)):
+        monkeypatch.setattr(file_problem, "used_memory", lambda used=used: used)
+        ranker = RankSVM(C=0.01, memory_limit=limit, n_jobs=n_jobs, **options).fit(data)
+        found.add((ranker.coef_.tobytes(), ranker.objective_, ranker.duality_gap_))
+    assert len(found) == 1
+    found = set()
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    for free in (200 << 20, 8 << 30):
+        monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
+        found.add(RankSVM(C=0.01, **options).fit(data).coef_.tobytes())
+    assert len(found) == 1
+
+
+def test_a_sample_that_memory_does_not_hold_is_refused(tmp_path, monkeypatch):
+    """A smaller one would give another model than with more memory."""
+    data = made(tmp_path)
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    RankSVM(memory_limit="60KB").fit(data)
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 41_000)
+    with pytest.raises(OptionError, match=r"the sample of the file has .* 5.7 KB are left for it: raise memory_limit"):
+        RankSVM(memory_limit="60KB").fit(data)
+    monkeypatch.setattr(memory, "free_memory", lambda: 120_000)
+    with pytest.raises(OptionError, match=r"the sample of the file has .* are left for it: give a memory_limit"):
+        RankSVM().fit(data)
 
 
 def test_a_fit_takes_few_readings(tmp_path, readings):

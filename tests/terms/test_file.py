@@ -51,7 +51,7 @@ def make(tmp_path, monkeypatch):
         file = CacheFile(path)
         empty = [query for query in range(pairs.n_queries) if pairs.pointers[query] == pairs.pointers[query + 1]]
         found = GivenPairs(file, QueryRuns.of(file), pairs.of_queries(np.setdiff1d(np.arange(pairs.n_queries), empty)))
-        return FileTerm(FileBackend(found, MEMORY, n_threads), spec, n_threads, MEMORY)
+        return FileTerm(FileBackend(found, MEMORY, n_threads, 500), spec, n_threads, MEMORY)
 
     return term
 
@@ -192,7 +192,9 @@ def test_errors_of_the_rows(tmp_path):
     data.y = np.arange(20.0)
     rows = rows_of(tmp_path, data)
     with pytest.raises(OptionError, match="query 0 has 136 bytes of features, more than memory_limit leaves"):
-        FileBackend(rows, 200)
+        FileBackend(rows, 200, 1, 1)
+    with pytest.raises(OptionError, match="4 queries have 496 bytes of features, more than memory_limit leaves"):
+        FileBackend(rows, 200, 1, 1000)
 
 
 def test_a_file_that_is_truncated_meanwhile(tmp_path):

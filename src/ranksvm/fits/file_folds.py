@@ -10,10 +10,9 @@ from ranksvm.data import Queries
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.datasets.cache.rows import FileRows
-from ranksvm.fits.file_problem import FileTrainingSet, memory_for
+from ranksvm.fits.file_problem import FileTrainingSet, file_backend
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
 from ranksvm.model_selection.cross_validation import pooled, query_splits
-from ranksvm.terms.parts.file_backend import FileBackend
 
 __all__ = ["evaluated_in_file", "file_folds"]
 
@@ -65,7 +64,7 @@ def evaluated_in_file(
     list of Evaluation
         One for each model.
     """
-    backend = FileBackend(rows, memory_for(estimator.memory_limit), effective_n_jobs(estimator.n_jobs))
+    backend = file_backend(rows, estimator.memory_limit, effective_n_jobs(estimator.n_jobs))
 
     def of_block(first: int, last: int, X: Any) -> list[Evaluation]:
         queries, labels, weights = rows.columns(first, last)

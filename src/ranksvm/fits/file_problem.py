@@ -17,14 +17,21 @@ from ranksvm.fits.partitioned import PartitionedProblem, partitioned_problem
 from ranksvm.fits.problem import loss_of, threads_for
 from ranksvm.fits.training_set import check_source_of_pairs
 from ranksvm.terms.file import FileTerm
-from ranksvm.terms.parts.file_backend import FileBackend
+from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
-__all__ = ["FileTrainingSet", "file_training_set", "memory_for"]
+__all__ = ["FileTrainingSet", "file_backend", "file_training_set"]
 
 # Bytes without which there is no use in beginning.
 LEAST_MEMORY = 8_000_000
+# A block and the sample decide the bits of a model, so their sizes depend on the data and on memory_limit, never on the
+# memory that happens to be free. They are planned for a third of the limit: a process may take the rest beforehand.
+PLANNED_SHARE = 1 / 3
+# What is planned for without a limit. With it the sample has all rows that are wanted of 500 float32 features.
+PLANNED_WITHOUT_LIMIT = 5_000_000_000
 # The part of the memory for the sample; `file_backend` has that for blocks.
 SAMPLE_SHARE = 0.3
+# A plan has room for so many blocks.
+PLANNED_BLOCKS = 8
 
 
 class FileTrainingSet(NamedTuple):
@@ -73,10 +80,11 @@ class FileTrainingSet(NamedTuple):
         NoComparablePairsError
             When there is no pair.
         """
-        memory = memory_for(estimator.memory_limit)
+        limit = estimator.memory_limit
         loss = loss_of(estimator.loss, estimator.huber_width)
-        backend = FileBackend(self.rows, memory, threads_for(loss, self.n_threads))
-        term = FileTerm(backend, loss, self.n_threads, int(SAMPLE_SHARE * memory), estimator.solver != "tron")
+        backend = file_backend(self.rows, limit, threads_for(loss, self.n_threads))
+        term = FileTerm(backend, loss, self.n_threads, int(SAMPLE_SHARE * _planned(limit)), estimator.solver != "tron")
+        _check_sample(int(term.sample_rows * term.row_bytes), limit)
         return partitioned_problem(estimator, term, stopping=stopping)
 
 
@@ -155,6 +163,48 @@ def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
     if len(ids) != file.n_rows:
         raise DataError(f"qid has {len(ids)} entries, but the file has {file.n_rows} rows.")
     return QueryRuns.of_ids([ids])
+
+
+def file_backend(rows: FileRows, limit: Any, n_threads: int) -> FileBackend:
+    """The backend of rows in a file.
+
+    Parameters
+    ----------
+    rows : FileRows
+        The rows.
+    limit : int, str or None
+        The memory limit: see `memory_bytes`.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    FileBackend
+        The backend. Its blocks depend on the rows and the limit alone.
+
+    Raises
+    ------
+    OptionError
+        When there is not enough memory for a block.
+    """
+    block_bytes = int(BUFFER_SHARE * _planned(limit) / PLANNED_BLOCKS)
+    return FileBackend(rows, memory_for(limit), n_threads, block_bytes)
+
+
+def _planned(limit: Any) -> float:
+    """Bytes for which blocks and samples are planned."""
+    return PLANNED_SHARE * (PLANNED_WITHOUT_LIMIT if limit is None else memory_bytes(limit))
+
+
+def _check_sample(n_bytes: int, limit: Any) -> None:
+    """Refuse a sample that the memory does not hold: a smaller one would give another model."""
+    allowed = int(SAMPLE_SHARE * memory_for(limit))
+    if n_bytes > allowed:
+        instead = "give a memory_limit" if limit is None else "raise memory_limit"
+        raise OptionError(
+            f"memory_limit={limit!r}: the sample of the file has {in_words(n_bytes)}, and {in_words(allowed)} are left "
+            f"for it: {instead}, on which the size of the sample depends."
+        )
 
 
 def memory_for(limit: Any) -> int:

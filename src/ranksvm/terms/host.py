@@ -121,6 +121,9 @@ class ThreadedTerm:
         Whether every result has the same bits whatever was evaluated before. Otherwise documents are sorted beginning
         from an earlier order, which is faster, and decides in which order equal scores are added up. Such a term is one
         of many parts: a sample of it has fewer queries.
+    shared_by : int, optional
+        Number of threads for which the rows are shared out. Bits depend on it, not on ``n_threads``, which is its
+        default.
     """
 
     # a position on a line costs as much as any other one
@@ -129,7 +132,14 @@ class ThreadedTerm:
     curvature_with_value = False
     sample_rows = 0
 
-    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1, repeatable: bool = False):
+    def __init__(
+        self,
+        design: DesignMatrix,
+        loss: PairwiseLoss,
+        n_threads: int = 1,
+        repeatable: bool = False,
+        shared_by: int | None = None,
+    ):
         self.design = design
         self.loss = loss
         self.pairs = loss.pairs
@@ -150,6 +160,9 @@ class ThreadedTerm:
         self.squares_at_zero = alike and isinstance(loss, SquaredHinge) and self.pairs.n_pairs >= self.n_rows
         self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
         self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        shared_by = n_threads if shared_by is None else shared_by
+        self._shared_by = shared_by if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
+        self._python_shared_by = shared_by if worth_threads(design, self.n_rows) else 1
         self.repeatable = repeatable
         self._probe: ThreadedPoint | None = None  # for the scores along a line
         self._spare: list[ThreadedPoint] = []
@@ -166,7 +179,7 @@ class ThreadedTerm:
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
             design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
-        return ThreadedTerm, (design, loss, self.n_threads, self.repeatable)
+        return ThreadedTerm, (design, loss, self.n_threads, self.repeatable, self._shared_by)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -366,7 +379,7 @@ class ThreadedTerm:
     ) -> tuple[LossSums, np.ndarray]:
         """The same for one query that outweighs a thread's share: its rows and its pairs by all threads."""
         first, last, start, stop = block
-        cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
+        cuts = np.linspace(start, stop, 4 * self._shared_by + 1).astype(int)
         chunks = list(pairwise(cuts.tolist()))
         v, u = np.empty(stop - start) if v_kept is None else v_kept[start:stop], np.empty(stop - start)
 
@@ -420,9 +433,9 @@ class ThreadedTerm:
 
     def _query_shares(self, per_thread: int, with_large: bool = False) -> passes.QueryShares:
         """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
-        if self.n_threads == 1:  # nor is any query large then
+        if self._shared_by == 1:  # nor is any query large then
             return passes.QueryShares(np.array([[0, self.pairs.n_queries]], dtype=np.int64), np.ones(1, dtype=np.int64))
-        pointers, n_shares = self.pairs.pointers, per_thread * self.n_threads
+        pointers, n_shares = self.pairs.pointers, per_thread * self._shared_by
         even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
         left_out = [] if with_large else [first for first, _, _, _ in self._large]
         cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})
@@ -432,8 +445,8 @@ class ThreadedTerm:
 
     def _row_shares(self, per_thread: int) -> list[list[Block]]:
         """Blocks for what Python makes of rows, shared out among threads."""
-        most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_threads)
-        return _shares(list(_blocks(self.pairs.pointers, most)), self._python_threads, per_thread)
+        most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_shared_by)
+        return _shares(list(_blocks(self.pairs.pointers, most)), self._python_shared_by, per_thread)
 
     def _hessian_factors(
         self, at: Scored, blocks: list[Block], dtype: type = np.float64
@@ -481,7 +494,7 @@ class ThreadedTerm:
         rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
         if rows_at_once < linear.FEW_ROWS:
             return self.n_rows
-        n_parts = self._shares.n_shares + 4 * self.n_threads * len(self._large)
+        n_parts = self._shares.n_shares + 4 * self._shared_by * len(self._large)
         return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 3 * n_parts
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
@@ -502,23 +515,24 @@ class ThreadedTerm:
 
     def _drawn(self, n_rows: int, seed: int, fewest: int = SAMPLE_QUERIES) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed, min(fewest, PART_QUERIES) if self.repeatable else fewest)
-        return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
+        term = ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads, shared_by=self._shared_by)
+        return _Sample(term, positions, (n_rows, seed))
 
     @cached_property
     def _tasks(self) -> list[list[Block]]:
         """Blocks of what no thread takes as a whole, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
-        if self.n_threads > 1:  # small enough for even shares, too
-            block_rows = min(block_rows, max(1, self.n_rows // (4 * self.n_threads)))
+        if self._shared_by > 1:  # small enough for even shares, too
+            block_rows = min(block_rows, max(1, self.n_rows // (4 * self._shared_by)))
         blocks = [block for block in _blocks(self.pairs.pointers, block_rows) if block not in self._large]
-        return _shares(blocks, self.n_threads, self._per_thread)
+        return _shares(blocks, self._shared_by, self._per_thread)
 
     def _large_queries(self) -> list[Block]:
         """The queries that outweigh a thread's share, one by one."""
-        if self.n_threads == 1:
+        if self._shared_by == 1:
             return []
         pointers, sizes = self.pairs.pointers, np.diff(self.pairs.pointers)
-        large = np.flatnonzero(sizes > self.n_rows // (2 * self.n_threads))
+        large = np.flatnonzero(sizes > self.n_rows // (2 * self._shared_by))
         return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large.tolist()]
 
 

@@ -34,6 +34,8 @@ class FileBackend:
         Bytes that buffers and what is computed with them may take.
     n_threads : int
         Number of threads, each with a part of its own at a time.
+    block_bytes : int
+        Largest size of a block. Sums depend on the blocks, but neither on the memory nor on the threads.
 
     Attributes
     ----------
@@ -46,15 +48,14 @@ class FileBackend:
         When a query is too large for the memory.
     """
 
-    def __init__(self, rows: FileRows, memory: int, n_threads: int = 1):
+    def __init__(self, rows: FileRows, memory: int, n_threads: int, block_bytes: int):
         self.rows = rows
         self.n_threads = n_threads
         self.n_reads = 0
         self._thread: ThreadPoolExecutor | None = None
         self._n_buffers = n_threads + READERS
-        share = int(BUFFER_SHARE * memory)
-        self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
-        self._fit_buffers(share)
+        self._blocks = rows.blocks(max(1, min(BLOCK_BYTES, block_bytes)))
+        self._fit_buffers(int(BUFFER_SHARE * memory))
         self._info: list[PartInfo] | None = None
 
     def put(self, parts: Sequence[Any]) -> None:
@@ -138,14 +139,15 @@ class FileBackend:
         self.rows.check_finite(self._blocks[number], X)
 
     def _fit_buffers(self, share: int) -> None:
-        """Take fewer buffers where blocks, which are whole queries, are larger than asked for."""
+        """Take fewer buffers where there is not enough memory for all of them."""
         largest = max(self._blocks, key=self.rows.bytes_of)
         size = self.rows.bytes_of(largest)
         fitting = share // size
         if fitting < 1:
-            query = self.rows.runs.ids[largest[0]]
+            first, last = largest
+            what = f"query {self.rows.runs.ids[first]!s} has" if last == first + 1 else f"{last - first} queries have"
             raise OptionError(
-                f"query {query!s} has {in_words(size)} of features, more than memory_limit leaves for a block of the "
-                f"file ({in_words(share)}): raise memory_limit."
+                f"{what} {in_words(size)} of features, more than memory_limit leaves for a block of the file "
+                f"({in_words(share)}): raise memory_limit."
             )
         self._n_buffers = min(self._n_buffers, max(1, fitting))

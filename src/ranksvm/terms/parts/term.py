@@ -26,6 +26,8 @@ POSITIONS_AT_ONCE = 8
 # (`hessian_cost`), and all rows if these are at most twice as many; but no more bytes than this.
 SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
+# The sample is shared out for so many threads, however many there are: bits depend on the shares.
+SAMPLE_SHARED_BY = 8
 # For more variables than Hessians are built of, the sample only estimates a diagonal.
 DIAGONAL_ROWS = 2001
 SEED = 0
@@ -56,7 +58,9 @@ class _Sample:
     def __init__(self, parts: list[Part], loss: LossSpec, n_threads: int):
         blocks = [part.X for part in parts]
         design = as_design_matrix(blocks[0] if len(blocks) == 1 else frames.stacked(*blocks))
-        self.term = ThreadedTerm(design, loss.over(joined([part.pairs for part in parts])), n_threads)
+        self.term = ThreadedTerm(
+            design, loss.over(joined([part.pairs for part in parts])), n_threads, shared_by=SAMPLE_SHARED_BY
+        )
         self._last: tuple[int, ThreadedPoint] | None = None
 
     def at(self, point: PointAt) -> ThreadedPoint:
