@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ranksvm._util import atomic_files
-from ranksvm._util.atomic_files import atomic_write, temporary_beside, temporary_file
+from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary_beside, temporary_file
 from ranksvm._util.special_files import descriptor_of, is_special
 from ranksvm.datasets import make_ranking, read_data, write_data, write_letor
 from ranksvm.model_files.persistence import load, save
@@ -70,6 +70,52 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, monkeypatch
     assert target.read_bytes() == b"whole"
     assert all(path.exists() for path in others)
     assert sorted(os.listdir(tmp_path)) == sorted(["model", *(path.name for path in others)])
+
+
+KILLED = """
+import os, signal, sys
+from ranksvm._util.atomic_files import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(bytes(100000))
+    if sys.argv[2:]:
+        print("writing", flush=True)
+        input()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_the_next_run_removes_what_a_killed_one_left_under_another_name(tmp_path):
+    """The cache of a file that has changed meanwhile has another name; what a living process writes stays."""
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "a.rsd")]).returncode < 0
+    assert len(os.listdir(tmp_path)) == 1
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "b.rsd"), "wait"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as living:
+        assert living.stdout.readline() == b"writing\n"
+        (own,) = [name for name in os.listdir(tmp_path) if name.startswith(".b.rsd.")]
+        with atomic_write(tmp_path / "c.rsd") as file:
+            file.write(b"whole")
+        assert sorted(os.listdir(tmp_path)) == [own, "c.rsd"]
+        living.stdin.close()
+    remove_abandoned(tmp_path)
+    assert os.listdir(tmp_path) == ["c.rsd"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_a_temporary_file_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    before, removed = atomic_files.fcntl.flock, []
+
+    def removed_first(*arguments):
+        if not removed:
+            removed.extend(os.listdir(tmp_path))
+            os.unlink(tmp_path / removed[0])
+        before(*arguments)
+
+    monkeypatch.setattr(atomic_files.fcntl, "flock", removed_first)
+    with atomic_write(tmp_path / "file") as file:
+        file.write(b"whole")
+    assert os.listdir(tmp_path) == ["file"]
+    assert len(removed) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")

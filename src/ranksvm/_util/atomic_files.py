@@ -4,12 +4,16 @@ import contextlib
 import errno
 import io
 import os
+import platform
 import re
 import secrets
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import IO, Any
 
 from ranksvm._util.compression import compression_of_name, compressor
@@ -20,12 +24,23 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_text_file", "atomic_write", "temporary_beside", "temporary_file", "write_lines"]
+__all__ = [
+    "atomic_text_file",
+    "atomic_write",
+    "remove_abandoned",
+    "temporary_beside",
+    "temporary_file",
+    "write_lines",
+]
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
-# Seconds for which a temporary file that nobody has locked is left alone.
-_ABANDONED_AFTER = 2.0
+# The name of a temporary file: that of its target, which may be another temporary file, the system that made it, and
+# something random.
+_TEMPORARY = re.compile(r"\.+(?P<target>.+?)(?:\.(?P<tag>[0-9a-f]{16})\.tmp)+")
+# Seconds for which a temporary file of another system is left alone: a file system may keep locks to each of them.
+_ABANDONED_AFTER = 3600.0
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextlib.contextmanager
@@ -38,12 +53,11 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
         with _naming(os.fspath(path), None), _directly(path) as stream:
             yield stream
         return
-    path, folder, name, temporary = _names(path)
+    path = os.path.realpath(os.fspath(path))
+    file, temporary = _opened(path)
     try:
-        # "x": never an existing file; the permissions follow the umask, as for any new file.
-        with _naming(path, temporary), _opened(temporary, folder, path) as file:
-            _lock(file)
-            _remove_abandoned(folder, name, temporary)
+        with _naming(path, temporary), file:
+            remove_abandoned(os.path.dirname(path), os.path.basename(path))
             yield file
         os.replace(temporary, path)
     except BaseException:
@@ -56,12 +70,12 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
 def temporary_beside(path: Any) -> Iterator[str]:
     """The path of a file that is needed while another one is written, in the folder of that one.
 
-    It is removed at the end of the block; if the process is killed, by the next one that writes the other file.
+    It is removed at the end of the block; if the process is killed, by the next one that writes into the folder.
     """
-    path, folder, name, temporary = _names(path)
-    with _naming(path, temporary), _opened(temporary, folder, path) as file:
-        _lock(file)
-        _remove_abandoned(folder, name, temporary)
+    path = os.path.realpath(os.fspath(path))
+    file, temporary = _opened(path)
+    with _naming(path, temporary), file:
+        remove_abandoned(os.path.dirname(path), os.path.basename(path))
         try:
             yield temporary
         finally:
@@ -72,13 +86,6 @@ def temporary_beside(path: Any) -> Iterator[str]:
 def temporary_file() -> contextlib.AbstractContextManager[str]:
     """The path of a file in the system's folder for temporary files; a killed process leaves it to the next one."""
     return temporary_beside(os.path.join(tempfile.gettempdir(), "ranksvm"))
-
-
-def _names(path: Any) -> tuple[str, str, str, str]:
-    """The absolute path of a file, its folder, its name, and the path of a temporary file for it."""
-    path = os.path.realpath(os.fspath(path))
-    folder, name = os.path.split(path)
-    return path, folder, name, os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
 
 
 @contextlib.contextmanager
@@ -92,33 +99,46 @@ def _naming(path: str, temporary: str | None) -> Iterator[None]:
         raise
 
 
-def _lock(file: IO[bytes]) -> None:
-    """Mark a temporary file as being written: the lock ends with the process, however that ends."""
-    if fcntl is not None:
-        with contextlib.suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+def remove_abandoned(folder: Any, name: str | None = None) -> None:
+    """Remove the temporary files of a folder that killed processes left: those that nobody has locked.
 
-
-def _remove_abandoned(folder: str, name: str, own: str) -> None:
-    """Remove temporary files for the same target that killed processes left: those that nobody has locked."""
+    Parameters
+    ----------
+    folder : path-like
+        The folder.
+    name : str, optional
+        Name of a file that is about to be written there. Of temporary files that another system made, or this one
+        before it was started again, only those for this file and for caches are removed, an hour after they were
+        written last.
+    """
     if fcntl is None:
         return
-    # also those for a temporary file
-    left = re.compile(rf"\.+{re.escape(name)}(\.[0-9a-f]{{16}}\.tmp)+")
     with contextlib.suppress(OSError):
         for found in os.listdir(folder or "."):
-            path = os.path.join(folder, found)
-            if left.fullmatch(found) and path != own:
-                _remove_unless_locked(path)
+            if not (match := _TEMPORARY.fullmatch(found)):
+                continue
+            if match["tag"].startswith(_tag()):
+                _remove_unless_locked(os.path.join(folder, found), -1.0)
+            elif match["target"] == (name or "").lstrip(".") or match["target"].endswith(".rsd"):
+                _remove_unless_locked(os.path.join(folder, found), _ABANDONED_AFTER)
 
 
-def _remove_unless_locked(path: str) -> None:
+def _remove_unless_locked(path: str, after: float) -> None:
     assert fcntl is not None
     with contextlib.suppress(OSError), open(path, "rb") as file:
-        # one that was just made, and is not locked yet, is left alone
-        if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.time() - os.fstat(file.fileno()).st_mtime > after:
             os.unlink(path)
+
+
+@cache
+def _tag() -> str:
+    """Eight digits for this system since it was started: its processes see each other's locks."""
+    try:
+        system = _BOOT_ID.read_text(encoding="ascii")
+    except OSError:
+        system = platform.node()
+    return f"{zlib.crc32(system.encode()):08x}"
 
 
 @contextlib.contextmanager
@@ -159,12 +179,19 @@ class _Sequential(io.RawIOBase):
         return written
 
 
-def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
-    """The temporary file; errors name the path that the caller gave."""
+def _opened(path: str) -> tuple[IO[bytes], str]:
+    """A temporary file beside another one, locked, and its path; errors name the path that the caller gave."""
+    folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "cannot write to a folder", path)
     try:
-        return open(temporary, "xb")
+        while True:
+            temporary = os.path.join(folder, f".{name}.{_tag()}{secrets.token_hex(4)}.tmp")
+            # "x": never an existing file; the permissions follow the umask, as for any new file.
+            file = open(temporary, "xb")  # noqa: SIM115 (closed by the caller)
+            if _lock(file, temporary):
+                return file, temporary
+            file.close()
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, "the folder does not exist", folder) from None
     except NotADirectoryError as error:
@@ -172,6 +199,18 @@ def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
     except OSError as error:
         error.filename = path
         raise
+
+
+def _lock(file: IO[bytes], path: str) -> bool:
+    """Mark a temporary file as being written: the lock ends with the process, however that ends.
+
+    False if another process has removed the file before it was locked.
+    """
+    if fcntl is None:
+        return True
+    with contextlib.suppress(OSError):  # some network file systems have no locks
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    return os.path.exists(path)
 
 
 @contextlib.contextmanager

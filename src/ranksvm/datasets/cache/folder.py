@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ranksvm._util.atomic_files import remove_abandoned
+
 __all__ = ["cache_of", "default_cache_folder"]
 
 # changes when the same file would be read differently
@@ -27,6 +29,8 @@ def default_cache_folder() -> Path:
 def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -> Path:
     """Where the cache of a file is, or belongs: it has another place when the file has changed, or is read otherwise.
 
+    What killed processes left in the folder is removed.
+
     Parameters
     ----------
     path : path-like
@@ -43,6 +47,7 @@ def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -
     Path
         The cache, which may not exist.
     """
+    remove_abandoned(folder)
     states = [(os.path.realpath(each), *_state(each)) for each in (path, *others)]
     key = json.dumps([_VERSION, states, sorted(options.items())], default=str)
     stem = Path(path).name.split(".")[0] or "data"
