@@ -1,13 +1,15 @@
 """CSV and TSV: the same data as LETOR text and Parquet, as a whole and as a stream."""
 
 import gzip
+import io
 import os
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ranksvm.datasets import iter_data, read_data
+from ranksvm.datasets import RankingData, convert_to_cache, iter_data, read_data
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 pytest.importorskip("pyarrow")
@@ -28,7 +30,7 @@ def same(data, wanted):
 def letor(tmp_path):
     path = tmp_path / "data.txt"
     path.write_text(LETOR)
-    return read_data(path)
+    return read_data(path, dtype=np.float64)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data", "data.csv.gz", "data.gz", "bom.csv", "crlf.csv"])
@@ -42,11 +44,46 @@ def test_csv_is_read_as_letor_is(letor, tmp_path, name):
     data = read_data(path)
     same(data, letor)
     assert data.feature_names == ("x", "y")
-    assert read_data(path, dtype=np.float64).X.dtype == np.float64
+    assert read_data(path, dtype=np.float32).X.dtype == np.float32
     batches = list(iter_data(path))
     assert [batch.qid.tolist() for batch in batches] == [[7, 7], [10]]
     np.testing.assert_array_equal(np.concatenate([batch.X for batch in batches]), letor.X)
     assert batches[0].feature_names == ("x", "y")
+
+
+def test_integers_keep_their_digits(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,qid,x\n1,1,16777217\n0,1,9007199254740993\n")
+    for X in (read_data(path).X, next(iter(iter_data(path))).X):
+        assert X.ravel().tolist() == [16777217.0, 9007199254740992.0]
+
+
+@pytest.mark.parametrize("place", ["whole", "stream", "cache", "pipe"])
+def test_an_infinity_made_by_reading_is_named(tmp_path, monkeypatch, place):
+    """What the file itself calls infinite is kept."""
+    monkeypatch.setattr("ranksvm.datasets.csv._BLOCK", 1 << 6)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=None))
+    path = tmp_path / "data.csv"
+
+    def read(text, **options):
+        path.write_text(text)
+        if place == "whole":
+            return read_data(path, **options).X
+        if place == "stream":
+            return np.concatenate([query.X for query in iter_data(path, **options)])
+        if place == "cache":
+            convert_to_cache(path, tmp_path / "data.rsd", **options)
+            return RankingData.load(tmp_path / "data.rsd").X
+        sys.stdin.buffer = io.BytesIO(text.encode())
+        return read_data("-", label="label", **options).X
+
+    rows = "".join(f"{row % 2},1,{row},-iNf\n" for row in range(50))
+    assert np.isinf(read(f"label,qid,x,y\n{rows}")).sum() == 50
+    for text in ("1e400", "-1e999"):
+        with pytest.raises(DataError, match=rf"column 'x' of .* has {text} in row 50 \(from 0\), beyond the range of"):
+            read(f"label,qid,x,y\n{rows}1,1,{text},2\n0,1,2,3\n")
+    with pytest.raises(DataError, match=r"column 'x' of .* beyond the range of float32 in 1 of .* first is row 50 "):
+        read(f"label,qid,x,y\n{rows}1,1,1e40,2\n0,1,2,3\n", dtype=np.float32)
 
 
 def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+import ranksvm._compiled.linear as linear
 from ranksvm._util.atomic_files import atomic_text_file
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm._util.tables import frame_of, without_formula
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError
 
-__all__ = ["HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
+__all__ = ["DTYPE", "HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+# type of X unless another one is asked for: it holds what the text says
+DTYPE = np.float64
 # bytes in which the first line is looked for
 HEAD = 1 << 16
 # bytes parsed at a time in a stream
@@ -28,6 +31,8 @@ _ROWS = 1 << 14
 _NOT_A_NUMBER = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
 )
+# how a file says that a value is infinite
+_INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # how columns of booleans are written
 _BOOLEANS = ("true", "false")
 
@@ -79,14 +84,18 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
     stream, names, first_row, delimiter = _opened(content, name)
     known = table(name, names, columns)
     try:
-        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter, dtype))
+        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
         # the reader on several threads does not know the row, that of a stream does
         content.seek(0)
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
         raise _refusal(name, error, names) from error
-    return _fields(pa, rows, known, dtype, 0)
+    fields = _fields(pa, rows, known, dtype, 0)
+    infinite = _Infinite(known.features)
+    infinite.add(fields["X"], 0)
+    infinite.check(pa, content, name)
+    return fields
 
 
 def write_csv(path: Any, data: Any, escape_formulas: bool) -> None:
@@ -119,17 +128,61 @@ def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> It
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_row, delimiter = _opened(content, name)
     known = table(name, names, columns)
-    options = _options(pa, known, _booleans(names, first_row), delimiter, dtype)
+    options = _options(pa, known, _booleans(names, first_row), delimiter)
     options["read_options"].block_size = _BLOCK
     # on several threads an error has no row
     options["read_options"].use_threads = False
-    row = 0
+    row, infinite = 0, _Infinite(known.features)
     try:
         for batch in pa.csv.open_csv(stream, **options):
-            yield _fields(pa, batch, known, dtype, row)
+            fields = _fields(pa, batch, known, dtype, row)
+            infinite.add(fields["X"], row)
+            yield fields
             row += len(batch)
     except (pa.ArrowInvalid, BrokenStreamError) as error:
         raise _refusal(name, error, names) from error
+    infinite.check(pa, content, name)
+
+
+class _Infinite:
+    """The rows of infinite values, by column: the file has to call them so, or they were made by reading.
+
+    Parameters
+    ----------
+    features : list of str
+        The columns.
+    """
+
+    def __init__(self, features: list[str]):
+        self._features = features
+        self._rows: dict[str, list[np.ndarray]] = {}
+
+    def add(self, X: np.ndarray, first_row: int) -> None:
+        """Note those of some rows."""
+        if X.dtype in (np.float32, np.float64) and linear.all_finite(X.reshape(-1)):
+            return
+        for column, values in zip(self._features, X.T, strict=True):
+            if len(rows := np.flatnonzero(np.isinf(values))):
+                self._rows.setdefault(column, []).append(first_row + rows)
+
+    def check(self, pa: Any, content: Any, name: str) -> None:
+        """Read their text, from the beginning of the file; DataError names the first that is a number."""
+        if not self._rows:
+            return
+        content.seek(0)
+        stream, _, _, delimiter = _opened(content, name)
+        rows = {column: np.concatenate(found) for column, found in self._rows.items()}
+        row = 0
+        for batch in pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(rows, pa.string()), delimiter)):
+            for column, all_rows in rows.items():
+                own = all_rows[np.searchsorted(all_rows, row) : np.searchsorted(all_rows, row + len(batch))] - row
+                for place, text in zip(own.tolist(), batch.column(column).take(pa.array(own)).to_pylist(), strict=True):
+                    if not _INFINITY.fullmatch(text):
+                        raise DataError(
+                            f"column {column!r} of {name} has {text} in row {row + place} (from 0), beyond the range "
+                            "of float64: fill or drop it first."
+                        )
+            row += len(batch)
 
 
 def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dict[str, Any]:
@@ -139,7 +192,7 @@ def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dic
         if field == "qid" and ids is not None and (ids == "").any():
             row = first_row + int((ids == "").argmax())
             raise DataError(f"column {known.qid!r} of {known.name} has no query id in row {row} (from 0).")
-    fields["X"] = np.empty((len(rows), len(known.features)), dtype=dtype)
+    fields["X"] = np.empty((len(rows), len(known.features)), dtype=DTYPE if dtype is None else dtype)
     known.fill(pa, fields["X"], rows, first_row)
     fields["feature_names"] = known.features
     return fields
@@ -159,14 +212,18 @@ def _booleans(names: list[str], first_row: list[str]) -> set[str]:
     return {name for name, value in zip(names, first_row, strict=False) if value.lower() in _BOOLEANS}
 
 
-def _options(pa: Any, known: Table, booleans: set[str], delimiter: str, dtype: Any) -> dict[str, Any]:
+def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
     # Types are given, not guessed from the first rows: an id may be a number there and text later.
-    number = pa.from_numpy_dtype(np.dtype(dtype))
     types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
-    types |= {feature: pa.bool_() if feature in booleans else number for feature in known.features}
+    types |= {feature: pa.bool_() if feature in booleans else pa.float64() for feature in known.features}
     types.pop(None, None)
+    return _typed(pa, types, delimiter)
+
+
+def _typed(pa: Any, types: dict[Any, Any], delimiter: str) -> dict[str, Any]:
+    """Options that read these columns, each as its type."""
     return {
         "read_options": pa.csv.ReadOptions(),
         "parse_options": pa.csv.ParseOptions(delimiter=delimiter),

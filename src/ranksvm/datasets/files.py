@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ranksvm._util.atomic_files import temporary_file
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv
@@ -58,8 +56,8 @@ def read_data(
     require_labels : bool, default=True
         Whether the column ``label`` must be there; without it labels are 0.
     **options
-        Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (by
-        default float32); others are ignored there.
+        Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:
+        float64); others are ignored there.
 
     Returns
     -------
@@ -72,7 +70,7 @@ def read_data(
         When a line of text is malformed.
     DataError
         When the file holds no data, a named column is missing, a column is not numeric, or a column named ``query_id``,
-        ``group_id``, ``session`` or the like would be a feature.
+        ``group_id``, ``session`` or the like would be a feature. Or when a number is beyond the range of its type.
     ModelFileError
         When a cache is truncated or altered.
     MissingDependencyError
@@ -102,7 +100,7 @@ def read_data(
             return _from_parquet(path, columns, options)
         if not head.startswith(_CACHE) and is_csv(os.fspath(path), first_bytes(head), columns):
             file.seek(0)
-            return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype", np.float32)))
+            return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype")))
     return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
 
 
@@ -114,7 +112,7 @@ def _read_content(content: bytes, name: str, columns: Columns, options: dict[str
     """The data in the whole content of a pipe, of any format."""
     if not content.startswith((_CACHE, _PARQUET)):
         if is_csv(name, first_bytes(content[:HEAD]), columns):
-            return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype", np.float32)))
+            return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype")))
         return read_letor(_Named(content, name), **options)
     # the readers of these formats need a file
     with temporary_file() as copy:

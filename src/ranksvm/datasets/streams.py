@@ -5,8 +5,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.source import GrowingFile
@@ -94,7 +92,7 @@ def iter_data(
         blocks = parquet.read_blocks(path, columns, options.get("dtype"))
         return whole_queries((RankingData(**fields) for fields in blocks), batch_queries, name)
     if is_csv(name, first_bytes(head), columns):
-        return whole_queries(_csv_blocks(path, columns, options.get("dtype", np.float32)), batch_queries, name)
+        return whole_queries(_csv_blocks(path, columns, options.get("dtype")), batch_queries, name)
     return iter_letor(path, batch_queries=batch_queries, **options)
 
 

@@ -86,7 +86,17 @@ class Table:
     def fill(self, pa: Any, X: np.ndarray, columns: Any, first_row: int) -> None:
         """Copy the features of some rows into X."""
         for number, column in enumerate(self.features):
-            X[:, number] = self._numbers(pa, columns.column(column), column, first_row)
+            values = self._numbers(pa, columns.column(column), column, first_row)
+            with np.errstate(over="ignore"):  # it is found below
+                X[:, number] = values
+            if values.dtype.kind == "f" and values.dtype.itemsize > X.dtype.itemsize:
+                self._refuse_rows(
+                    np.isinf(X[:, number]) & np.isfinite(values),
+                    f"values beyond the range of {X.dtype}",
+                    column,
+                    first_row,
+                    "read it with dtype=numpy.float64",
+                )
 
     def _numbers(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:
         if column.null_count:
@@ -96,13 +106,15 @@ class Table:
             raise DataError(f"column {title!r} of {self.name} has type {column.type}: it must be numeric.")
         return values
 
-    def _refuse_rows(self, bad: np.ndarray, what: str, title: str, first_row: int) -> None:
+    def _refuse_rows(
+        self, bad: np.ndarray, what: str, title: str, first_row: int, instead: str = "fill or drop them first"
+    ) -> None:
         """Raise DataError if there are bad rows, with their number and the first of them."""
         rows = np.flatnonzero(bad)
         if len(rows):
             raise DataError(
                 f"column {title!r} of {self.name} has {what} in {len(rows)} of {len(bad)} rows, the first is row "
-                f"{first_row + int(rows[0])} (from 0): fill or drop them first."
+                f"{first_row + int(rows[0])} (from 0): {instead}."
             )
 
     def _ids(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:

@@ -33,9 +33,9 @@ _CACHE_VALUES = 1 << 22
 # Bytes of a pipe copied at a time.
 _COPIED = 1 << 20
 
-# How many times as large as a file its data may be: a value takes four bytes, or eight of a column of text, and in text
-# two characters or more, usually seven; compression of text saves up to nine tenths.
-_GROWTH = {"cache": 1, "text": 1, "csv": 2, "parquet": 8, "compressed": 10}
+# How many times as large as a file its data may be: a value takes four bytes, in CSV eight, and in text two characters
+# or more, usually seven; compression of text saves up to nine tenths.
+_GROWTH = {"cache": 1, "text": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
 # Told how many of so many bytes of the source have been read.
 Progress = Callable[[int, int], None]
@@ -244,7 +244,7 @@ class _Source:
             self._read(self._size * min(start + step, data.n_rows) // data.n_rows)
 
     def _table(self) -> Iterator[RankingData]:
-        dtype = self._options.get("dtype", np.float32 if self._kind == "csv" else None)
+        dtype = self._options.get("dtype")
         if self._kind == "parquet":
             n_rows, total = 0, parquet.number_of_rows(self.path)
             for fields in parquet.read_blocks(self.path, self._columns, dtype):

@@ -12,7 +12,7 @@ from ranksvm._util.atomic_files import remove_abandoned
 __all__ = ["cache_of", "default_cache_folder"]
 
 # changes when the same file would be read differently
-_VERSION = 1
+_VERSION = 2
 
 
 def default_cache_folder() -> Path:

@@ -103,6 +103,11 @@ class GrowingFile:
         """The next bytes, as those of the file."""
         return self._counted(self._file.read1(size), size)  # type: ignore[attr-defined]
 
+    def seek(self, place: int) -> int:
+        """Go to a place, to read what follows it again."""
+        self._n_read = self._file.seek(place)
+        return self._n_read
+
     def _counted(self, content: bytes, size: int) -> bytes:
         self._n_read += len(content)
         if (size < 0 or not content) and self._n_read < self._size_at_first:
