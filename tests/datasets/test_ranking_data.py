@@ -11,9 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_validate
-from ranksvm.datasets import RankingData, make_ranking, read_data, read_letor, write_data
+from ranksvm.datasets import RankingData, make_ranking, parquet as _parquet, read_data, read_letor, write_data
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import MAGIC
+from ranksvm.datasets.table import Columns
 from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
 
 
@@ -363,3 +364,56 @@ def test_rank_svm_takes_labels_and_queries_from_it():
     np.testing.assert_array_equal(
         chosen.scores_, RankSVMCV(Cs=[0.1, 1.0], cv=2).fit(data.X, data.y, qid=data.qid).scores_
     )
+
+
+def _with_metadata(pa, text):
+    return pa.table({"label": [1.0, 0.0], "x": [1.0, 2.0]}).replace_schema_metadata({b"ranksvm": text})
+
+
+def _with_schema(pa, path):
+    """A file whose schema of Arrow, kept beside that of Parquet, is damaged."""
+    pa.parquet.write_table(pa.table({"label": [1.0, 0.0], "x": [1.0, 2.0]}), path)
+    content = path.read_bytes()
+    at = content.index(b"ARROW:schema") + 30
+    path.write_bytes(content[:at] + b"AAAAAAAA" + content[at + 8 :])
+
+
+DAMAGED = {
+    "nested JSON": lambda pa: _with_metadata(pa, "[" * 100_000),
+    "no JSON": lambda pa: _with_metadata(pa, "{sparse"),
+    "another JSON": lambda pa: _with_metadata(pa, "[1]"),
+    "no columns of lists": lambda pa: _with_metadata(pa, '{"sparse": true, "n_features": 3}'),
+    "features in words": lambda pa: _with_metadata(pa, '{"sparse": true, "n_features": "3"}'),
+    "names for others": lambda pa: _with_metadata(pa, '{"sparse": true, "n_features": 3, "feature_names": ["a"]}'),
+    "pointers": lambda pa: pa.table(
+        {"label": [1.0, 0.0], "feature_indices": [[0, 7], [1]], "feature_values": [[1.0, 2.0], [3.0]]}
+    ).replace_schema_metadata({b"ranksvm": '{"sparse": true, "n_features": 3}'}),
+    "ids that are structs": lambda pa: pa.table({"label": [1.0], "qid": [{"a": 1}], "x": [1.0]}),
+    "labels that are structs": lambda pa: pa.table({"label": [{"a": 1}], "x": [1.0]}),
+    "flatbuffers": None,
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_whatever_is_wrong_with_a_parquet_file_is_one_error_that_names_it(tmp_path, kind):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "damaged.parquet"
+    if kind == "flatbuffers":
+        _with_schema(pa, path)
+    else:
+        pa.parquet.write_table(DAMAGED[kind](pa), path)
+    for read in (RankingData.from_parquet, lambda path: list(_parquet.read_blocks(path, Columns(), None))):
+        with pytest.raises(DataError, match=r"damaged\.parquet"):
+            read(path)
+
+
+def test_values_beyond_the_range_of_a_narrower_type_are_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "data.parquet"
+    X = np.array([[1.0, 2.0], [3.0, -1e40]])
+    for stored, what in ((X, "column 'f2'"), (sp.csr_matrix(X), "feature f2")):
+        RankingData(stored, np.zeros(2), np.zeros(2)).to_parquet(path)
+        assert np.abs(RankingData.from_parquet(path).X).max() == 1e40
+        with pytest.raises(DataError, match=rf"{what} of .* row 1 \(from 0\).*dtype=numpy.float64"):
+            RankingData.from_parquet(path, dtype=np.float32)

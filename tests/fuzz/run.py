@@ -19,7 +19,7 @@ import traceback
 
 import numpy as np
 
-TARGETS = ("models", "imported", "caches", "letor_text", "trec_files", "labels", "certificates", "serving")
+TARGETS = ("models", "imported", "caches", "parquet", "letor_text", "trec_files", "labels", "certificates", "serving")
 HANG = 60.0  # seconds after which a case counts as one that does not end; a service may take longer under sanitizers
 HANGS = {"serving": 300.0}
 

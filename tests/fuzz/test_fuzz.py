@@ -10,6 +10,8 @@ from fuzz import run
 
 @pytest.mark.parametrize("target", [target for target in run.TARGETS if target != "serving"])
 def test_some_cases(target, tmp_path):
+    if target == "parquet":
+        pytest.importorskip("pyarrow")
     case = run.target_named(target, tmp_path)
     for number in range(60):
         case.run(np.random.default_rng([*target.encode(), number]))

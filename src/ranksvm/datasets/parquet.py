@@ -1,5 +1,6 @@
 """RankingData as Parquet, one block of rows at a time."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
-from ranksvm._util.feature_names import feature_labels
-from ranksvm._util.values import is_sparse
+from ranksvm._util.feature_names import feature_label, feature_labels
+from ranksvm._util.values import is_integer, is_sparse
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, RankSVMError
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -21,6 +22,8 @@ __all__ = ["number_of_rows", "read_blocks", "read_parquet", "write_parquet"]
 _ROWS = 1 << 16
 _STREAM_ROWS = 1 << 12
 _METADATA = b"ranksvm"
+# What a damaged file can lead to, beside errors of pyarrow, most of which are some of these.
+_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError
 
 
 def _pyarrow() -> Any:
@@ -72,48 +75,51 @@ def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:
     """Fields of a RankingData; see `RankingData.from_parquet`."""
     pa = _pyarrow()
     name = os.fspath(path)
-    try:
-        # Our own handle, because pyarrow would keep its handle open for the life of the reader.
-        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle) as file:
-            return _read_columns(pa, file, name, columns, dtype)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
+    # Our own handle, because pyarrow would keep its handle open for the life of the reader.
+    with open(path, "rb") as handle, _reading(pa, name), pa.parquet.ParquetFile(handle) as file:
+        return _read_columns(pa, file, name, columns, dtype)
 
 
 def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
-    try:
-        # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
-        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False) as file:
-            info, known = _contents(file, name, columns)
-            dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
-            row = 0
-            for batch in file.iter_batches(batch_size=_STREAM_ROWS):
-                fields: dict[str, Any] = {"y": known.labels(pa, batch, row), **known.ids(pa, batch, row)}
-                if info.get("sparse"):
-                    X = _csr(batch, info["n_features"])
-                    X.check_format(full_check=True)
-                    fields["X"] = X if dtype is None else X.astype(dtype, copy=False)
-                else:
-                    fields["X"] = np.empty((len(batch), len(known.features)), dtype=dtype)
-                    known.fill(pa, fields["X"], batch, row)
-                fields["feature_names"] = _names(info, known.features)
-                yield fields
-                row += len(batch)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
+    # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
+    how: dict[str, Any] = {"buffer_size": 1 << 16, "pre_buffer": False}
+    with open(path, "rb") as handle, _reading(pa, name), pa.parquet.ParquetFile(handle, **how) as file:
+        info, known = _contents(file, name, columns)
+        dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
+        row = 0
+        for batch in file.iter_batches(batch_size=_STREAM_ROWS):
+            fields: dict[str, Any] = {"y": known.labels(pa, batch, row), **known.ids(pa, batch, row)}
+            if info.get("sparse"):
+                fields["X"] = _cast(_csr(batch, info["n_features"]), dtype, name, row)
+            else:
+                fields["X"] = np.empty((len(batch), len(known.features)), dtype=dtype)
+                known.fill(pa, fields["X"], batch, row)
+            fields["feature_names"] = _names(info, known.features)
+            yield fields
+            row += len(batch)
+        _check_rows(row, file)
 
 
 def number_of_rows(path: Any) -> int:
     """Number of rows of a file, from its metadata."""
     pa = _pyarrow()
+    with open(path, "rb") as handle, _reading(pa, os.fspath(path)):
+        return int(pa.parquet.read_metadata(handle).num_rows)
+
+
+@contextlib.contextmanager
+def _reading(pa: Any, name: str) -> Iterator[None]:
+    """Whatever goes wrong while an open file is read is an error of the file, with its name."""
     try:
-        with open(path, "rb") as handle:
-            return int(pa.parquet.read_metadata(handle).num_rows)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{os.fspath(path)} is not a Parquet file, or is damaged: {error}") from error
+        yield
+    except RankSVMError:
+        raise
+    except (pa.ArrowException, *_MALFORMED) as error:
+        what = str(error) or type(error).__name__
+        raise DataError(f"{name} is not a Parquet file, or is damaged: {what}") from error
 
 
 def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
@@ -122,7 +128,12 @@ def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -
     labels = np.zeros(file.metadata.num_rows) if known.label is None else known.labels(pa, others, 0)
     fields: dict[str, Any] = {"y": labels, **known.ids(pa, others, 0)}
     sparse = info.get("sparse")
-    fields["X"] = _read_csr(file, info["n_features"], dtype) if sparse else _read_dense(pa, file, known, dtype)
+    if sparse:
+        fields["X"] = _cast(_read_csr(file, info["n_features"], dtype), dtype, name, 0)
+    else:
+        fields["X"] = _read_dense(pa, file, known, dtype)
+    for rows in (labels, fields["X"]):
+        _check_rows(rows.shape[0], file)
     fields["feature_names"] = _names(info, known.features)
     return fields
 
@@ -131,7 +142,21 @@ def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], T
     """What `write_parquet` noted, if it wrote the file, and what its columns are."""
     schema = file.schema_arrow
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
+    names = info.get("feature_names")
+    named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
+    if not named or (info.get("sparse") and not _is_shape(info.get("n_features"), names)):
+        raise ValueError("its metadata do not describe features")
     return info, table(name, schema.names, columns, known_features=bool(info))
+
+
+def _check_rows(n_rows: int, file: Any) -> None:
+    """Refuse a file whose columns have other lengths than its metadata say."""
+    if n_rows != file.metadata.num_rows:
+        raise ValueError(f"{n_rows} rows were read, its metadata say {file.metadata.num_rows}")
+
+
+def _is_shape(n_features: Any, names: list[str] | None) -> bool:
+    return is_integer(n_features, 0) and (names is None or len(names) == n_features)
 
 
 def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
@@ -166,7 +191,7 @@ def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:
     for batch in file.iter_batches(batch_size=_ROWS, columns=known.features):
         known.fill(pa, X[row : row + len(batch)], batch, row)
         row += len(batch)
-    return X
+    return X[:row]
 
 
 def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
@@ -176,9 +201,22 @@ def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
     blocks = [_csr(batch, n_features) for batch in batches]
     if not blocks:
         return sparse.csr_matrix((0, n_features), dtype=dtype or np.float32)
-    X = sparse.vstack(blocks, format="csr")
-    X.check_format(full_check=True)
-    return X if dtype is None else X.astype(dtype, copy=False)
+    return sparse.vstack(blocks, format="csr")
+
+
+def _cast(X: Any, dtype: Any, name: str, first_row: int) -> Any:
+    """A CSR matrix of another type; DataError names the first value that it cannot hold."""
+    if dtype is None:
+        return X
+    with np.errstate(over="ignore"):  # it is found below
+        cast = X.astype(dtype, copy=False)
+    if cast.dtype.itemsize < X.dtype.itemsize and len(bad := np.flatnonzero(np.isinf(cast.data) & np.isfinite(X.data))):
+        row = first_row + int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        raise DataError(
+            f"feature {feature_label(int(X.indices[bad[0]]))} of {name} has {X.data[bad[0]]} in row {row} (from 0), "
+            f"beyond the range of {cast.dtype}: read it with dtype=numpy.float64."
+        )
+    return cast
 
 
 def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
@@ -187,4 +225,6 @@ def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
     lists, values = batch.column("feature_indices"), batch.column("feature_values")
     pointers = lists.offsets.to_numpy()
     parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
-    return sparse.csr_matrix(parts, shape=(len(batch), n_features))
+    X = sparse.csr_matrix(parts, shape=(len(batch), n_features))
+    X.check_format(full_check=True)
+    return X

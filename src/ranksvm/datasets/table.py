@@ -122,6 +122,8 @@ class Table:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             return column.to_numpy()
+        if pa.types.is_nested(column.type):
+            raise DataError(f"column {title!r} of {self.name} has type {column.type}: ids must be numbers or text.")
         return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
 
 
