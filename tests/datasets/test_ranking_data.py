@@ -14,6 +14,7 @@ from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_va
 from ranksvm.datasets import RankingData, make_ranking, parquet as _parquet, read_data, read_letor, write_data
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import MAGIC
+from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.table import Columns
 from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
 
@@ -185,6 +186,19 @@ def test_a_forged_header_is_refused(tmp_path):
         rewrite_header(path, change)
         with pytest.raises(ModelFileError):
             RankingData.load(path)
+
+
+@pytest.mark.parametrize("place", ["name", "dtype", "shape"])
+def test_a_header_that_is_nested_deep(tmp_path, place):
+    path = tmp_path / "data.rsd"
+    for depth in range(700, 1000):
+        text = f'{{"shape": [1, 1], "size": 0, "arrays": [{{"{place}": {"[" * depth + "]" * depth}, "name": "y"}}]}}'
+        if place == "name":
+            text = text.replace(', "name": "y"', "")
+        path.write_bytes(layout.header_bytes(text.encode()))
+        for read in (RankingData.load, CacheFile):
+            with pytest.raises(ModelFileError, match=r"data\.rsd is altered: its header"):
+                read(path)
 
 
 @pytest.mark.parametrize("part", ["indptr", "indices"])

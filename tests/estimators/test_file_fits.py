@@ -320,6 +320,20 @@ def test_bad_values_are_named_by_their_row_in_the_file(tmp_path):
         RankSVM().fit(RankingData.load(tmp_path / "bad.rsd"))
 
 
+def test_no_features_and_values_of_other_types(tmp_path):
+    path, y, qid = tmp_path / "data.rsd", np.arange(20.0) % 3, np.arange(20) // 5
+    RankingData(np.zeros((20, 0)), y, qid).save(path)
+    with pytest.raises(DataError, match=r"data\.rsd has no features"):
+        RankSVM().fit(RankingData.load(path))
+    X = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float16)
+    RankingData(X, y, qid).save(path)
+    same(RankSVM(tol=1e-9).fit(RankingData.load(path)), RankSVM(tol=1e-9).fit(X, y, qid=qid))
+    X[3, 1] = np.nan
+    RankingData(X, y, qid).save(path)
+    with pytest.raises(DataError, match=r"contains NaN at X\[3, 1\]"):
+        RankSVM().fit(RankingData.load(path))
+
+
 def test_rows_without_query_ids(tmp_path):
     data = make_ranking(n_queries=1, n_docs=200, n_features=4, random_state=0)
     RankingData(data.X, data.y).save(tmp_path / "one.rsd")

@@ -102,6 +102,7 @@ WRONG = {
     "n_pairs_": ("dual", {"fitted": {"n_pairs_": 7}}),
     "Cs_": ("cv", {"arrays": {"Cs_": short}}),
     "support_": ("precomputed", {"arrays": {"support_": at(3, 30)}}),
+    "support_ in another order": ("kernel", {"arrays": {"support_": at(3, 255)}}),
     "negative support_": ("precomputed", {"arrays": {"support_": at(3, -1)}}),
     "dual_coef_": ("kernel", {"arrays": {"dual_coef_": short}}),
     "row pointers that descend": ("kernel", {"arrays": {"support_vectors_.indptr": at(2, 1000)}}),
@@ -153,6 +154,12 @@ def test_deep_and_compressed_files(files, tmp_path):
     path.write_bytes(changed(files["linear"], params={"C": deep}))
     with pytest.raises(RankSVMError):
         ranksvm.load(path).fit(X, Y)
+    for depth in range(700, 1000):
+        nested = "[" * depth + "]" * depth
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("header.json", f'{{"format": "ranksvm-model", "version": 1, "model": {nested}}}')
+        with pytest.raises(ModelFileError, match="header"):
+            ranksvm.load(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", b" " * 1_000_000)
     with pytest.raises(ModelFileError, match="compressed"):

@@ -10,6 +10,9 @@ import numpy as np
 import ranksvm
 from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
 from ranksvm.datasets import RankingData, make_ranking
+from ranksvm.datasets.cache.reader import CacheFile
+from ranksvm.datasets.file_data import FileData
+from ranksvm.estimators.plain import RankSVM
 from ranksvm.exceptions import RankSVMError
 
 
@@ -34,9 +37,13 @@ class Target:
         plain = random.random() < 0.4
         changed = changed_bytes(random, content) if plain else _changed_fields(random, content)
         self.path.write_bytes(changed)
+        if not plain and random.random() < 0.5:
+            with contextlib.suppress(RankSVMError):
+                _read_in_passes(self.path)
         try:
             data = RankingData.load(self.path, mmap=random.random() < 0.5)
-        except RankSVMError:
+        except RankSVMError as error:
+            _check(error, self.path)
             return
         assert not plain or changed == content, "altered bytes were accepted"
         _use(data)
@@ -66,10 +73,27 @@ def _changed_fields(random, content):
     header |= {"arrays": entries, "size": len(body)}
     if random.random() < 0.6:
         changed_json(random, header)
+    elif random.random() < 0.1:
+        nested = []
+        for _ in range(int(pick(random, [30, 300, 900]))):
+            nested = [nested]
+        pick(random, [header, *header["arrays"]])[pick(random, ["name", "shape", "feature_names", "dtype"])] = nested
     encoded = json.dumps(header).encode()
     padded = encoded + bytes(-(32 + len(encoded)) % 64)
     checksum = zlib.crc32(padded, zlib.crc32(struct.pack("<IQ", version, len(encoded))))
     return struct.pack("<16sIIQ", magic, version, checksum, len(encoded)) + padded + body
+
+
+def _check(error, path):
+    """Whether an error says which file it is about."""
+    assert str(path) in str(error), error
+
+
+def _read_in_passes(path):
+    """A fit that leaves the rows in their file."""
+    file = CacheFile(path)
+    if file.n_features <= 10_000:
+        RankSVM(n_jobs=1, max_iter=3).fit(FileData(str(path), (file.n_rows, file.n_features), file.has_qid))
 
 
 def _use(data):

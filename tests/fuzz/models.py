@@ -90,7 +90,13 @@ def _changed_fields(random, content):
             name = pick(random, sorted(members))
             members[name] = changed_bytes(random, members[name])
         else:
-            part = pick(random, ["fitted", "fitted", "params", "model"])
+            part = pick(random, ["fitted", "fitted", "params", "model", "nested"])
+            if part == "nested":  # up to a depth at which its checksum cannot be written, either
+                nested = None
+                for _ in range(int(pick(random, [30, 300, 700]))):
+                    nested = [nested]
+                header["model"][pick(random, ["fitted", "params", "class", "x"])] = nested
+                continue
             inner = header["model"] if part == "model" else header["model"].get(part)
             try:
                 changed_json(random, inner)
@@ -100,7 +106,11 @@ def _changed_fields(random, content):
     header["header_sha256"] = persistence._header_checksum(header)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, member in {"header.json": json.dumps(header).encode(), **members}.items():
+        encoded = json.dumps(header).encode()
+        if random.random() < 0.02:
+            depth = int(random.integers(900, 1100))
+            encoded = encoded[:-1] + b', "x": ' + b"[" * depth + b"]" * depth + b"}"
+        for name, member in {"header.json": encoded, **members}.items():
             archive.writestr(name, member)
     return buffer.getvalue()
 
@@ -126,6 +136,7 @@ def _use(model, rows, path):
             lambda m: m.partial_fit(rows, Y, qid=QID),
             lambda m: m.partial_fit_pairs(rows, [[0, 1]]),
             lambda m: _finite(m.predict(rows)),
+            lambda m: _refitted(m, rows),
             lambda m: repr(m),
             lambda m: persistence.save(m, path),
         ):
@@ -140,6 +151,13 @@ def _use(model, rows, path):
                 known = hasattr(type(own), error.name or "") and not isinstance(own, Pipeline)
                 if known and error.name not in ("coef_", "covariance_"):
                     raise
+
+
+def _refitted(model, rows):
+    """A fit that begins at what the file holds."""
+    if "warm_start" in model.get_params():
+        model.warm_start, model.max_iter = True, 2
+        model.fit(rows, Y, qid=QID)
 
 
 def _finite(scores):

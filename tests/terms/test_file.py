@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from ranksvm.data import ComparablePairs, as_design_matrix
 from ranksvm.datasets import RankingData
-from ranksvm.datasets.cache import reader
+from ranksvm.datasets.cache import layout, reader
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
@@ -195,6 +195,52 @@ def test_errors_of_the_rows(tmp_path):
         FileBackend(rows, 200, 1, 1)
     with pytest.raises(OptionError, match="4 queries have 496 bytes of features, more than memory_limit leaves"):
         FileBackend(rows, 200, 1, 1000)
+
+
+def _changed_ends(data, places):
+    """A cache of ids that are text of very different lengths, whose ends are changed."""
+    data.qid = np.array(["x" * 300 if row > 17 else f"{row // 5}" for row in range(20)], dtype=object)
+    write_before = layout._arrays
+
+    def arrays(data):
+        found = write_before(data)
+        found["qid.ends"][list(places)] = list(places.values())
+        return found
+
+    return arrays
+
+
+DAMAGED = {
+    "row pointers that descend": lambda data: data.X.indptr.__setitem__(7, 0),
+    "a first pointer": lambda data: data.X.indptr.__setitem__(0, -5),
+    "row pointers beyond the values": lambda data: data.X.indptr.__setitem__(slice(10, None), 1 << 30),
+    "columns": lambda data: data.X.indices.__setitem__(3, 7),
+    "a negative column": lambda data: data.X.indices.__setitem__(3, -7),
+    "ends that descend": lambda data: _changed_ends(data, {5: 0}),
+    "ends beyond the text": lambda data: _changed_ends(data, {5: 1 << 62, 19: 1 << 62}),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damage_that_is_found_in_a_pass_names_the_file(tmp_path, monkeypatch, kind):
+    """Only what is read is looked at: checksums of X are not compared."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.normal(size=(20, 3)) * (rng.random((20, 3)) < 0.7))
+    data = RankingData(X, rng.integers(0, 3, 20).astype(float), np.arange(20) // 5)
+    if arrays := DAMAGED[kind](data):
+        monkeypatch.setattr(layout, "_arrays", arrays)
+
+    def read():
+        rows = rows_of(tmp_path, data)
+        rows.each(rows.blocks(100), 1, 2, lambda number, X: None)
+
+    with pytest.raises(DataError, match=r"rows\.rsd is damaged"):
+        read()
+
+
+def test_a_cache_without_rows_or_features(tmp_path):
+    with pytest.raises(DataError, match=r"rows\.rsd has no row of data"):
+        rows_of(tmp_path, RankingData(np.zeros((0, 3)), np.zeros(0), np.zeros(0)))
 
 
 def test_a_file_that_is_truncated_meanwhile(tmp_path):

@@ -140,6 +140,8 @@ def file_training_set(
     if timed and selection != "all":
         raise OptionError(f"pair_selection={selection!r} is for labels: with event, leave it at 'all'.")
     file = CacheFile(X.path)
+    if not file.n_features:
+        raise DataError(f"{file.path} has no features.")
     if not timed and qid is None and not (file.has_qid and X.has_qid):
         validation.check_grouped(None, group, file.n_rows)
     labels = None if y is None else labels_of(y, file.n_rows)

@@ -508,7 +508,11 @@ def _parse_header(path: Place, content: bytes) -> dict[str, Any]:
             f"{path}: written in format version {version} by ranksvm {writer}; this ranksvm reads versions up to "
             f"{VERSION}. Upgrade it: pip install --upgrade ranksvm."
         )
-    if header.get("header_sha256") != _header_checksum(header):
+    try:
+        checksum = _header_checksum(header)
+    except RecursionError as error:
+        raise ModelFileError(f"{path}: the header of the model file is nested too deep.") from error
+    if header.get("header_sha256") != checksum:
         raise ModelFileError(f"{path}: the model file was altered: its header does not match its checksum.")
     for key in ("model", "sha256", "written_by"):
         if not isinstance(header.get(key), dict):

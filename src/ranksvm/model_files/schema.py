@@ -188,20 +188,21 @@ class _Shaped(Field):
 class Array(_Shaped):
     """An array of numbers, as ``Array("n_support", "n_features", least=0.0)``.
 
-    ``dtype`` is "float64", "int64", or "floating" for float32 or float64; ``finite``, ``least`` and ``most`` are
-    conditions on all values. The checked array is C-contiguous unless the order of its axes does not matter
-    (``any_order``).
+    ``dtype`` is "float64", "int64", or "floating" for float32 or float64; ``finite``, ``least``, ``most`` and
+    ``ascending``, each value larger than the one before, are conditions on all values. The checked array is
+    C-contiguous unless the order of its axes does not matter (``any_order``).
     """
 
     dtype: str = "float64"
     finite: bool = True
     least: float = -math.inf
     most: float = math.inf
+    ascending: bool = False
     any_order: bool = False
 
     @classmethod
     def _options(cls) -> tuple[str, ...]:
-        return "dtype", "finite", "least", "most", "any_order"
+        return "dtype", "finite", "least", "most", "ascending", "any_order"
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
         allowed = [np.dtype(name) for name in _FLOATING] if self.dtype == "floating" else [np.dtype(self.dtype)]
@@ -212,6 +213,8 @@ class Array(_Shaped):
             raise SchemaError("has values that are not finite")
         if value.size and ((value < self.least).any() or (value > self.most).any()):
             raise SchemaError(f"has values that are not within {self.least} and {self.most}")
+        if self.ascending and (value[1:] <= value[:-1]).any():
+            raise SchemaError("has values that do not ascend")
         # methods that learn on change it in place, in memory that is contiguous
         return np.require(value, requirements=["A", "W"] if self.any_order else ["C", "A", "W"])
 

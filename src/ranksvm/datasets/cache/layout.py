@@ -9,6 +9,7 @@ behind it. Version 1 had one for each array and none for the zeros. The file con
 import json
 import mmap
 import os
+import reprlib
 import struct
 import zlib
 from collections.abc import Callable
@@ -124,7 +125,7 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
         return make(**_fields(header, arrays))
     except ModelFileError:
         raise
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
+    except (LookupError, MemoryError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{name} is altered: its arrays do not form a data set ({error}).") from error
 
 
@@ -135,6 +136,8 @@ def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
     """The header of an open cache, and its arrays, which together have the size of the file."""
     header, start = _header(name, file)
     entries = _entries(name, header, start)
+    if complaint := _complaint(header, {entry.name: entry for entry in entries}):
+        raise ModelFileError(f"{name} is altered: {complaint}.")
     size, expected = os.fstat(file.fileno()).st_size, start + header["size"]
     if size != expected:
         raise ModelFileError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
@@ -186,7 +189,34 @@ def _checked_header(name: str, header: Any) -> dict[str, Any]:
     named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
     if not (whole and named and isinstance(arrays, list) and is_integer(fields.get("block", 1), 1)):
         raise ModelFileError(f"{name} is altered: its header is not a header of a cache.")
-    return fields
+    return {**fields, "feature_names": names}
+
+
+def _complaint(header: dict[str, Any], arrays: dict[str, "_Entry"]) -> str | None:
+    """What keeps arrays of these types and sizes from being a data set; None if nothing does."""
+    (n_rows, n_features), names = header["shape"], header["feature_names"]
+    expected: dict[str, tuple[int, ...]] = {"y": (n_rows,)}
+    if "X" in arrays:
+        expected["X"] = n_rows, n_features
+    else:
+        n_values = arrays["X.data"].shape if "X.data" in arrays else (0,)
+        expected |= {"X.data": n_values, "X.indices": n_values, "X.indptr": (n_rows + 1,)}
+    for ids in ("qid", "docid"):
+        if f"{ids}.text" in arrays or f"{ids}.ends" in arrays:
+            n_bytes = arrays[f"{ids}.text"].shape if f"{ids}.text" in arrays else (0,)
+            expected |= {f"{ids}.text": n_bytes, f"{ids}.ends": (n_rows,)}
+        elif ids in arrays:
+            expected[ids] = (n_rows,)
+    for array, shape in expected.items():
+        if array not in arrays:
+            return f"it has no array {array}"
+        if arrays[array].shape != shape:
+            return f"its array {array} has shape {arrays[array].shape}, not {shape}"
+    if any(array.endswith(".text") and arrays[array].dtype != np.uint8 for array in expected):
+        return "its text does not consist of bytes"
+    if names is not None and len(names) != n_features:
+        return f"it has {len(names)} names of {n_features} features"
+    return None
 
 
 def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
@@ -197,7 +227,8 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
         entry = _entry(described, start, offset, header.get("block", 0))
         if entry is None or entry.name in [each.name for each in entries]:
             what = described.get("name") if isinstance(described, dict) else described
-            raise ModelFileError(f"{name} is altered: its header describes the array {what!r:.50} wrongly.")
+            # which may be nested deeper than `repr` goes
+            raise ModelFileError(f"{name} is altered: its header describes the array {reprlib.repr(what)} wrongly.")
         entries.append(entry)
         offset = entry.stop - start
     if offset != header["size"]:
@@ -214,7 +245,7 @@ def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None
     checksums: Any = described.get("crc32")
     try:
         dtype = np.dtype(str(described.get("dtype")))
-    except (TypeError, ValueError, SyntaxError):
+    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
     if dtype.kind not in kinds or dtype.hasobject or not dtype.isnative or dtype.itemsize == 0:
         return None

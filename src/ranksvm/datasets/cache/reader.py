@@ -110,9 +110,12 @@ class CacheFile:
             if "qid" in self._entries:
                 yield self.column("qid", start, stop)
             else:
-                begin = self.column("qid.ends", start - 1, start)[0] if start else 0
-                ends = self.column("qid.ends", start, stop) - begin
-                yield words_of(self.column("qid.text", int(begin), int(begin + ends[-1])), ends)
+                ends = self._pointers("qid.ends", start - 1, stop, self._entries["qid.text"].shape[0])
+                try:
+                    words = words_of(self.column("qid.text", int(ends[0]), int(ends[-1])), ends[1:] - ends[0])
+                except ValueError as error:
+                    raise DataError(f"{self.path} is damaged: its query ids are no text ({error}).") from None
+                yield words
 
     def rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
         """X of some rows, in memory that is given.
@@ -149,7 +152,7 @@ class CacheFile:
     def _sparse_rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
         from scipy import sparse
 
-        ends = [self.column("X.indptr", start, stop + 1).astype(np.int64) for start, stop in segments.tolist()]
+        ends = [self._pointers("X.indptr", start, stop + 1, self.n_values) for start, stop in segments.tolist()]
         sizes = [int(each[-1] - each[0]) for each in ends]
         count, itemsize = sum(sizes), self.dtype.itemsize
         values = memory[: count * itemsize].view(self.dtype)
@@ -166,8 +169,20 @@ class CacheFile:
         indptr = np.concatenate(pointers).astype(numbers, copy=False)
         X = sparse.csr_matrix((len(indptr) - 1, self.n_features), dtype=self.dtype)
         X.data, X.indices, X.indptr = values, indices, indptr
-        check_sparse_format(X)
+        try:
+            check_sparse_format(X)
+        except DataError:
+            raise DataError(f"{self.path} is damaged: its column numbers are not those of features.") from None
         return X
+
+    def _pointers(self, name: str, start: int, stop: int, most: int) -> np.ndarray:
+        """Some entries of an array of places in another one, which must ascend; 0 is before the first."""
+        found = self.column(name, max(0, start), stop).astype(np.int64)
+        if start < 0:
+            found = np.concatenate(([0], found))
+        if found[0] < 0 or found[-1] > most or (found[1:] < found[:-1]).any():
+            raise DataError(f"{self.path} is damaged: {name} has places that do not ascend from 0 to {most}.")
+        return found
 
     def _read_into(self, out: np.ndarray, offset: int) -> None:
         view = memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")  # type: ignore[arg-type]
@@ -230,6 +245,8 @@ class QueryRuns:
         QueryRuns
             The queries.
         """
+        if not file.n_rows:
+            raise DataError(f"{file.path} has no row of data.")
         if not file.has_qid:
             return cls.of_ids([np.zeros(file.n_rows, dtype=np.int8)])
         return cls.of_ids(file.query_ids())
@@ -324,5 +341,9 @@ class QueryRuns:
             stop = min(start + _ROWS, file.n_rows + 1)
             first, last = np.searchsorted(self._starts, [start, stop])
             at_run[first:last] = file.column("X.indptr", start, stop)[self._starts[first:last] - start]
+        if at_run[0] < 0 or at_run[-1] > file.n_values or (at_run[1:] < at_run[:-1]).any():
+            raise DataError(
+                f"{file.path} is damaged: X.indptr has places that do not ascend from 0 to {file.n_values}."
+            )
         sizes = np.diff(at_run)[self._runs]
         return np.concatenate(([0], np.cumsum(sizes)))[self._first_runs].astype(np.int64)

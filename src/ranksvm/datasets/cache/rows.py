@@ -422,7 +422,9 @@ def all_finite(X: Any) -> bool:
         Whether they are.
     """
     values = X.data if is_sparse(X) else X.reshape(-1)
-    return values.dtype.kind != "f" or bool(linear.all_finite(values))
+    if values.dtype in (np.float32, np.float64):
+        return bool(linear.all_finite(values))
+    return values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
 def _checked(weights: dict[str, Any], n_rows: int) -> dict[str, np.ndarray]:

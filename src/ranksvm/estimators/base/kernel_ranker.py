@@ -35,7 +35,7 @@ class KernelRanker(Ranker, BaseEstimator):
     _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "dual_coef_": Array("n_support", required=False),
-        "support_": Array("n_support", dtype="int64", least=0, required=False),
+        "support_": Array("n_support", dtype="int64", least=0, ascending=True, required=False),
         "support_vectors_": Matrix("n_support", "n_features", required=False),
         "coef_": Array("n_features", required=False),
         "frequencies_": Array("n_frequencies", "n_features", any_order=True, required=False),
