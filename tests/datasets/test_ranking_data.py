@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_validate
+from ranksvm._util import memory
 from ranksvm.datasets import RankingData, make_ranking, parquet as _parquet, read_data, read_letor, write_data
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import MAGIC
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.table import Columns
+from ranksvm.datasets.training_file import training_file
 from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
 
 
@@ -77,10 +80,11 @@ def test_cache_of_strings_of_very_different_lengths_and_of_other_types(tmp_path)
 def test_mapped_arrays_are_read_only_and_aligned(tmp_path):
     data = example()
     data.save(tmp_path / "data.rsd")
-    back = RankingData.load(tmp_path / "data.rsd")
-    assert not back.X.flags.writeable
-    assert back.X.ctypes.data % 64 == 0
-    assert back.X.flags.c_contiguous
+    for mmap in (True, False):
+        back = RankingData.load(tmp_path / "data.rsd", mmap=mmap)
+        assert back.X.flags.writeable != mmap
+        assert back.X.ctypes.data % 64 == 0
+        assert back.X.flags.c_contiguous
 
 
 @pytest.mark.parametrize("mmap", [True, False])
@@ -431,3 +435,44 @@ def test_values_beyond_the_range_of_a_narrower_type_are_named(tmp_path):
         assert np.abs(RankingData.from_parquet(path).X).max() == 1e40
         with pytest.raises(DataError, match=rf"{what} of .* row 1 \(from 0\).*dtype=numpy.float64"):
             RankingData.from_parquet(path, dtype=np.float32)
+
+
+TRUNCATED = """
+import os, sys
+from ranksvm import RankSVM, RankingData
+data = RankingData.load(sys.argv[1])
+os.truncate(sys.argv[1], 4096)
+print(float(RankSVM().fit(data).coef_ @ data.X.sum(axis=0)) != 0.0, data.qid[-1])
+"""
+
+
+def test_a_cache_that_is_truncated_after_it_was_loaded_ends_nothing(tmp_path):
+    """A map of it ended the process with SIGBUS."""
+    path = tmp_path / "data.rsd"
+    make_ranking(400, 10, 20, random_state=0).save(path)
+    found = subprocess.run([sys.executable, "-c", TRUNCATED, str(path)], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "True 400\n"), found.stderr
+
+
+def test_what_is_mapped(tmp_path, monkeypatch):
+    path = tmp_path / "data.rsd"
+    example().save(path)
+
+    def mapped(**options):
+        return not RankingData.load(path, **options).X.flags.writeable
+
+    assert (mapped(), mapped(mmap=False, verify=False)) == (False, False)
+    assert (mapped(verify=False), mapped(mmap=True)) == (True, True)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    assert mapped()
+    data = RankingData.load(path, mmap=True)
+    os.truncate(path, 2000)
+    with pytest.raises(DataError, match=r"data\.rsd was truncated since it was loaded"):
+        RankSVM().fit(data)
+
+
+def test_the_path_of_a_cache_is_read_where_memory_holds_it(tmp_path):
+    path = tmp_path / "data.rsd"
+    example().save(path)
+    assert training_file(path, None).X.flags.writeable
+    assert not training_file(path, 1000).X.flags.writeable

@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm._util.memory import memory_bytes
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError
 
 __all__ = ["FileData", "in_file", "unpacked"]
 
@@ -85,8 +85,9 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
     if not isinstance(X, RankingData):
         return X, y, qid
     data = X
+    data.check_whole()
     own_ids = qid is None and group is None
-    if data.source is not None and pairs is None and in_file(data.source, limit):
+    if data.source is not None and pairs is None and _stays_in_file(data, limit):
         if not data.source_is_unchanged():
             raise DataError(
                 f"{data.source} has been changed since it was loaded, and a fit reads it again, because it is larger "
@@ -98,6 +99,16 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
         y = None if y is None and data.is_loaded("y") else data.y if y is None else y
         return found, y, data.qid if own_ids and not unchanged else qid
     return data.X, data.y if y is None and pairs is None else y, data.qid if own_ids else qid
+
+
+def _stays_in_file(data: RankingData, limit: Any) -> bool:
+    assert data.source is not None
+    try:
+        return in_file(data.source, limit)
+    except (OSError, ModelFileError):
+        if data.is_mapped:
+            raise
+        return False  # X is in memory, whatever has become of its file
 
 
 def labels_of(y: Any, n_rows: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """RankingData: the contents of a file of ranking data."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.memory import memory_bytes
 from ranksvm._util.tables import Table, frame_of
 from ranksvm._util.values import check_one_per_row, is_sparse
 from ranksvm.data.queries import Queries, id_array
@@ -62,8 +64,8 @@ class RankingData:
     docid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
-    # the file that was mapped, the arrays found there, and the state of the file
-    _loaded: tuple[str, dict[str, Any], tuple[int, ...]] | None = field(default=None, init=False)
+    # the file that was loaded, the arrays found there, the state of the file, and whether it is mapped
+    _loaded: tuple[str, dict[str, Any], tuple[int, ...], bool] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.X = host_sparse(self.X)
@@ -111,11 +113,19 @@ class RankingData:
 
     @property
     def source(self) -> str | None:
-        """The file from which X is mapped, which `RankSVM.fit` reads in passes if it is too large; None if X is not."""
+        """The file from which `load` has X, which `RankSVM.fit` reads in passes if it is too large; else None.
+
+        It is None after ``load(..., mmap=False)``, too.
+        """
         return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether `load` mapped the file, so that values are read when they are used."""
+        return self._loaded is not None and self._loaded[3]
+
     def source_is_unchanged(self) -> bool:
-        """Whether nobody has replaced the file that `load` mapped, or written to it."""
+        """Whether nobody has replaced the file that was loaded, or written to it."""
         from ranksvm.datasets.cache.reader import state_of
 
         try:
@@ -123,8 +133,25 @@ class RankingData:
         except OSError:
             return False
 
+    def check_whole(self) -> None:
+        """Refuse data whose file has become shorter since `load` mapped it: the system ends who reads beyond its end.
+
+        Raises
+        ------
+        DataError
+            When it has.
+        """
+        if not self.is_mapped:
+            return
+        assert self._loaded is not None
+        path, _, (device, number, size, _), _ = self._loaded
+        with contextlib.suppress(OSError):
+            now = os.stat(path)
+            if (now.st_dev, now.st_ino) == (device, number) and now.st_size < size:
+                raise DataError(f"{path} was truncated since it was loaded: write it again, and load it again.")
+
     def is_loaded(self, name: str) -> bool:
-        """Whether an array is the one that `load` mapped.
+        """Whether an array is the one that `load` found.
 
         Parameters
         ----------
@@ -174,20 +201,22 @@ class RankingData:
         write_cache(path, self)
 
     @classmethod
-    def load(cls, path: Any, *, mmap: bool = True, verify: bool = True) -> "RankingData":
+    def load(cls, path: Any, *, mmap: bool | None = None, verify: bool = True) -> "RankingData":
         """Read a cache written by `save`.
 
         Parameters
         ----------
         path : path-like
             The file.
-        mmap : bool, default=True
+        mmap : bool, optional
             Whether to map the arrays, read-only, so that pages are read on use; otherwise they are copied into memory.
             A mapped file must not be truncated or overwritten in place while the data are used: the system then ends
-            the process (bus error). `save` never does that; it replaces the file, and the old data stay mapped.
+            the process (bus error). `save` never does that; it replaces the file, and the old data stay mapped. None:
+            the file is read, unless it takes more than half of the free memory, or ``verify`` is false.
         verify : bool, default=True
             Whether to compare the values of a mapped X with their checksums, for which the file is read once: about
-            0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared.
+            0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared, as is whatever is
+            read into memory.
 
         Returns
         -------
@@ -202,10 +231,11 @@ class RankingData:
         from ranksvm.datasets.cache.reader import state_of
 
         state = state_of(path)
-        data = read_cache(path, cls, mapped=mmap, verify=verify)
-        if mmap:
+        mapped = not verify or state[2] > memory_bytes(None) if mmap is None else mmap
+        data = read_cache(path, cls, mapped=mapped, verify=verify)
+        if mapped or mmap is None:
             arrays = {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
-            data._loaded = os.path.abspath(path), arrays, state
+            data._loaded = os.path.abspath(path), arrays, state, mapped
         return data
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:

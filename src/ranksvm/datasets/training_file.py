@@ -7,6 +7,7 @@ from typing import Any
 from ranksvm._util.memory import in_words, memory_bytes
 from ranksvm.datasets.cache.conversion import convert_to_cache, memory_to_read
 from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
+from ranksvm.datasets.file_data import in_file
 from ranksvm.datasets.files import read_data
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
@@ -43,7 +44,8 @@ def training_file(path: Any, limit: Any) -> RankingData:
     if needed and needed <= memory_bytes(limit):
         return read_data(path)
     if not needed:
-        return RankingData.load(path, verify=False)
+        # read if a fit has it in memory: a file that is mapped must not become shorter meanwhile
+        return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
     cache = cache_of(path, default_cache_folder(), {})
     if not cache.is_file():
         cache.parent.mkdir(parents=True, exist_ok=True)

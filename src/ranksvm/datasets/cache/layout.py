@@ -23,6 +23,7 @@ from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
 from ranksvm._util.values import is_integer, is_sparse
+from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.exceptions import DataError, ModelFileError
 
 __all__ = [
@@ -110,16 +111,15 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
     name = os.fspath(path)
     with open(path, "rb") as file:
         header, entries = open_cache(name, file)
-        size = os.fstat(file.fileno()).st_size
-        if mapped:
-            content: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        else:
-            content = np.empty(size, dtype=np.uint8)
-            file.seek(0)
-            if file.readinto(content) != size:
-                raise ModelFileError(f"{name} was truncated while it was read.")
+        size = entries[-1].stop
+        content: Any
+        content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if mapped else _aligned(size)
         unchecked = () if verify or not mapped else ("X", "X.data")
-        _verify(name, file if mapped else None, content, [each for each in entries if each.name not in unchecked])
+        # each thread uses a block while it is in a near cache: blocks are read into their place, or beside a map, whose
+        # pages would count as memory of the process
+        blocks = BytesOfFile(file)
+        read = partial(_read_block, name, blocks, None if mapped else content)
+        _verify(name, read, [each for each in entries if each.name not in unchecked])
     try:
         arrays = {entry.name: _array(content, entry) for entry in entries}
         return make(**_fields(header, arrays))
@@ -286,11 +286,8 @@ def _checksums(*parts: Any) -> list[int]:
     return parallel_map(checksum, starts, n_threads)
 
 
-def _verify(name: str, file: Any, content: Any, entries: list[_Entry]) -> None:
-    """Compare arrays with their checksums, block by block.
-
-    Blocks of a mapped file are read, not touched in memory: pages of a map count as memory of the process.
-    """
+def _verify(name: str, read: Callable[[int, int], Any], entries: list[_Entry]) -> None:
+    """Compare arrays with their checksums, block by block as they are read."""
     blocks = []
     for entry in entries:
         n_bytes = entry.dtype.itemsize * int(np.prod(entry.shape, dtype=np.int64))
@@ -299,14 +296,21 @@ def _verify(name: str, file: Any, content: Any, entries: list[_Entry]) -> None:
         starts = range(entry.start, stop, step)
         for start, expected in zip(starts, entry.checksums, strict=False):
             blocks.append((entry.name, start, min(start + step, stop), expected))
-    read = partial(_read_block, file, content)
     parallel_map(partial(_check_block, name, read), blocks, available_cpus())
 
 
-def _read_block(file: Any, content: Any, start: int, stop: int) -> Any:
-    if file is None or not hasattr(os, "pread"):
-        return memoryview(content)[start:stop]
-    return os.pread(file.fileno(), stop - start, start)
+def _aligned(size: int) -> np.ndarray:
+    """Memory for a file, aligned as a map of it would be."""
+    memory = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+def _read_block(name: str, file: BytesOfFile, content: Any, start: int, stop: int) -> Any:
+    block = (np.empty(stop - start, dtype=np.uint8) if content is None else content[start:stop]).data
+    if not file.fill(block, start):
+        raise ModelFileError(f"{name} was truncated while it was read.")
+    return block
 
 
 def _check_block(name: str, read: Callable[[int, int], Any], block: tuple[str, int, int, int]) -> None:

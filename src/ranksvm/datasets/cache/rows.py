@@ -229,6 +229,7 @@ class FileRows:
         work : callable
             Called with the number of each block and its rows of X, in any order; the rows are gone afterwards.
         """
+        self.file.check_unchanged()
         _Reading(self, blocks, n_buffers, work).run(n_threads)
         self.file.check_unchanged()
 
