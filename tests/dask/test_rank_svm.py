@@ -197,6 +197,10 @@ def test_a_dask_dataframe_with_a_column_of_ids(data):
     named = DaskRankSVM(C=C, tol=TOL).fit(features.rename(columns={"qid": "session"}), parts["label"], qid="session")
     np.testing.assert_array_equal(named.coef_, fit.coef_)
     assert named.qid_column_ == "session"
+    with pytest.raises(DataError, match="X has a column 'label', which is named like labels"):
+        DaskRankSVM(C=C).fit(parts, parts["label"])
+    with pytest.raises(DataError, match="X has a column 'x3', which is also the name of y"):
+        DaskRankSVM(C=C).fit(features, parts["x3"])
 
 
 @pytest.mark.parametrize("kind", ["txt", "rsd", "parquet", "csv"])

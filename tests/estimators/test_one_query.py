@@ -101,3 +101,58 @@ def test_a_column_named_like_ids_of_queries_is_no_feature(name, library):
         assert list(model.feature_names_in_) == ["a", "b"]
     other = frames.DataFrame({"a": X[:, 0], "b": X[:, 1], "session_length": X[:, 2]})
     assert ranksvm.RankSVM().fit(other, y, qid=qid).n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        *((name, "labels, .*: pass it as y and drop it from X") for name in ("label", "Relevance", "grade", "rel")),
+        *((name, "ids of documents, .*: drop it") for name in ("docid", "doc_id", "document", "document_id")),
+    ],
+)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_named_like_labels_or_documents_is_no_feature(name, what, library):
+    """A copy of the labels among the features was fitted, with NDCG 1."""
+    frames = pytest.importorskip(library)
+    pytest.importorskip("narwhals")
+    X, y = rows(60)
+    qid = np.repeat([1, 2, 3], 20)
+    frame = frames.DataFrame({"a": X[:, 0], name: y})
+    for fit in (
+        ranksvm.RankSVM().fit,
+        ranksvm.KernelRankSVM().fit,
+        ranksvm.SOLARRanker().partial_fit,
+        lambda X, y, qid: ranksvm.cross_validate(ranksvm.RankSVM(), X, y, qid=qid),
+    ):
+        with pytest.raises(DataError, match=f"X has a column '{name}', which is named like {what}; or rename it"):
+            fit(frame, y, qid=qid)
+    assert ranksvm.RankSVM(C=1e-3).fit(frame[["a"]], y, qid=qid).n_features_in_ == 1
+    renamed = frames.DataFrame({"a": X[:, 0], f"{name}_model": X[:, 1]})
+    assert ranksvm.RankSVM(C=1e-3).fit(renamed, y, qid=qid).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_the_name_of_y_is_no_feature(library):
+    frames = pytest.importorskip(library)
+    pytest.importorskip("narwhals")
+    X, y = rows(60)
+    qid = np.repeat([1, 2, 3], 20)
+    frame = frames.DataFrame({"a": X[:, 0], "target": y})
+    for fit in (
+        ranksvm.RankSVM().fit,
+        ranksvm.PRanker().fit,
+        lambda X, y, qid: ranksvm.cross_validate(ranksvm.RankSVM(), X, y, qid=qid),
+        lambda X, y, qid: ranksvm.progressive_validation(ranksvm.SOLARRanker(), X, y, qid=qid),
+    ):
+        with pytest.raises(DataError, match=r"X has a column 'target', which is also the name of y.*y\.to_numpy\(\)"):
+            fit(frame, frame["target"], qid=qid)
+    model = ranksvm.RankSVM(C=1e-3).fit(frame, frame["target"].to_numpy(), qid=qid)
+    assert list(model.feature_names_in_) == ["a", "target"]
+    assert model.score(frame, frame["target"], qid=qid) == 1.0
+
+
+def test_a_number_is_no_name_of_labels():
+    frames = pytest.importorskip("pandas")
+    X, y = rows(60)
+    model = ranksvm.RankSVM(C=1e-3).fit(frames.DataFrame(X), frames.Series(y, name=0), qid=np.repeat([1, 2, 3], 20))
+    assert model.n_features_in_ == X.shape[1]

@@ -94,6 +94,8 @@ def given_rows(
     if is_dask_frame(X):
         qid_column = _qid_column(X, qid, columns)
         names = np.array([str(name) for name in X.columns if name != qid_column], dtype=object)
+        if columns is None:
+            frames.refuse_reserved_columns(names.tolist(), y)
         frame_type, found = "pandas", Columns(len(names), names, qid_column)
         if qid_column is not None:
             qid = None

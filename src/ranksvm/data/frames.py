@@ -1,7 +1,7 @@
 """DataFrames of pandas, polars, pyarrow and others, through narwhals: validation and conversion to arrays."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,13 @@ import numpy as np
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.values import is_sparse
 from ranksvm.data.device_features import DeviceFeatures, device_features
-from ranksvm.data.id_columns import looks_like_qid
+from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = [
     "column",
+    "column_names",
     "drop_column",
     "frame_from",
     "has_column",
@@ -22,6 +23,7 @@ __all__ = [
     "is_plain_vector",
     "library",
     "refuse_containers",
+    "refuse_reserved_columns",
     "split_qid",
     "stacked",
     "take_rows",
@@ -40,6 +42,12 @@ _CONTAINERS = ("xgboost.DMatrix", "xgboost.QuantileDMatrix", "lightgbm.Dataset",
 _SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
+# What to do with a column that is named as one for these parameters.
+_CURES = {
+    "qid": "name it, qid={!r}; or drop it if the ids are given apart",
+    "docid": "drop it",
+    "label": "pass it as y and drop it from X",
+}
 _NO_LABELS = object()
 
 
@@ -118,6 +126,42 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     if not has_column(X, qid):
         raise DataError(f"qid={qid!r} names a column, but X has no such column: give one query id per row.")
     return drop_column(X, qid), column(X, qid), qid
+
+
+def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
+    """Raise DataError if a column would be a feature that is named like ids or labels.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the columns of features.
+    y : object, optional
+        Labels; of a Series its name is that of the labels, too.
+
+    Raises
+    ------
+    DataError
+        When there is such a column.
+    """
+    names = list(names)
+    if reserved := reserved_column(names):
+        column, parameter = reserved
+        raise DataError(
+            f"X has a column {column!r}, which is named like {CONTENTS[parameter]}, not like a feature: "
+            f"{_CURES[parameter].format(column)}; or rename it if it is a feature."
+        )
+    name = getattr(y, "name", None)
+    # a number is the place of a column in a DataFrame without names
+    if isinstance(name, str) and name in names:
+        raise DataError(
+            f"X has a column {name!r}, which is also the name of y: the labels would be learnt from themselves. Drop "
+            "the column from X; or, if it is a feature and no copy of the labels, pass y.to_numpy(), which has no name."
+        )
+
+
+def column_names(X: Any) -> list[str]:
+    """Names of the columns of a DataFrame; none for anything else."""
+    return list(_frame(X).columns) if is_frame(X) else []
 
 
 def refuse_containers(X: Any) -> None:
@@ -240,7 +284,7 @@ def validated(
     ------
     ValueError
         As raised by `validate_data`; DataError if a column is not numeric, if the columns are not those of the fit, in
-        their order, or (with ``reset``) if one is named like ids of queries.
+        their order, or (with ``reset``) if one is named like ids or labels.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -259,11 +303,8 @@ def validated(
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     _refuse_mixed_names(X)
     frame = _frame(X)
-    if reset and (ids := looks_like_qid(frame.columns)):
-        raise DataError(
-            f"X has a column {ids[0]!r}, which is named like ids of queries, not like a feature: name it, "
-            f"qid={ids[0]!r}; or drop it if the ids are given apart; or rename it if it is a feature."
-        )
+    if reset:
+        refuse_reserved_columns(frame.columns)
     try:
         validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     except ValueError as error:

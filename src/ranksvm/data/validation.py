@@ -72,6 +72,8 @@ def features_and_labels(
             "answers, pass both as X: fit(Preferences(chosen, rejected))."
         )
     X = host_sparse(X)
+    if reset:
+        frames.refuse_reserved_columns(frames.column_names(X), y)
     if y is not None:  # None is refused by scikit-learn, which names the estimator
         y = label_column(y)
         if (on_device := _features_on_device(estimator, X, reset)) is not None:

@@ -69,8 +69,9 @@ def read_data(
     ParseError
         When a line of text is malformed.
     DataError
-        When the file holds no data, a named column is missing, a column is not numeric, or a column named ``query_id``,
-        ``group_id``, ``session`` or the like would be a feature. Or when a number is beyond the range of its type.
+        When the file holds no data, a named column is missing, a column is not numeric, or a column would be a feature
+        that is named like ids or labels: ``query_id``, ``session``, ``document``, ``relevance`` or the like.
+        Or when a number is beyond the range of its type.
     ModelFileError
         When a cache is truncated or altered.
     MissingDependencyError

@@ -300,7 +300,8 @@ class RankingData:
             When pyarrow is not installed.
         DataError
             When the file is not a Parquet file, has no label column, a column that is not numeric, missing values, or
-            a column named ``query_id``, ``group_id``, ``session`` or the like would be a feature.
+            a column that would be a feature but is named like ids or labels: ``query_id``, ``session``, ``document``,
+            ``relevance`` or the like.
         """
         from ranksvm.datasets.parquet import read_parquet
         from ranksvm.datasets.table import Columns

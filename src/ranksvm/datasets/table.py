@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data.id_columns import looks_like_qid
+from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 __all__ = ["Columns", "Table", "pyarrow_with", "table"]
@@ -144,7 +144,7 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     Raises
     ------
     DataError
-        When a named column is missing, two columns have one name, or a feature is called as ids of queries are.
+        When a named column is missing, two columns have one name, or a feature is named like ids or labels.
     """
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
@@ -168,10 +168,12 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
             raise DataError(f"{name} has no column {column!r} to ignore; {there}.")
     others = {label, qid, docid, *columns.ignore}
     features = [column for column in names if column not in others]
-    if not known_features and (ids := looks_like_qid(features)):
+    if not known_features and (reserved := reserved_column(features)):
+        column, parameter = reserved
         raise DataError(
-            f"column {ids[0]!r} of {name} is named like ids of queries, not like a feature: name it (qid={ids[0]!r}; "
-            f"--qid {ids[0]} at the command line), leave it out (ignore, --ignore), or rename it if it is a feature."
+            f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: name it "
+            f"({parameter}={column!r}; --{parameter} {column} at the command line), leave it out (ignore, --ignore), or "
+            "rename it if it is a feature."
         )
     return Table(name, label, qid, docid, features)
 

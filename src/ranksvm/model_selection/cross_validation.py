@@ -16,7 +16,7 @@ from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.values import check_one_per_row, is_integer, n_rows_of
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.censoring import checked_event, strata_or_rows
-from ranksvm.data.frames import split_qid, take_rows
+from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
@@ -242,6 +242,7 @@ def cross_validate(
         n_rows = len(qid)
     else:
         X, qid, _ = split_qid(X, qid)
+        refuse_reserved_columns(column_names(X), y)
         n_rows = n_rows_of(X)
     if pair_weight is not None and pairs is None:
         raise DataError("pair_weight is given without pairs.")

@@ -15,7 +15,7 @@ from ranksvm._util.json_values import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.values import check_one_per_row, is_integer, is_sparse
 from ranksvm.data import Queries
-from ranksvm.data.frames import split_qid, take_rows
+from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.queries import id_array
 from ranksvm.datasets.ranking_data import RankingData
@@ -313,6 +313,7 @@ def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
 
 def _checked(X: Any, y: Any, qid: Any) -> Batch:
     X, qid, _ = split_qid(X, qid)
+    refuse_reserved_columns(column_names(X), y)
     X = X.tocsr() if is_sparse(X) else X if hasattr(X, "shape") else np.asarray(X)
     labels = label_column(y)
     check_one_per_row("y", labels, X.shape[0])
