@@ -18,6 +18,7 @@ __all__ = [
     "ClusterError",
     "StoreError",
     "GridEdgeWarning",
+    "LikelyMistakeWarning",
     "OneQueryWarning",
     "ScaleWarning",
     "UninformativeWarning",
@@ -222,6 +223,22 @@ class GridEdgeWarning(UserWarning):
     ...     _ = fit_from_clicks(RankSVM(), data, log, PositionBias.power(4), Cs=[0.0001, 0.01])
     >>> shown[0].category.__name__
     'GridEdgeWarning'
+    """
+
+
+class LikelyMistakeWarning(UserWarning):
+    """Arguments are valid, but plausibly not what was meant: labels and scores swapped, ids 1 and "1", a limit unused.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ranksvm import Queries
+    >>> from ranksvm.exceptions import LikelyMistakeWarning
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     _ = Queries.from_qid([1, "1"])
+    >>> shown[0].category.__name__
+    'LikelyMistakeWarning'
     """
 
 

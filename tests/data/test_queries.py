@@ -1,11 +1,13 @@
 """Queries: any qid in any order becomes CSR pointers plus a permutation."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from ranksvm.data import Queries
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=40))
@@ -125,6 +127,23 @@ def test_query_ids_that_cannot_be(qid):
         Queries.from_qid(qid)
 
 
+@pytest.mark.parametrize("ids", [[1, "1", "b"], ["3", 3.0], np.array(["x", "7", np.int64(7)], dtype=object)])
+def test_a_number_and_its_text_are_probably_one_id(ids):
+    with pytest.warns(
+        LikelyMistakeWarning, match=r"qid has both the number .* and the text '\d', which are two"
+    ) as shown:
+        assert Queries.from_qid(ids).n_queries == len(ids)
+    assert shown[0].filename == __file__
+
+
+@pytest.mark.parametrize("ids", [[1, "2", "b"], ["a", "b"], [1, 2.0], [b"1", "1", 2]])
+def test_other_ids_of_mixed_types_are_no_mistake(ids):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Queries.from_qid(ids).n_queries == len(ids)
+
+
+@pytest.mark.filterwarnings("ignore::ranksvm.exceptions.LikelyMistakeWarning")
 def test_ids_of_mixed_types_stay_apart():
     queries = Queries.from_qid([1, "1", 1, "1", "b"])
     assert queries.ids.tolist() == [1, "1", "b"]

@@ -3,6 +3,7 @@
 import logging
 import pickle
 import warnings
+from functools import partial
 
 import joblib
 import numpy as np
@@ -15,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import ranksvm
 from oracle import ExplicitPairs
-from ranksvm import RankSVM, make_ranking
+from ranksvm import RankSVM, RankSVMCV, make_ranking, regularization_path
 from ranksvm.data import validation
-from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
 SOLVERS = pytest.mark.parametrize("solver", ["newton", "tron"])
@@ -436,3 +437,15 @@ def test_a_large_constant_column_changes_nothing(constant):
         model, without = RankSVM(C=1.0).fit(X, y, qid=qid), RankSVM(C=1.0).fit(X[:, 1:], y, qid=qid)
     np.testing.assert_allclose(model.coef_.ravel()[1:], without.coef_.ravel(), rtol=1e-3, atol=1e-5)
     assert abs(model.coef_.ravel()[0]) < 1e-2
+
+
+def test_a_memory_limit_of_data_in_memory():
+    data = make_ranking(n_queries=6, n_docs=5, n_features=3, random_state=0)
+    for fit in (
+        RankSVM(C=1e-3, memory_limit="1GB").fit,
+        RankSVMCV(Cs=[1e-3], cv=2, memory_limit="1GB").fit,
+        partial(regularization_path, Cs=[1e-3], memory_limit="1GB"),
+    ):
+        with pytest.warns(LikelyMistakeWarning, match="memory_limit='1GB' has no effect on X in memory") as shown:
+            fit(data.X, data.y, qid=data.qid)
+        assert shown[0].filename == __file__

@@ -3,6 +3,7 @@
 import http.server
 import json
 import re
+import runpy
 import subprocess
 import threading
 import warnings
@@ -387,6 +388,26 @@ def test_a_wrong_score_fails_the_self_test(ranker, tmp_path):
     path.write_text(wrong)
     with pytest.raises(AssertionError):
         python(type(result)(result.target, wrong.encode(), result.features, [], result.test), None, None, tmp_path)
+
+
+def test_a_misspelt_feature_is_refused(tmp_path):
+    """It was scored as 0."""
+    model = with_weights([1.0, -2.0], names=["bm25", "length"])
+    path = tmp_path / "ranker.py"
+    export(model, path, to="python")
+    ranker = runpy.run_path(str(path))
+    assert ranker["score"]({"bm25": 3.0}) == 3.0
+    with pytest.raises(ValueError, match="the model has no feature 'bm52'"):
+        ranker["score"]({"bm52": 3.0, "length": 1.0})
+    node = need("node")
+    path = tmp_path / "ranker.js"
+    export(model, path, to="javascript")
+    program = (
+        f"const ranker = require({json.dumps(str(path))}); console.log(ranker.scores([JSON.parse(process.argv[1])]))"
+    )
+    assert subprocess.check_output([node, "-e", program, '{"bm25": 3}'], text=True) == "[ 3 ]\n"
+    wrong = subprocess.run([node, "-e", program, '{"bm52": 3, "length": 1}'], capture_output=True, text=True)
+    assert 'RangeError: the model has no feature "bm52"' in wrong.stderr
 
 
 # ---- installation

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ranksvm import metrics
-from ranksvm.exceptions import DataError, OneQueryWarning, OptionError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, OneQueryWarning, OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 
@@ -179,3 +179,21 @@ def test_an_interval_needs_two_queries_and_a_level():
     with pytest.raises(OptionError, match=r"confidence must lie between 0 and 1, got 1\."):
         found.interval("map", confidence=1.0)
     assert np.isnan(metrics.evaluate([0, 0], [2, 1], ["a", "a"], "pairwise_accuracy").interval("pairwise_accuracy")[0])
+
+
+def test_labels_and_scores_that_look_swapped():
+    """They were evaluated, with an NDCG of .9."""
+    random = np.random.default_rng(0)
+    y, qid = random.integers(0, 3, 60), np.repeat([1, 2, 3], 20)
+    scores = y + random.normal(size=60)
+    with pytest.warns(LikelyMistakeWarning, match="scores that are 3 grades, and labels y .* look swapped") as shown:
+        metrics.evaluate(scores, y, qid)
+    assert shown[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metrics.evaluate(y, scores, qid)
+        metrics.evaluate(y, y, qid)
+        metrics.evaluate(y / 2, y, qid)
+        metrics.evaluate(scores, np.arange(60), qid)  # ranks
+        metrics.evaluate(scores, np.zeros(60), qid)
+        metrics.evaluate(np.abs(scores), y, qid, "concordance_index", event=np.ones(60))

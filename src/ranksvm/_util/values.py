@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "n_rows_of"]
+__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
 
 
 def is_integer(value: Any, least: int | None = None) -> bool:
@@ -44,3 +44,11 @@ def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> 
         return
     found = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
     raise DataError(f"{name} has {found} but {owner} has {n_rows} rows: they must agree.")
+
+
+def level_of_caller() -> int:
+    """The level of the first function outside this package, for a warning of the function that calls this one."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -233,7 +233,7 @@ class DaskRankSVM(DaskRanker):
             if self.solver == "dual":
                 arguments = self._gathered(cluster, given)
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-                model, n_rounds = self._new_local().fit(**arguments), 0
+                model, n_rounds = self._new_local().set_params(memory_limit=None).fit(**arguments), 0
             else:
                 prepared = self._prepared(cluster, given)
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)

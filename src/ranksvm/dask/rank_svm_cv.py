@@ -264,7 +264,7 @@ class DaskRankSVMCV(DaskRanker):
             names = [name for name, _, _ in held_out]
             there = {"eval_set": list(items), "eval_qid": list(qids), "eval_names": names}
             there["eval_sample_weight"] = list(weights)
-        model = self._new_local().fit(**arguments, **there, **metrics)
+        model = self._new_local().set_params(memory_limit=None).fit(**arguments, **there, **metrics)
         known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
         self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
         return self

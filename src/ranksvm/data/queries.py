@@ -1,13 +1,14 @@
 """Queries: the grouping of rows, computed once."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import check_one_per_row
+from ranksvm._util.values import check_one_per_row, level_of_caller
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
 __all__ = ["Queries", "checked_ids", "descending_within_ties", "id_array", "query_ranges"]
 
@@ -86,6 +87,8 @@ class Queries:
         if qid.dtype.kind not in "OV" and (run_ids[1:] > run_ids[:-1]).all():  # rows sorted by query
             return cls(ends, None, run_ids)
         unique, first, run_query = _unique(run_ids)
+        if qid.dtype.kind == "O":
+            _warn_of_equal_texts(unique, name)
         by_appearance = np.argsort(first, kind="stable")
         ids = unique[by_appearance]
         if len(ids) == len(run_ids):
@@ -340,3 +343,17 @@ def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first = np.full(len(seen), -1)
         first[inverse[::-1]] = np.arange(len(ids))[::-1]
         return ids[first], first, inverse
+
+
+def _warn_of_equal_texts(ids: np.ndarray, name: str) -> None:
+    """Warn of a number whose text is an id, too: the rows of one query probably have both."""
+    texts = {value for value in ids if isinstance(value, str)}
+    for value in ids if texts else ():
+        if isinstance(value, int | float | np.number) and (text := f"{value:.15g}") in texts:
+            warnings.warn(
+                f"{name} has both the number {value!r} and the text {text!r}, which are two queries. If they are one, "
+                "give all ids as text, or all as numbers.",
+                LikelyMistakeWarning,
+                stacklevel=level_of_caller(),
+            )
+            return

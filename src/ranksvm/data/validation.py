@@ -1,6 +1,5 @@
 """Validation of the arguments of `fit` and `predict`, and conversion to the form that the objectives use."""
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ import numpy as np
 import ranksvm._compiled.linear as linear
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import parallel_map
-from ranksvm._util.values import check_one_per_row, is_sparse
+from ranksvm._util.values import check_one_per_row, is_sparse, level_of_caller
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.design_matrix import DenseDesign
@@ -208,14 +207,6 @@ def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: 
         )
     message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
     warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
-
-
-def level_of_caller() -> int:
-    """The level of the first function outside this package, for a warning of the function that calls this one."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:

@@ -1,14 +1,16 @@
 """Data that stay in their file during a fit, because memory would not hold them."""
 
 import os
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ranksvm._util.memory import memory_bytes
+from ranksvm._util.values import level_of_caller
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, ModelFileError
 
 __all__ = ["FileData", "in_file", "unpacked"]
 
@@ -83,6 +85,13 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
 
         X = training_file(X, limit)
     if not isinstance(X, RankingData):
+        if limit is not None:
+            warnings.warn(
+                f"memory_limit={limit!r} has no effect on X in memory: it is for RankingData that are mapped from a "
+                "file (RankingData.load), or the path of a file.",
+                LikelyMistakeWarning,
+                stacklevel=level_of_caller(),
+            )
         return X, y, qid
     data = X
     data.check_whole()

@@ -77,7 +77,8 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the
         file is read in passes, a block of whole queries at a time: the bits of the model then depend on the limit, but
-        not on the free memory. The limit does not apply to other X, which is in memory already.
+        not on the free memory. The limit does not apply to other X, which is in memory already:
+        a `LikelyMistakeWarning` says so.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off, and not at all where
         a file is read in passes.

@@ -19,7 +19,7 @@ from ranksvm.exporting.text import identifier_checked
 __all__ = ["JAVASCRIPT"]
 
 _STATIC = """
-  // Score of a document: an array of {n} numbers, or an object of values by name, 0 where absent.
+  // Score of a document: an array of {n} numbers, or an object of values by name, 0 where absent, and nothing else.
   function score(document) {{
     const row = rowOf(document);
     let sum = 0;
@@ -72,6 +72,8 @@ _COMMON = """
 
   function rowOf(document) {{
     if (!Array.isArray(document) && !ArrayBuffer.isView(document)) {{
+      const unknown = Object.keys(document).find((name) => !KNOWN.has(name));
+      if (unknown !== undefined) throw new RangeError(`the model has no feature ${{JSON.stringify(unknown)}}`);
       return NAMES.map((name) => (Object.prototype.hasOwnProperty.call(document, name) ? document[name] : 0));
     }}
     if (document.length !== WEIGHTS.length) {{
@@ -133,6 +135,7 @@ def write(request: Request) -> bytes:
         '"use strict";',
         f"const {request.name} = (() => {{",
         f"  const NAMES = [\n{names},\n  ];",
+        "  const KNOWN = new Set(NAMES);",
         *(f"  const {name} = [\n{numbers(values)},\n  ];" for name, values in arrays_of(request).items()),
         "",
     ]

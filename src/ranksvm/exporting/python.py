@@ -19,7 +19,7 @@ __all__ = ["PYTHON"]
 
 _STATIC = '''
 def score(document):
-    """Score of a document: a sequence of {n} numbers, or a dict of values by name, 0 where absent."""
+    """Score of a document: a sequence of {n} numbers, or a dict of values by name, 0 where absent, and nothing else."""
     row = _row(document)
     return sum({term})
 
@@ -65,6 +65,8 @@ def rank(documents):
 
 def _row(document):
     if hasattr(document, "get"):
+        if unknown := sorted(map(repr, set(document.keys()) - _KNOWN)):
+            raise ValueError(f"the model has no feature {{unknown[0]}}")
         return [float(document.get(name, 0.0)) for name in NAMES]
     row = [float(value) for value in document]
     if len(row) != len(WEIGHTS):
@@ -109,6 +111,7 @@ def write(request: Request) -> bytes:
         f"Install: copy this file; it needs nothing but Python. Self-test: python {request.file}",
         '"""\n',
         f"NAMES = [\n{lines_of([repr(name) for name in request.names])},\n]",
+        "_KNOWN = frozenset(NAMES)",
         *(f"{name} = [\n{numbers(values)},\n]" for name, values in arrays_of(request).items()),
         "",
     ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm._util import checks
 from ranksvm._util.threads import one_blas_thread
-from ranksvm.data import validation
+from ranksvm._util.values import level_of_caller
 from ranksvm.exceptions import UninformativeWarning
 from ranksvm.fits.results.records import Outcome, Record
 from ranksvm.fits.training_set import TrainingSet
@@ -188,7 +188,7 @@ class RankSVMProblem:
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
         elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
-            warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=validation.level_of_caller())
+            warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=level_of_caller())
         return Outcome(
             objective=float(result.value),
             duality_gap=float(result.gap),

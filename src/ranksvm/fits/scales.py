@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
-from ranksvm.data import validation
+from ranksvm._util.values import is_sparse, level_of_caller
 from ranksvm.exceptions import ScaleWarning
 
 __all__ = ["warn_of_other_scale"]
@@ -43,7 +42,7 @@ def warn_of_other_scale(name: str, X: Any, other: Any) -> None:
         "them scaled? The steps of a Pipeline transform X, but not eval_set: fit those steps first, transform both, "
         "and fit the ranker to the results.",
         ScaleWarning,
-        stacklevel=validation.level_of_caller(),
+        stacklevel=level_of_caller(),
     )
 
 

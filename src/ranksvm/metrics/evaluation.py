@@ -1,6 +1,7 @@
 """Evaluation: means and values per query of metrics, from labels and scores."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,11 +9,11 @@ import numpy as np
 
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular, frame_of
-from ranksvm._util.values import check_one_per_row, is_number
+from ranksvm._util.values import check_one_per_row, is_number, level_of_caller
 from ranksvm.data import Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
@@ -21,6 +22,9 @@ from ranksvm.metrics.rankings import Rankings
 from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Evaluation", "evaluate"]
+
+# Published judgements have up to 5 grades.
+_MOST_GRADES = 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -276,6 +280,11 @@ def evaluate(
         When a metric or convention is unknown, ``max_label`` is below a label, or a metric of labels is asked of
         censored times.
 
+    Warns
+    -----
+    LikelyMistakeWarning
+        When the scores look like labels, and the labels like scores.
+
     Examples
     --------
     >>> result = evaluate([2, 1, 0, 0], [0.1, 0.7, 0.4, 0.4], ["a", "a", "b", "b"], ["ndcg@10", "mrr"])
@@ -294,7 +303,9 @@ def evaluate(
         group = [len(labels)]  # times of one study are one query
     queries = _queries(qid, group, len(labels))
     observed = None
-    if event is not None:
+    if event is None:
+        _warn_if_swapped(labels, values)
+    else:
         observed = checked_event(event, len(labels))
         if others := [metric.name for metric in parsed if not isinstance(metric, ConcordanceIndex)]:
             raise OptionError(f"{others[0]!r} is a metric of labels: for censored times ask 'concordance_index'.")
@@ -350,6 +361,20 @@ def _queries(qid: Any, group: Any, n_rows: int) -> Queries:
         check_one_per_row("qid", qid, n_rows, "y")
     validation.check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
     return validation.queries(qid, group, n_rows)
+
+
+def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
+    """Warn of scores that are a few grades, whole numbers from 0, beside labels that are many other numbers."""
+    if (scores < 0.0).any() or (scores != np.floor(scores)).any() or (labels == np.floor(labels)).all():
+        return
+    grades = len(np.unique(scores))
+    if 1 < grades <= _MOST_GRADES and len(np.unique(labels)) > 2 * grades:
+        warnings.warn(
+            f"evaluate(y, scores) got scores that are {grades} grades, and labels y that are no whole numbers: they "
+            "look swapped. The labels come first.",
+            LikelyMistakeWarning,
+            stacklevel=level_of_caller(),
+        )
 
 
 def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
