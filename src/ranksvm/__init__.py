@@ -1,7 +1,8 @@
 """Large-margin learning to rank: the public API, loaded on first use."""
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from ranksvm._util.lazy import imported
 
 __version__ = "0.1.0"
 
@@ -118,9 +119,9 @@ else:
 
     def __getattr__(name: str) -> Any:
         if name in _API:
-            return getattr(importlib.import_module(_API[name]), name)
+            return getattr(imported(_API[name]), name)
         if name in _MODULES:
-            return importlib.import_module(f"ranksvm.{name}")
+            return imported(f"ranksvm.{name}")
         raise AttributeError(f"module 'ranksvm' has no attribute {name!r}")
 
 

@@ -84,7 +84,7 @@ def in_words(size: float) -> str:
 def used_memory() -> int:
     """Bytes of memory that this process takes; 0 where the system does not say."""
     try:
-        return int(STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(STATM.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
         return 0
 
@@ -110,8 +110,8 @@ def _of_machine() -> int:
 def _of_container() -> int | None:
     """The remaining memory of a control group; cached files that can be dropped count as free."""
     try:
-        limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
-        used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
+        limit = int((CGROUP / "memory.max").read_text(encoding="utf-8"))
+        used = int((CGROUP / "memory.current").read_text(encoding="utf-8"))
         return max(0, limit - used + _numbers(CGROUP / "memory.stat")["inactive_file"])
     except (OSError, ValueError, KeyError):
         return None  # there is none
@@ -119,5 +119,5 @@ def _of_container() -> int | None:
 
 def _numbers(file: Path) -> dict[str, int]:
     """First word of a line -> the number after it."""
-    lines = (line.split() for line in file.read_text(encoding="ascii").splitlines())
+    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
     return {words[0]: int(words[1]) for words in lines if len(words) > 1}

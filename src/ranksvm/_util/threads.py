@@ -228,18 +228,24 @@ def one_blas_thread() -> Any:
     return _blas.one_thread()
 
 
+# The locks taken for the fork that is going on: none, if another thread imported this module meanwhile.
+_held: list[threading.Lock] = []
+
+
 def _before_fork() -> None:
     # a child must not begin with a lock that a thread of its parent holds
-    _pool.lock.acquire()
-    _blas.lock.acquire()
+    for lock in (_pool.lock, _blas.lock):
+        lock.acquire()
+        _held.append(lock)
 
 
 def _after_fork_in_parent() -> None:
-    _blas.lock.release()
-    _pool.lock.release()
+    while _held:
+        _held.pop().release()
 
 
 def _after_fork_in_child() -> None:
+    _held.clear()
     _pool.forget()
     _blas.after_fork()
     threads.after_fork()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.values import is_sparse
 from ranksvm.data.device_features import DeviceFeatures, device_features
@@ -53,7 +54,8 @@ _NO_LABELS = object()
 
 def _narwhals() -> Any:
     try:
-        import narwhals.stable.v2 as narwhals
+        with first_import():
+            import narwhals.stable.v2 as narwhals
     except ImportError:
         raise MissingDependencyError(
             "reading a DataFrame needs narwhals, which scikit-learn includes from 1.9 on: "
@@ -80,8 +82,9 @@ def is_frame(X: Any) -> bool:
 def _frame(X: Any) -> Any:
     nw = _narwhals()
     try:
-        frame = nw.from_native(X, eager_only=True)
-        _ = frame.columns
+        with first_import():  # of what narwhals has for this library
+            frame = nw.from_native(X, eager_only=True)
+            _ = frame.columns
     except nw.exceptions.DuplicateError as error:
         twice = " ".join(str(error).split())
         raise DataError(f"X has two columns with the same name: rename one of them. {twice}") from None
