@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -171,3 +172,17 @@ def test_csv_from_a_pipe(letor, tmp_path):
     writer.start()
     same(read_data(pipe), letor)
     writer.join()
+
+
+def test_a_value_beyond_float32_is_named(tmp_path):
+    """It was infinity in CSV, and a RuntimeWarning and infinity in Parquet."""
+    path = tmp_path / "data.csv"
+    path.write_text("label,qid,a,b\n1,1,1,2\n0,1,2,1e40\n")
+    refused = r"column 'b' of .* has 1e\+40 in row 1 \(from 0\), which is out of the range of float32"
+    for read in (partial(read_data, dtype=np.float32), lambda path: list(iter_data(path, dtype=np.float32))):
+        with pytest.raises(DataError, match=refused):
+            read(path)
+    read_data(path, dtype=np.float64).to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(DataError, match=refused):
+        read_data(tmp_path / "data.parquet", dtype=np.float32)
+    assert read_data(path, dtype=np.float64).X.max() == 1e40

@@ -169,3 +169,14 @@ def test_errors(data):
         KernelRankSVMCV(CS, kernel="sigmoid").fit(data.X, data.y, qid=data.qid)
     with pytest.raises(DataError, match="n_splits is 5 but there is only 1 query"):
         KernelRankSVMCV(CS).fit(data.X, qid=data.qid, pairs=[[0, 1]])
+
+
+def test_gammas_by_name(data):
+    """They were no numbers."""
+    search = KernelRankSVMCV(Cs=[0.1], gammas=["scale", 0.01, "auto"], cv=2).fit(data.X, data.y, qid=data.qid)
+    scale = 1.0 / (6 * data.X.var())
+    np.testing.assert_allclose(search.gammas_, np.sort([0.01, 1.0 / 6.0, scale]))
+    alone = KernelRankSVMCV(Cs=[0.1], gammas="scale", cv=2).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(alone.gammas_, [scale])
+    with pytest.raises(OptionError, match="gammas must be positive, finite numbers, got"):
+        KernelRankSVMCV(gammas=["wide"]).fit(data.X, data.y, qid=data.qid)

@@ -3,6 +3,7 @@
 import logging
 import pickle
 import warnings
+from fractions import Fraction
 from functools import partial
 
 import joblib
@@ -449,3 +450,49 @@ def test_a_memory_limit_of_data_in_memory():
         with pytest.warns(LikelyMistakeWarning, match="memory_limit='1GB' has no effect on X in memory") as shown:
             fit(data.X, data.y, qid=data.qid)
         assert shown[0].filename == __file__
+
+
+def test_C_may_be_a_fraction():
+    data = make_ranking(n_queries=6, n_docs=5, n_features=3, random_state=0)
+    for solver in ("newton", "tron", "dual"):
+        model = RankSVM(C=Fraction(1, 3), solver=solver).fit(data.X, data.y, qid=data.qid)
+        expected = RankSVM(C=1 / 3, solver=solver).fit(data.X, data.y, qid=data.qid)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(("C", "scale"), [(1e8, 1.0), (1e-3, 1e150), (1.0, 1e20)])
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_objective_of_a_fit_that_did_not_converge_is_that_of_its_weights(C, scale, solver):
+    """It was that of scores found from those of earlier points: up to 100 times another one."""
+    random = np.random.default_rng(0)
+    X, y, qid = random.normal(size=(60, 4)), random.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    X[:, 2] *= scale
+    for max_iter in (3, 10, 200):
+        model = RankSVM(C=C, solver=solver, max_iter=max_iter, tol=1e-12).fit(X, y, qid=qid)
+        expected = 0.5 * model.coef_ @ model.coef_ + C * ExplicitPairs(y, qid).loss(model.predict(X))
+        assert abs(model.objective_ - expected) <= 1e-9 * expected
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron", "dual"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_extreme_values_are_fitted_or_refused(loss, solver):
+    """They ended in LinAlgError, OverflowError, RuntimeWarning and certificates that were NaN."""
+    random, refused = np.random.default_rng(0), []
+    y, qid = random.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    for scale in (1e20, 1e100, 1e150, 1e160, 1e300):
+        for C in (1.0, 1e-300, 1e8, 1e300):
+            for rows in (slice(7, 8), slice(None)):
+                X = random.normal(size=(60, 4))
+                X[rows, 2] *= scale
+                model = RankSVM(C=C, loss=loss, solver=solver, max_iter=30)
+                try:
+                    scores = model.fit(X, y, qid=qid).predict(X)
+                except DataError as error:
+                    refused.append(str(error))
+                    continue
+                assert np.isfinite([model.objective_, model.duality_gap_]).all()
+                assert np.isfinite(scores).all()
+    assert all("float64" in message for message in refused)

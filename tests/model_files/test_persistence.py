@@ -7,6 +7,7 @@ import pickle
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -17,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import ranksvm
+from ranksvm import RankSVM, make_ranking
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files import persistence
 
@@ -468,3 +470,19 @@ def test_sparse_matrices_are_checked(X, tmp_path):
     model.support_vectors_ = model.support_vectors_.tocsc()
     with pytest.raises(OptionError, match="'support_vectors_' of KernelRankSVM is a sparse matrix in csc format"):
         model.save(path)
+
+
+def test_the_output_of_steps_is_kept(tmp_path):
+    """A loaded Pipeline made arrays of what the saved one made DataFrames of."""
+    data = make_ranking(n_queries=6, n_docs=5, n_features=3, random_state=0)
+    frame = pd.DataFrame(data.X, columns=["a", "b", "c"])
+    model = make_pipeline(StandardScaler(), RankSVM(C=0.1)).set_output(transform="pandas")
+    model.fit(frame, data.y, ranksvm__qid=data.qid)
+    path = tmp_path / "model.rsvm"
+    ranksvm.save(model, path)
+    loaded = ranksvm.load(path)
+    assert isinstance(loaded[0].transform(frame), pd.DataFrame)
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    rewrite_header(path, lambda header: header["model"]["params"]["steps"][0]["items"][1].update(output="paper"))
+    with pytest.raises(ModelFileError, match="the output of its StandardScaler is 'paper'"):
+        ranksvm.load(path)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ranksvm.exceptions import DataError
 from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 
@@ -69,8 +70,11 @@ def test_cholesky_of_few_and_of_many_variables(n):
     np.testing.assert_allclose(solve(vector), np.linalg.solve(H, vector), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(vector, kept)
     if n > 1:
-        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
-            by_cholesky(np.where(np.eye(n), 1.0, 3.0))
+        indefinite = np.full((n, n), 100.0)  # of which round-off has left nothing but the diagonal
+        np.fill_diagonal(indefinite, 4.0)
+        np.testing.assert_array_equal(by_cholesky(indefinite)(vector), vector / 4.0)
+    with pytest.raises(DataError, match="The Hessian overflows float64"):
+        by_cholesky(np.full((n, n), np.inf))
 
 
 def test_a_secant_update_knows_the_last_step_and_remains_definite():

@@ -283,7 +283,10 @@ def test_iterations_are_logged(solver, caplog):
     objective, _ = ranking()
     with caplog.at_level(logging.INFO, logger="ranksvm.solvers"):
         result = solver(objective, np.zeros(6))
-    assert sum("relative gap" in record.message for record in caplog.records) >= result.n_iter + 1
+    lines = [record.message for record in caplog.records if "relative gap" in record.message]
+    assert len(lines) >= result.n_iter + 1
+    # as the rule that stopped it saw them
+    assert lines[-1].endswith(f"relative gap {result.relative_gap:.2e} (tol 1.00e-04)")
 
 
 @pytest.mark.parametrize("C", [1.0, 16.0, 128.0])

@@ -12,6 +12,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 import ranksvm._compiled.threads as threads
@@ -109,7 +110,13 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
             _drain(left)
             raise
 
-    helpers = _pool.submit(take_tasks, min(n_threads, len(work)) - 1)
+    errors = np.geterr()  # of this thread
+
+    def help_out() -> None:
+        with np.errstate(**errors):
+            take_tasks()
+
+    helpers = _pool.submit(help_out, min(n_threads, len(work)) - 1)
     try:
         threads.set_in_task(True)
         take_tasks()

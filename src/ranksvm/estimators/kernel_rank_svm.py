@@ -310,7 +310,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             problem = kernel_problem(self, data, gamma_of(self.kernel, self.gamma, data.X))
             start = problem.start_from(self) if self.warm_start and hasattr(self, "gamma_") else None
             with interruptible_if(self.keep_on_interrupt) as interrupted:
-                result = problem.solve(self.C, start, interrupted)
+                result = problem.solve(float(self.C), start, interrupted)
             self._assign(problem.model(result.w), problem.outcome(result))
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])

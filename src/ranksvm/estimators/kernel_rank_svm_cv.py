@@ -35,9 +35,9 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     ----------
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
-    gammas : array-like of float or None, default None
-        Values of gamma to try, for kernels with a gamma; None: 1/16, 1/4, 1 and 4 times "scale", which is
-        ``1 / (n_features * X.var())``.
+    gammas : array-like of float, "scale" or "auto", or None, default None
+        Values of gamma to try, for kernels with a gamma, as in `KernelRankSVM`; None: 1/16, 1/4, 1 and 4 times "scale",
+        which is ``1 / (n_features * X.var())``.
     metric, cv, convention, rule : optional
         As in `RankSVMCV`. "one_standard_error" takes the smallest C, and for it the smallest gamma, whose mean score is
         at least the highest mean score minus its standard error.
@@ -177,13 +177,16 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
 
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The gammas, ascending: a larger gamma allows a function to vary more."""
-        scale = gamma_of(self.kernel, "scale", data.X)
-        if scale is None:
+        if gamma_of(self.kernel, "auto", data.X) is None:
             return [None]
         if self.gammas is None:
+            scale = gamma_of(self.kernel, "scale", data.X)
+            assert scale is not None
             return [factor * scale for factor in FACTORS]
         try:
-            gammas = np.sort(np.atleast_1d(np.asarray(self.gammas, dtype=np.float64)))
+            given = np.atleast_1d(np.asarray(self.gammas, dtype=object))
+            named = [gamma_of(self.kernel, each, data.X) if each in ("scale", "auto") else each for each in given]
+            gammas = np.sort(np.asarray(named, dtype=np.float64))
         except (TypeError, ValueError, OverflowError):
             raise OptionError(f"gammas must be positive, finite numbers, got {self.gammas!r}.") from None
         if gammas.ndim != 1 or len(gammas) == 0:

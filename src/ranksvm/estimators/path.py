@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ranksvm._overflow import overflow_refused
 from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.memory import memory_complaint
@@ -151,8 +152,9 @@ def regularization_path(
     weights["event"] = event
     values = np.sort(c_values(Cs))
     given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight, **weights}
-    problem = linear_problem(estimator, X, y, n_fits=len(values), **given)
-    solutions = [result for _, result in solve_along(problem, values)]
+    with overflow_refused():
+        problem = linear_problem(estimator, X, y, n_fits=len(values), **given)
+        solutions = [result for _, result in solve_along(problem, values)]
     return RegularizationPath(
         Cs=values,
         coefs=np.array([result.w for result in solutions]),

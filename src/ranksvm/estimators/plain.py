@@ -189,7 +189,7 @@ class RankSVM(DualMixin, LinearRanker):
             )
             start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
             with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
-                result = problem.solve(self.C, start, interrupted)
+                result = problem.solve(float(self.C), start, interrupted)
             self._assign(problem.model(result.w), problem.outcome(result))
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])

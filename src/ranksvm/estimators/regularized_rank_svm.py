@@ -307,7 +307,8 @@ class RegularizedRankSVM(LowRankRanker):
                 f"{matrices} may take, at the highest rank",
                 "Give a larger memory_limit, fewer documents per query, or use RankSVM or FactorizedRankSVM.",
             )
-            problem = (as_design_matrix(data.X), data.pairs, blocks, self.C, self.gamma, self.lam)
+            C, gamma, lam = float(self.C), float(self.gamma), float(self.lam)
+            problem = (as_design_matrix(data.X), data.pairs, blocks, C, gamma, lam)
             with (
                 verbosity(self.verbose),
                 interruptible_if(self.keep_on_interrupt) as interrupted,

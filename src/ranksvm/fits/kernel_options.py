@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._overflow import quiet_overflow
 from ranksvm._util import checks
 from ranksvm._util.memory import memory_complaint
 from ranksvm._util.sparse_format import without_duplicates
@@ -48,7 +49,13 @@ def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        variance = _variance(X)
+        with quiet_overflow():
+            variance = _variance(X)
+        if not np.isfinite(variance):
+            raise DataError(
+                "gamma='scale' is 1 / (n_features * X.var()), but the variance of X overflows float64: scale the "
+                "features."
+            )
         return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     return float(gamma)
 

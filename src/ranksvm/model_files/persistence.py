@@ -36,6 +36,8 @@ VERSION = 1
 
 # Types of arrays and scalars: numbers and text of fixed width.
 _KINDS = "biufU"
+# What a transformer can make (`set_output`).
+_OUTPUTS = ("default", "pandas", "polars")
 # What a header, or an array, that nobody wrote on purpose can lead to.
 _MALFORMED: tuple[type[Exception], ...] = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
@@ -237,7 +239,10 @@ def read_notes(path: Place) -> dict[str, Any] | None:
 
 
 def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """``{"class", "params", "fitted"}`` of an object; its arrays are added to ``arrays`` under dotted names."""
+    """``{"class", "params", "fitted"}`` of an object, and ``"output"`` of one that makes DataFrames.
+
+    Its arrays are added to ``arrays`` under dotted names.
+    """
     name = type(obj).__name__
     if type(obj) not in SAVABLE and type(obj) is not _class_named(name):
         raise OptionError(
@@ -257,6 +262,8 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
             for key, value in fitted.items()
         },
     }
+    if (output := getattr(obj, "_sklearn_output_config", {}).get("transform")) is not None:
+        encoded["output"] = output  # what `set_output` was given
     try:
         _check_fitted(obj, fitted)  # what `load` would refuse is not written
     except SchemaError as error:
@@ -351,6 +358,10 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
         fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():
         setattr(obj, key, value)
+    if (output := encoded.get("output")) is not None:
+        if output not in _OUTPUTS or not hasattr(obj, "set_output"):
+            raise ModelFileError(f"the output of its {name} is {output!r}.")
+        obj.set_output(transform=output)
     for complete_or_check in ("_complete_older_file", "_check_loaded"):
         getattr(obj, complete_or_check, lambda: None)()
     return obj

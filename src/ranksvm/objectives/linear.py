@@ -271,6 +271,9 @@ class LinearObjective(SmoothedObjective):
             The Hessian.
         """
         self._curvature = self.term.curvature(at, self.hessian_fraction, SEED, self._double)
+        if not self._double and not np.isfinite(self._curvature).all():  # beyond float32
+            self._double = True
+            self._curvature = self.term.curvature(at, self.hessian_fraction, SEED, True)
         self._suffices = None
         return self._weigh_hessian(self._curvature)
 

@@ -240,7 +240,8 @@ class PairDual:
         alpha = point.alpha
         dual = float(alpha.sum()) - 0.5 * float(self._ridge @ (alpha * alpha)) - norm
         # by round-off it may be negative
-        point.gap = max(0.0, point.value - dual)
+        gap = point.value - dual
+        point.gap = 0.0 if gap < 0.0 else gap  # NaN stays
 
     def _losses(self, hinge: np.ndarray) -> np.ndarray:
         if self.loss == "squared_hinge":

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
+from ranksvm.exceptions import DataError
 
 __all__ = ["FEW_VARIABLES", "by_cholesky", "by_diagonal", "by_secant", "load_lapack"]
 
@@ -22,15 +23,29 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Parameters
     ----------
     hessian : ndarray of float64, shape (n, n)
-        Symmetric, positive definite up to round-off.
+        Symmetric, positive definite up to round-off. Where that hides all but the diagonal, it is the diagonal that is
+        inverted.
 
     Returns
     -------
     callable
         Solves with it.
+
+    Raises
+    ------
+    DataError
+        When an entry is not finite.
     """
+    if not np.isfinite(hessian).all():
+        raise DataError(
+            "The Hessian overflows float64: features, weights of pairs or C are too large. Scale them down, or "
+            "choose solver='tron', which needs none."
+        )
+    diagonal = np.diagonal(hessian).copy()
+    diagonal[diagonal <= 0.0] = 1.0  # lost in the round-off of far larger entries
+    hessian[np.diag_indices_from(hessian)] = diagonal
     # Scaled to a unit diagonal: features of very different scales then lose no digits.
-    scale = 1.0 / np.sqrt(np.diagonal(hessian))
+    scale = 1.0 / np.sqrt(diagonal)
     hessian *= scale
     hessian *= scale[:, np.newaxis]
     shift = 0.0
@@ -38,7 +53,7 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         # Collinear features: round-off has made an eigenvalue negative.
         grown = max(1e-14, 100.0 * shift)
         if not grown <= 1.0:
-            raise np.linalg.LinAlgError("The Hessian is not positive definite.")
+            return by_diagonal(diagonal)
         hessian[np.diag_indices_from(hessian)] += grown - shift
         shift = grown
     return solve

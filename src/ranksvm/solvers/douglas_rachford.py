@@ -117,6 +117,7 @@ def douglas_rachford(
         scale = max(abs(best.value), gap)  # the first values may be 0
         accuracy = ACCURACY * max(tol, LAST_GAP * gap / scale) ** 2 * scale
     final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
+    check_point(final)
     gap = max(0.0, final.value + final.round_off - max(bound, final.bound))
     history.record(final.value, gap, final.ranks)
     # the finished point decides, even if an earlier point met tol

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ranksvm._overflow import check_certificate
 from ranksvm._util.log_records import PASSING
-from ranksvm.exceptions import DataError
 from ranksvm.solvers.protocol import Objective, Point
 from ranksvm.solvers.result import History, SolverResult, Status, relative_gap
 
@@ -89,35 +89,39 @@ class Monitor:
 
     def record(self, point: Point) -> Status | None:
         """Record an iterate; returns the reason to stop there, or None to continue."""
-        value, gap = self.objective.certificate(point)
-        if not (np.isfinite(gap) and np.isfinite(value)):
-            raise DataError(
-                f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): features, "
-                "weights of pairs or C are too large. Scale them down."
-            )
-        history = self.history
-        history.objective.append(value)
-        history.duality_gap.append(gap)
-        history.evaluations.append(self.n_evaluations)
-        history.hessian_products.append(self.n_products)
-        if self.label is not None:
-            line = "%siteration %d: objective %.9g, relative gap %.2e"
-            logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value), extra=PASSING)
+        value, gap = self._append(point)
         status = self._status(point, value, gap)
-        if status is Status.PRECISION and not self._refreshed and self.objective.refresh(point):
+        if self.label is not None:
+            # as `_status` compares them: with what round-off hides, as far as it is known
+            tested = gap + self.objective.reserve if self._proven is None else self._proven
+            line = "%siteration %d: objective %.9g, relative gap %.2e (tol %.2e)"
+            logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)
+        if status not in (None, Status.CONVERGED) and self.objective.refresh(point):
             # the same w, with no more round-off than one evaluation has
-            self._refreshed = True
             self.n_evaluations += 1
-            for trace in vars(history).values():
+            for trace in vars(self.history).values():
                 trace.pop()
-            self._without_progress, self._best_gap, self.objective.reserve = 0, float("inf"), 0.0
-            return self.record(point)
+            self.objective.reserve = 0.0
+            if status is Status.PRECISION and not self._refreshed:
+                self._refreshed, self._without_progress, self._best_gap = True, 0, float("inf")
+                return self.record(point)
+            (value, gap), self._proven = self._append(point), None
         if status is not None and self._proven is None:
             round_off = self._include_round_off(point, gap)
             # the reserve was for the round-off of another point: here there may be less
             if status is not Status.INTERRUPTED and gap + round_off <= self.tol * value:
                 return Status.CONVERGED
         return status
+
+    def _append(self, point: Point) -> tuple[float, float]:
+        """Value and gap at a point, appended to the trace."""
+        value, gap = self.objective.certificate(point)
+        check_certificate(value, gap)
+        self.history.objective.append(value)
+        self.history.duality_gap.append(gap)
+        self.history.evaluations.append(self.n_evaluations)
+        self.history.hessian_products.append(self.n_products)
+        return value, gap
 
     def _status(self, point: Point, value: float, gap: float) -> Status | None:
         """The reason to stop at the iterate recorded last, if there is one."""
@@ -155,7 +159,9 @@ class Monitor:
         if self._proven is None:  # the solver has a rule of its own to stop
             self._include_round_off(point, self.history.duality_gap[-1])
         gap = self.history.duality_gap[-1]
-        return SolverResult(point.w, self.history.objective[-1], gap, self.n_iter, status, self.history, point)
+        value = self.history.objective[-1]
+        check_certificate(value, gap)  # what round-off may hide can be beyond float64
+        return SolverResult(point.w, value, gap, self.n_iter, status, self.history, point)
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def tron(
 def _smaller_weights(objective: DiagonalObjective, point: Point) -> list[float]:
     """The values of C to solve for before the objective's own, ascending; none where a cold start is as good."""
     value, gap = objective.certificate(point)
-    if objective.n_variables <= objective.curvature_rank or not gap >= STAGES_FROM * value > 0.0:
+    if objective.n_variables <= objective.curvature_rank or not np.inf > gap >= STAGES_FROM * value > 0.0:
         return []
     n_stages = int(np.log(gap / value) / np.log(STAGE_FACTOR))
     return [objective.C / STAGE_FACTOR**n for n in range(n_stages, 0, -1)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ranksvm._overflow import overflow_refused, quiet_overflow
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Preferences, Queries, frames, validation
@@ -30,10 +31,14 @@ SCORE_METRIC = DEFAULT_METRIC
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed."""
+    """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed.
+
+    Overflow in the fit is refused (`overflow_refused`).
+    """
     before = dict(vars(estimator))
     try:
-        yield
+        with overflow_refused():
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
@@ -305,7 +310,9 @@ class Ranker:
 
     def _predicted(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
-        return validation.check_scores(self._scores(self._features(X)))
+        X = self._features(X)
+        with quiet_overflow():
+            return validation.check_scores(self._scores(X))
 
     def _scores_like(self, X: Any, scores: np.ndarray) -> Any:
         """Scores in an array like X, which lies on a GPU."""
