@@ -24,7 +24,7 @@ def overflow_refused() -> Iterator[None]:
     with quiet_overflow():
         try:
             yield
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
+        except (OverflowError, np.linalg.LinAlgError) as error:
             raise DataError(f"The fit overflows float64 ({error}): {_CURE}") from error
 
 

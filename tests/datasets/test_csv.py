@@ -4,8 +4,8 @@ import gzip
 import io
 import os
 import sys
-from types import SimpleNamespace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
