@@ -18,9 +18,11 @@ from _peak_memory import peak
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
-from ranksvm.estimators import plain
-from ranksvm.fits.file_problem import file_backend
-from ranksvm.fits.linear import linear_problem
+from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.rank_svm import RankSVMCore
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.file_training_set import file_backend
+from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.terms.parts.file_backend import FileBackend
 
 
@@ -69,10 +71,11 @@ def main() -> None:
     if "Cs" in options:
         # not by `regularization_path`, which imports scikit-learn: that takes 100 MB
         Cs = np.array(options.pop("Cs"))
-        problem: Any = linear_problem(plain.RankSVM(**options), X, None)
+        linear = linear_options(RankSVMCore(**options))
+        problem: Any = linear_problem(linear_training_set(TrainingArguments(X), linear), linear)
         found = {"gap": max(result.relative_gap for result in problem.solve_path(Cs))}
     else:
-        model = plain.RankSVM(**options).fit(X)
+        model = RankSVMCore(**options).fit(X)
         found = {"objective": model.objective_, "gap": model.duality_gap_ / model.objective_}
     found |= {"seconds": time.perf_counter() - start, "readings": readings}
     print(json.dumps(found | {"peak": peak(), "before": before}))

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from _common import least_seconds
+from _problems import linear_problem_of
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
 from ranksvm.device import Device
 from ranksvm.device.calibration import device_costs
-from ranksvm.fits.linear import linear_problem
 from ranksvm.fits.work import Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
@@ -71,7 +71,7 @@ def choices(device: Device, smoke: bool) -> Iterator[Choice]:
     for n_rows, length, n, loss in linear:
         data = make_ranking(n_rows // length, length, n, random_state=SEED)
         name = f"{n_rows:,} x {n}, lists of {length}, {loss}"
-        problem = linear_problem(RankSVM(loss=loss, device="cpu"), data.X, data.y, qid=data.qid, group=None)
+        problem = linear_problem_of(RankSVM(loss=loss, device="cpu"), data)
         work = linear_work(LossSpec(loss), problem.objective.term.loss.pairs, as_design_matrix(data.X))
         yield _choice(name, device, work, data, lambda **where: RankSVM(loss=loss, **where))  # noqa: B023
     for n_rows, n in kernel:

@@ -12,9 +12,10 @@ from _common import least_seconds, seconds
 from _gpu_cases import Case, chosen_cost
 from _gpu_checks import streaming
 from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
+from _problems import linear_problem_of
 from ranksvm import RankingData, RankSVM
 from ranksvm.device import names, open_device
-from ranksvm.fits.linear import LinearProblem, linear_problem
+from ranksvm.fits.linear import LinearProblem
 from ranksvm.metrics import evaluate
 from ranksvm.terms.device.layout import STREAM_BYTES
 
@@ -106,13 +107,13 @@ def measure(one: Measured, device: str, repeats: int) -> None:
     data = one.data
     for place in places(device):
         ranker = RankSVM(C=one.C, device=place.device, n_jobs=place.n_jobs)
-        problem = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+        problem = linear_problem_of(ranker, data)
         one.curves[place.name] = curve(problem, one.C, repeats)
         if place.device != "cpu":
             one.copy = copy_seconds(problem, data.X)
             one.evaluation = evaluation_seconds(problem)
             with streaming(STREAM_BYTES):
-                through = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+                through = linear_problem_of(ranker, data)
             one.streamed = evaluation_seconds(through)
             del through
         del problem
@@ -174,7 +175,7 @@ def profile(one: Measured, device: str) -> dict[str, Spent]:
     names.OPENERS[TIMED] = lambda _number: timed  # type: ignore[assignment]
     ranker = RankSVM(C=one.C, device=TIMED, tol=CERTIFIED)
     data = one.data
-    problem = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+    problem = linear_problem_of(ranker, data)
     timed = problem.objective.term.device
     timed.spent.clear()
     problem.solve(one.C)

@@ -8,8 +8,8 @@ import numpy as np
 from _common import data_folder, read, seconds
 from _gpu_cases import REAL, made
 from _gpu_fits import Place, places
+from _problems import kernel_problem_of
 from ranksvm import KernelRankSVM, RankingData, make_ranking
-from ranksvm.fits.kernel import kernel_problem, kernel_training_set
 from ranksvm.kernels import kernel_matrix, kernel_named
 
 # gamma and C of benchmarks/results/kernel.md, on MQ2007-partial
@@ -57,8 +57,7 @@ def _data(smoke: bool) -> tuple[str, RankingData]:
 def _matrix(data: RankingData, place: Place) -> tuple[float, float]:
     """Seconds to make Q, and of a product with it."""
     ranker = KernelRankSVM(C, gamma=GAMMA, device=place.device, n_jobs=place.n_jobs)
-    training = kernel_training_set(ranker, data.X, data.y, qid=data.qid, group=None)
-    problem = kernel_problem(ranker, training, GAMMA)
+    problem = kernel_problem_of(ranker, data, GAMMA)
     made = seconds(lambda: problem.matrix.product(np.zeros(problem.matrix.n_rows)))
     b, times = np.linspace(-1.0, 1.0, problem.matrix.n_rows), []
     for _ in range(PRODUCTS):

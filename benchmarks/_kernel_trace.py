@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from _problems import kernel_problem_of
 from ranksvm import KernelRankSVM, RankingData
-from ranksvm.fits.kernel import KernelProblem, kernel_problem, kernel_training_set
+from ranksvm.fits.kernel import KernelProblem
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
 from ranksvm.solvers import SolverResult
@@ -37,8 +38,7 @@ class Trace:
 def problem_of(data: RankingData, **options: Any) -> KernelProblem:
     """The problem of an exact ``KernelRankSVM(**options)``; its ``matrix`` is made when it is first asked for."""
     estimator = KernelRankSVM(**options)
-    found = kernel_training_set(estimator, data.X, data.y, qid=data.qid, group=None)
-    return kernel_problem(estimator, found, estimator.gamma)
+    return kernel_problem_of(estimator, data, estimator.gamma)
 
 
 def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: float = np.inf) -> Trace:

@@ -21,12 +21,12 @@ from _gpu_checks import CLOSE, Check, checks
 from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
 from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
+from _problems import linear_problem_of
 from ranksvm import RankSVM, make_ranking
 from ranksvm.device import Device, names, open_device
 from ranksvm.device.calibration import device_costs
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
-from ranksvm.fits.linear import linear_problem
 from ranksvm.plotting.styles import PALETTE
 
 SEED = 0
@@ -58,9 +58,7 @@ def by_list_length(device: str, smoke: bool) -> Iterator[tuple[int, dict[str, fl
         data = make_ranking(n_rows // length, length, LIST_FEATURES, random_state=SEED)
         found = {}
         for place in places(device):
-            problem = linear_problem(
-                RankSVM(device=place.device, n_jobs=place.n_jobs), data.X, data.y, qid=data.qid, group=None
-            )
+            problem = linear_problem_of(RankSVM(device=place.device, n_jobs=place.n_jobs), data)
             term, times = problem.objective.term, []
             for turn in range(4):
                 started = time.perf_counter()

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-import ranksvm.fits.file_problem as file_problem
+import ranksvm.fits.file_training_set as file_training_set
 from ranksvm.terms.parts import file_backend
 
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
     """A limit of a few kB is one of the fit alone, and blocks are a few queries."""
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
     monkeypatch.setattr(file_backend, "BLOCK_BYTES", 1000)
 
 

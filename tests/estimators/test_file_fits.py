@@ -11,7 +11,7 @@ from ranksvm._util import memory
 from ranksvm.datasets import file_data, write_data
 from ranksvm.datasets.cache import reader
 from ranksvm.exceptions import DataError, NoComparablePairsError, OneQueryWarning, OptionError
-from ranksvm.fits import file_problem
+from ranksvm.fits import file_training_set
 from ranksvm.terms.parts import file_backend
 from ranksvm.terms.parts.file_backend import FileBackend
 
@@ -123,12 +123,12 @@ def test_bits_follow_from_data_and_options(tmp_path, monkeypatch, options):
     data = RankingData.load(tmp_path / "data.rsd")
     found = set()
     for limit, used, n_jobs in (("60MB", 0, 1), ("60MB", 20_000_000, 2), ("60MB", 30_000_000, 3)):
-        monkeypatch.setattr(file_problem, "used_memory", lambda used=used: used)
+        monkeypatch.setattr(file_training_set, "used_memory", lambda used=used: used)
         ranker = RankSVM(C=0.01, memory_limit=limit, n_jobs=n_jobs, **options).fit(data)
         found.add((ranker.coef_.tobytes(), ranker.objective_, ranker.duality_gap_))
     assert len(found) == 1
     found = set()
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
     for free in (200 << 20, 8 << 30):
         monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
         found.add(RankSVM(C=0.01, **options).fit(data).coef_.tobytes())
@@ -138,10 +138,10 @@ def test_bits_follow_from_data_and_options(tmp_path, monkeypatch, options):
 def test_a_sample_that_memory_does_not_hold_is_refused(tmp_path, monkeypatch):
     """A smaller one would give another model than with more memory."""
     data = made(tmp_path)
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
     RankSVM(memory_limit="60KB").fit(data)
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 41_000)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 41_000)
     with pytest.raises(OptionError, match=r"the sample of the file has .* 5.7 KB are left for it: raise memory_limit"):
         RankSVM(memory_limit="60KB").fit(data)
     monkeypatch.setattr(memory, "free_memory", lambda: 120_000)
@@ -235,8 +235,8 @@ def test_the_path_of_a_file(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"big{suffix}"
     write_data(data, path)
     expected = RankSVM(C=0.05, tol=1e-9).fit(data.X, data.y, qid=data.qid)
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
     for _ in range(2):
         same(RankSVM(C=0.05, tol=1e-9, memory_limit="30KB").fit(path), expected, 1e-6)
         caches = list((tmp_path / "caches" / "ranksvm").glob("*")) if suffix != ".rsd" else []
@@ -289,8 +289,8 @@ def test_too_little_memory(tmp_path, monkeypatch):
     data = made(tmp_path)
     with pytest.raises(OptionError, match=r"memory_limit='1MB': the process takes .* before the fit begins"):
         RankSVM(memory_limit="1MB").fit(data)
-    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
     with pytest.raises(OptionError, match=r"query \d+ has .* of features, more than memory_limit leaves"):
         RankSVM(memory_limit="1KB").fit(data)
     for limit in ("nonsense", 0, -1):

@@ -12,8 +12,8 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 import ranksvm
 from ranksvm import ImportedRanker, RankSVM, export, import_model, make_ranking
+from ranksvm.estimators.base.summary import certificate_in_words
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
-from ranksvm.fits.results.summary import certificate_in_words
 
 SVM_LIGHT = """SVM-light Version V6.20
 0 # kernel type

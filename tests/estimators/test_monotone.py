@@ -11,7 +11,7 @@ from sklearn.base import clone
 import ranksvm
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, RankSVMCV, make_ranking, regularization_path
-from ranksvm.estimators import plain
+from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.exceptions import OptionError
 
 SIGNS = np.array([1, -1, 0, 1, -1, 1])
@@ -292,5 +292,5 @@ def test_clone_save_and_load(tmp_path):
 
 def test_without_scikit_learn():
     X, y, qid, _ = make_data()
-    model = plain.RankSVM(0.1, monotone=AGAINST).fit(X, y, qid=qid)
+    model = RankSVMCore(0.1, monotone=AGAINST).fit(X, y, qid=qid)
     np.testing.assert_array_equal(model.coef_, RankSVM(0.1, monotone=AGAINST).fit(X, y, qid=qid).coef_)

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 import ranksvm
-from ranksvm.estimators import plain
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS, SavedLinearRanker
+from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.model_files.persistence import load_as
 
 LINEAR = [
@@ -42,8 +42,8 @@ def saved(ranker, path):
 def test_the_parameters_are_defined_once():
     assert "__init__" not in vars(ranksvm.RankSVM)
     assert "fit" not in vars(ranksvm.RankSVM)
-    assert inspect.signature(ranksvm.RankSVM) == inspect.signature(plain.RankSVM)
-    assert not issubclass(plain.RankSVM, BaseEstimator)
+    assert inspect.signature(ranksvm.RankSVM) == inspect.signature(RankSVMCore)
+    assert not issubclass(RankSVMCore, BaseEstimator)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array, np.asfortranarray, pd.DataFrame])
@@ -51,7 +51,7 @@ def test_the_parameters_are_defined_once():
 def test_the_fit_and_the_file_are_those_of_the_estimator(form, options, ranking, tmp_path):
     X = form(ranking.X)
     rankers = [
-        kind(C=0.1, n_jobs=1, **options).fit(X, ranking.y, qid=ranking.qid) for kind in (plain.RankSVM, ranksvm.RankSVM)
+        kind(C=0.1, n_jobs=1, **options).fit(X, ranking.y, qid=ranking.qid) for kind in (RankSVMCore, ranksvm.RankSVM)
     ]
     files = [saved(ranker, tmp_path / f"{number}") for number, ranker in enumerate(rankers)]
     assert files[0] == files[1]
@@ -90,7 +90,7 @@ def test_messages_show_the_name_of_the_saved_class(ranking, tmp_path):
 
 
 def test_a_ranker_that_is_not_fitted_says_so(ranking, tmp_path):
-    for ranker in (plain.RankSVM(), ranksvm.RankSVM()):
+    for ranker in (RankSVMCore(), ranksvm.RankSVM()):
         for use in (lambda r: r.predict(ranking.X), lambda r: r.save(tmp_path / "model"), lambda r: r.coef_table()):
             with pytest.raises(ValueError, match="This RankSVM instance is not fitted yet"):
                 use(ranker)

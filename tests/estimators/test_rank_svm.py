@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import ranksvm
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, RankSVMCV, make_ranking, regularization_path
-from ranksvm.data import validation
+from ranksvm.estimators.base import inputs
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
@@ -145,8 +145,8 @@ def test_storage_does_not_matter(solver, dtype):
 def test_floats_in_C_order_and_CSR_are_used_where_they_lie(monkeypatch):
     X, y, qid, _ = make_data()
     seen = []
-    original = validation.features_and_labels
-    monkeypatch.setattr(validation, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
+    original = inputs.features_and_labels
+    monkeypatch.setattr(inputs, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
     for dtype in (np.float32, np.float64):
         dense = X.astype(dtype)
         dense.setflags(write=False)
@@ -382,7 +382,7 @@ def test_predict_reads_finite_features_once(storage, monkeypatch):
     X, y, qid, _ = make_data()
     model = fit(X, y, qid)
     with monkeypatch.context() as patched:
-        patched.setattr(validation, "check_finite", None)  # not called
+        patched.setattr(inputs.validation, "check_finite", None)  # not called
         np.testing.assert_allclose(model.predict(storage(X)), X @ model.coef_)
     model.coef_ = np.full(4, 1e300)
     X[0], X[1] = 1e300, 0.0

@@ -6,7 +6,9 @@ import scipy.sparse as sp
 
 from ranksvm import RankSVM, make_ranking
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.estimators.base.options import linear_options
 from ranksvm.fits import linear_term
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.training_set import training_set
 from ranksvm.losses import LossSpec
 
@@ -24,7 +26,7 @@ def test_sparse_rows_of_many_values_are_read_as_dense_ones(part, fewest, most, f
     monkeypatch.setattr(linear_term, "DENSE_BYTES", (fewest, most))
     data = make_ranking(20, 30, 8, random_state=0)
     X = sp.csr_matrix(data.X * (np.random.default_rng(0).random(data.X.shape) < part))
-    found = training_set(RankSVM(), X, data.y, qid=data.qid, group=None)
+    found = training_set(TrainingArguments(X, data.y, qid=data.qid), linear_options(RankSVM()))
     assert isinstance(linear_term.linear_term(found, LossSpec("squared_hinge"), "auto").design, form)
 
 

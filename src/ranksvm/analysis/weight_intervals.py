@@ -16,7 +16,8 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
-from ranksvm.fits.problem import loss_of
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.options import loss_of
 from ranksvm.losses import LossSpec, Pairs
 
 __all__ = ["weight_intervals"]
@@ -127,7 +128,7 @@ def weight_intervals(
     full.fit(X, y, qid=queries.numbers(), **given)
     _check_free(full)
     names = getattr(full, "feature_names_in_", None) if names is None else np.asarray(names)
-    fitted_to = full._fitted_pairs(X, y, queries.numbers(), None, **given)
+    fitted_to = full._fitted_pairs(TrainingArguments(X, y, qid=queries.numbers(), **given))
     X = fitted_to.X.on_host() if isinstance(fitted_to.X, DeviceFeatures) else fitted_to.X
     loss, scores = loss_of(full.loss, full.huber_width), np.asarray(host_values(full._scores(fitted_to.X)))
     if full.pair_alpha_ is None:

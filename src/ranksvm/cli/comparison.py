@@ -160,14 +160,14 @@ class Comparison:
 
     def check(self) -> None:
         """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
-        from ranksvm.fits.training_set import check_source_of_pairs
+        from ranksvm.fits.arguments import TrainingArguments
 
         for settings in self.combinations:
             # made before the time runs: its class is imported
             ranker = self._ranker(settings)
             if settings["low_rank"] is not None:
                 continue
-            check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
+            TrainingArguments(None, pairs=self._data.pairs).check_pairs(ranker.pair_selection, ranker.pair_weighting)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
         """Try every combination; finished ones are kept if Ctrl-C ends it."""

@@ -19,7 +19,7 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     ``only_fit`` a RankSVM is made without the interface of scikit-learn, which cross-validation needs.
     """
     import ranksvm  # its names are imported on first use, so only the estimator needed here is loaded
-    from ranksvm.estimators import plain
+    from ranksvm.estimators.rank_svm import RankSVMCore
 
     options = options | changes
     if options.get("low_rank") is not None:
@@ -30,7 +30,7 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     if not chooses(options):
         if kernel:
             return ranksvm.KernelRankSVM(C=options["C"], **given)
-        return (plain.RankSVM if only_fit else ranksvm.RankSVM)(C=options["C"], **given)
+        return (RankSVMCore if only_fit else ranksvm.RankSVM)(C=options["C"], **given)
     given |= {"cv": options["folds"], **{name: options[name] for name in _CHOICE}}
     if not kernel:
         return ranksvm.RankSVMCV(**given)

@@ -24,17 +24,20 @@ from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
+from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
+from ranksvm.fits.arguments import EvalArguments
 from ranksvm.fits.evaluation import (
     decided_metrics,
     names_of_sets,
     one_for_each,
     refuse_labels_of_times,
     refuse_weights_of_pairs,
-    refuse_without_sets,
 )
-from ranksvm.fits.problem import loss_of
+from ranksvm.fits.options import LinearOptions, loss_of
+from ranksvm.fits.partitioned import PartitionedProblem
+from ranksvm.fits.signs import monotone_signs
 from ranksvm.metrics import Metric
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.terms.parts.term import PartitionedTerm
@@ -194,6 +197,15 @@ class DaskRanker(BaseEstimator):
             n_partitions=None if self.n_partitions is None else checks.count(self.n_partitions),
         )
 
+    def _options(self) -> LinearOptions:
+        """The validated hyper-parameters; the device is that of the workers."""
+        return linear_options(self, device="cpu", memory_limit=None)
+
+    def _problem(self, term: PartitionedTerm, options: LinearOptions) -> PartitionedProblem:
+        """The problem over the parts of the cluster."""
+        names = getattr(self, "feature_names_in_", None)
+        return PartitionedProblem(term, options, monotone_signs(options.monotone, term.n_variables, names))
+
     def _cluster(self) -> Cluster:
         cluster = Cluster(self.client, float(self.timeout))
         cluster.check_workers()
@@ -264,8 +276,7 @@ class DaskRanker(BaseEstimator):
     ) -> list[tuple[str, Given, bool]]:
         """The name of each set, its parts, and whether it has times."""
         if eval_set is None:
-            options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
-            refuse_without_sets(**options, eval_sample_weight=eval_sample_weight)
+            EvalArguments(None, eval_qid, eval_group, eval_names, eval_sample_weight).refuse_without_sets()
             return []
         sets: list[Any] = [eval_set] if isinstance(eval_set, tuple | Preferences) else list(eval_set)
         sets = [(each,) if isinstance(each, Preferences) else each for each in sets]

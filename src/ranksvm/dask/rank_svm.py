@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from ranksvm._util import checks
 from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
@@ -12,12 +14,11 @@ from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.exceptions import DataError
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.evaluation import metrics_of_sets
-from ranksvm.fits.linear import check_linear_options
-from ranksvm.fits.partitioned import PartitionedProblem, partitioned_problem
+from ranksvm.fits.options import LinearOptions
+from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
-from ranksvm.fits.training_set import check_source_of_pairs
 
 __all__ = ["DaskRankSVM"]
 
@@ -211,11 +212,11 @@ class DaskRankSVM(DaskRanker):
             When the certificate does not meet ``tol``.
         """
         checks.check(C=checks.positive(self.C))
-        check_linear_options(self)
+        options = self._options()
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)
-        if event is not None and pairs is not None:
-            raise DataError("event says which times in y are observed: give y, not pairs.")
+        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
+            self.pair_selection, self.pair_weighting
+        )
         self._check_options()
         weights = {
             "sample_weight": sample_weight,
@@ -237,7 +238,7 @@ class DaskRankSVM(DaskRanker):
             else:
                 prepared = self._prepared(cluster, given)
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-                model, n_rounds = self._fitted_to_parts(cluster, given, prepared)
+                model, n_rounds = self._fitted_to_parts(cluster, given, prepared, options)
             model.evals_result_ = {}
             for each in held_out:
                 (found,) = each.evaluate(cluster, [model.coef_], metrics)
@@ -247,19 +248,22 @@ class DaskRankSVM(DaskRanker):
             self.n_rounds_ = n_rounds
         return self
 
-    def _fitted_to_parts(self, cluster: Cluster, given: Given, prepared: Prepared) -> tuple[RankSVM, int]:
+    def _fitted_to_parts(
+        self, cluster: Cluster, given: Given, prepared: Prepared, options: LinearOptions
+    ) -> tuple[RankSVM, int]:
         """The local model of a fit in rounds, and their number."""
         term = self._term(cluster, given, prepared, self.checkpoint)
         n_queries = prepared.n_queries
         prepared.rows.clear()  # they are in the parts now
         try:
-            problem = partitioned_problem(self, term, stopping=self.stopping)
+            problem = self._problem(term, options)
             with interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = self._solve(problem, interrupted)
         finally:
             term.close()
         model = self._new_local()
-        model._assign(problem.model(result.w), problem.outcome(result))
+        model.coef_, model.monotone_ = np.array(result.w), problem.signs
+        model._assign_outcome(problem.outcome(result))
         model.n_queries_ = n_queries
         model.fitted_params_ = model._params_now()
         return model, term.n_reductions
@@ -275,5 +279,5 @@ class DaskRankSVM(DaskRanker):
                 problem.objective.width = problem.loss.warm_width if at.width is None else at.width
                 point = problem.objective.evaluate(at.w)
                 return problem.solve(self.C, interrupted=interrupted, point=point)
-        start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
+        start = problem.start_from(self.coef_, None) if self.warm_start and hasattr(self, "coef_") else None
         return problem.solve(self.C, start, interrupted)

@@ -23,16 +23,15 @@ from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
 from ranksvm.data import Queries
 from ranksvm.estimators.base.choosing_ranker import Choice
+from ranksvm.estimators.base.evaluation_rounds import checked_patience, is_exhausted
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
-from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.evaluation import metrics_of_sets
-from ranksvm.fits.evaluation_rounds import checked_patience, is_exhausted
-from ranksvm.fits.linear import check_linear_options
-from ranksvm.fits.partitioned import partitioned_problem
-from ranksvm.fits.problem import interruptible_if, loss_of
-from ranksvm.fits.training_set import check_source_of_pairs
+from ranksvm.fits.options import LinearOptions, loss_of
+from ranksvm.fits.problem import interruptible_if
 from ranksvm.metrics import parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
@@ -193,14 +192,14 @@ class DaskRankSVMCV(DaskRanker):
         ConvergenceWarning
             When a certificate does not meet ``tol``.
         """
-        check_linear_options(self)
+        linear = self._options()
         self._check_options()
         checks.check(rule=checks.one_of(self.rule, RULES))
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)
-        if event is not None and pairs is not None:
-            raise DataError("event says which times in y are observed: give y, not pairs.")
+        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
+            self.pair_selection, self.pair_weighting
+        )
         patience = checked_patience(self.early_stopping_rounds, eval_set)
         metrics = metrics_of_sets(eval_metric, eval_at, metric)
         Cs = np.sort(c_values(self.Cs))
@@ -222,11 +221,11 @@ class DaskRankSVMCV(DaskRanker):
             held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
             metric = metrics[0]
             term = self._term(cluster, given, prepared)
-            problem = partitioned_problem(self, term)
+            problem = self._problem(term, linear)
             evals_result: dict[str, Any] = {}
             with closing(term), interruptible_if(self.keep_on_interrupt) as interrupted:
                 if held_out:
-                    solutions = self._solve(term, Cs, interrupted)
+                    solutions = self._solve(term, linear, Cs, interrupted)
                     coefs = [solution.w for solution in solutions]
                     of_sets = {each.name: each.evaluate(cluster, coefs, metrics, convention) for each in held_out}
                     tried = _on_validation(of_sets[held_out[0].name], metric.name, patience)
@@ -242,11 +241,15 @@ class DaskRankSVMCV(DaskRanker):
                         metric = only_metric("pairs", ACCURACY, metric)
                     elif event is not None:
                         metric = only_metric("censored times", CONCORDANCE, metric)
-                    tried = self._by_folds(cluster, prepared, term, Cs, metric, convention, interrupted)
+                    tried = self._by_folds(cluster, prepared, term, linear, Cs, metric, convention, interrupted)
                     choice = self._choice(Cs, tried)
                     result = problem.solve(choice.C, interrupted=interrupted)
             model = self._new_local()
-            model._assign(problem.model(result.w), problem.outcome(result), choice)
+            model._assign_solution(problem, result.w)
+            model._assign_outcome(problem.outcome(result))
+            model.C_, model.Cs_ = choice.C, choice.Cs
+            model.best_score_, model.best_iteration_ = choice.best_score, choice.best_iteration
+            model._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
             model.n_queries_ = prepared.n_queries
             model.evals_result_ = evals_result
             model.fitted_params_ = model._params_now() | {"metric": metric.name}
@@ -269,9 +272,11 @@ class DaskRankSVMCV(DaskRanker):
         self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
         return self
 
-    def _solve(self, term: PartitionedTerm, Cs: np.ndarray, interrupted: Any) -> list[SolverResult]:
+    def _solve(
+        self, term: PartitionedTerm, linear: LinearOptions, Cs: np.ndarray, interrupted: Any
+    ) -> list[SolverResult]:
         """The solutions for all C, in shared rounds."""
-        solutions = partitioned_problem(self, term).solve_path(Cs, interrupted)
+        solutions = self._problem(term, linear).solve_path(Cs, interrupted)
         for C, solution in zip(Cs, solutions, strict=True):
             if solution.status in (Status.MAX_ITERATIONS, Status.PRECISION):
                 warnings.warn(f"C = {C:g}: {solution.status.value}", ConvergenceWarning, stacklevel=3)
@@ -282,6 +287,7 @@ class DaskRankSVMCV(DaskRanker):
         cluster: Cluster,
         prepared: Prepared,
         term: PartitionedTerm,
+        linear: LinearOptions,
         Cs: np.ndarray,
         metric: Any,
         convention: Any,
@@ -295,7 +301,7 @@ class DaskRankSVMCV(DaskRanker):
             fold = self._fold_term(cluster, prepared, term, train)
             if fold.weight <= 0.0:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
-            coefs = [solution.w for solution in self._solve(fold, Cs, interrupted)]
+            coefs = [solution.w for solution in self._solve(fold, linear, Cs, interrupted)]
             if listed is None:
                 found = evaluated(cluster, prepared.rows, coefs, [metric], convention, test)
             else:
@@ -348,8 +354,8 @@ class DaskRankSVMCV(DaskRanker):
         if np.isnan(tried.means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
         chosen = choose(tried.means, tried.errors, self.rule)
-        found = {"scores_": tried.scores, "mean_scores_": tried.means, "standard_errors_": tried.errors}
-        return Choice(0, chosen, chosen + 1, float(Cs[chosen]), float(tried.means[chosen]), Cs, found)
+        scores = [np.asarray(each)[np.newaxis] for each in (tried.scores, tried.means, tried.errors)]
+        return Choice(0, chosen, chosen + 1, float(Cs[chosen]), float(tried.means[chosen]), Cs, [None], *scores)
 
 
 def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None) -> _Tried:

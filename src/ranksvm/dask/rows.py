@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ranksvm._util.values import is_sparse
-from ranksvm.data import ComparablePairs, Queries, frames, validation
+from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.data.queries import id_array
-from ranksvm.estimators.plain import RankSVM  # without scikit-learn, which takes a new worker seconds to import
+from ranksvm.estimators.base.inputs import features_and_labels
+from ranksvm.estimators.rank_svm import RankSVMCore  # without scikit-learn, which takes a new worker seconds to import
 from ranksvm.exceptions import DataError, ParseError
 from ranksvm.terms.parts.part import Part
 
@@ -196,12 +197,12 @@ def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
         return np.zeros((0, len(columns.names))), np.zeros(0)
     if X.shape[0] == 0 and len(np.asarray(y)) == 0:
         return (X.astype(np.float64) if is_sparse(X) else np.zeros(X.shape)), np.zeros(0)
-    model = RankSVM()
+    model = RankSVMCore()
     model.n_features_in_ = X.shape[1] if columns.n_features is None else columns.n_features
     if columns.names is not None:
         model.feature_names_in_ = columns.names
     try:
-        return validation.features_and_labels(model, X, y, n_threads=1, reset=False)
+        return features_and_labels(model, X, y, n_threads=1, reset=False)
     except DataError as error:
         if found := _first_text(X):
             raise DataError(f"{found} ({error})") from None

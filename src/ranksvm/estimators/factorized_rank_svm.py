@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread
 from ranksvm._util.verbosity import verbosity
-from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
+from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
-from ranksvm.fits.evaluation import evaluation_sets
-from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs
 from ranksvm.fits.training_set import TrainingSet
@@ -283,11 +284,14 @@ class FactorizedRankSVM(LowRankRanker):
         )
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):
-            X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.frame_type_ = frames.library(X)
-            data = self._training_set(X, y, qid, group)
-            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=self.eval_metric)
+            data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
+            sets = read_evaluation_sets(
+                self,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                data.X,
+                data.n_queries,
+                deciding=self.eval_metric,
+            )
             rounds = EvaluationRounds(self, sets, called, int(self.max_epochs), patience)
             with one_blas_thread():
                 dual = self._dual(data)
@@ -298,7 +302,8 @@ class FactorizedRankSVM(LowRankRanker):
             self.n_iter_ = result.n_epochs
             self.history_ = result.history.as_dict()
             self.n_pairs_, self.n_queries_ = data.pairs.n_pairs, data.n_queries
-            self._assign(rounds.trace())
+            self.evals_result_ = rounds.evals_result
+            self.best_iteration_, self.best_score_ = rounds.best_round, rounds.best_score
             self.fitted_params_ = self._params_now()
             if result.status is EpochStatus.MAX_EPOCHS:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=2)

@@ -5,14 +5,15 @@ from typing import Any, Self
 
 from ranksvm._util import checks
 from ranksvm._util.verbosity import verbosity
-from ranksvm.data import frames
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
+from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.base.ranker import all_or_nothing
-from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.kernel import kernel_problem, kernel_training_set
-from ranksvm.fits.kernel_options import gamma_of
+from ranksvm.fits.kernel_options import gamma_error, gamma_of
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.model_files.registry import storable
 
@@ -286,32 +287,41 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        checks.check(C=checks.positive(self.C))
+        checks.check(C=checks.positive(self.C), gamma=gamma_error(self.gamma))
+        options = kernel_options(self)
         with all_or_nothing(self), verbosity(self.verbose):
-            X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.frame_type_ = frames.library(X)
-            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-            weights["event"], self.censored_ = event, event is not None
-            data = kernel_training_set(
-                self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
-            )
-            sets = evaluation_sets(
+            given = read_training_data(
                 self,
-                X,
-                data.n_queries,
-                eval_set,
-                eval_qid,
-                eval_group,
-                eval_names,
-                eval_sample_weight,
-                eval_metric,
-                eval_at,
+                TrainingArguments(
+                    X,
+                    y,
+                    qid=qid,
+                    group=group,
+                    pairs=pairs,
+                    pair_weight=pair_weight,
+                    sample_weight=sample_weight,
+                    query_weight=query_weight,
+                    propensity=propensity,
+                    event=event,
+                ),
             )
-            problem = kernel_problem(self, data, gamma_of(self.kernel, self.gamma, data.X))
-            start = problem.start_from(self) if self.warm_start and hasattr(self, "gamma_") else None
+            self.censored_ = event is not None
+            data = kernel_training_set(given, options)
+            sets = read_evaluation_sets(
+                self,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                given.X,
+                data.n_queries,
+            )
+            problem = kernel_problem(data, options, gamma_of(self.kernel, self.gamma, data.X))
+            start = None
+            if self.warm_start and hasattr(self, "gamma_"):
+                start = problem.start_from(self._fitted_function(), self._scores)
             with interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(float(self.C), start, interrupted)
-            self._assign(problem.model(result.w), problem.outcome(result))
+            self._assign_model(problem.model(result.w))
+            self._assign_outcome(problem.outcome(result))
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
+            self.__dict__.pop("calibration_slope_", None)
         return self

@@ -9,10 +9,12 @@ from ranksvm._util import checks
 from ranksvm._util.text import power
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
+from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.exceptions import OptionError
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
-from ranksvm.fits.kernel_options import gamma_of, is_precomputed
+from ranksvm.fits.kernel_options import KernelOptions, gamma_of, is_precomputed
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
@@ -172,8 +174,11 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-        return kernel_training_set(estimator, X, y, **data)
+    def _options(self) -> KernelOptions:
+        return kernel_options(self)
+
+    def _training_set(self, given: TrainingArguments, options: Any) -> TrainingSet:
+        return kernel_training_set(given, options)
 
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The gammas, ascending: a larger gamma allows a function to vary more."""
@@ -195,14 +200,21 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
             checks.check(gammas=checks.positive(float(gamma)))
         return gammas.tolist()
 
-    def _problem(self, data: TrainingSet, setting: float | None, n_fits: int = 1) -> KernelOrFeatureProblem:
-        problem = kernel_problem(self, data, setting, n_fits)
+    def _problem(
+        self, data: TrainingSet, options: Any, setting: float | None, n_fits: int = 1
+    ) -> KernelOrFeatureProblem:
+        problem = kernel_problem(data, options, setting, n_fits)
         problem.label = "" if setting is None else f"gamma = {power(setting)}, "
         return problem
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
         return X[np.ix_(rows, training_rows)] if is_precomputed(self.kernel) else X[rows]
 
-    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
-        gammas = np.array([gamma for gamma in settings if gamma is not None], dtype=np.float64)
-        return {"gammas_": gammas, "scores_": scores, "mean_scores_": means, "standard_errors_": errors}
+    def _assign_solution(self, problem: Any, w: Any) -> None:
+        self._assign_model(problem.model(w))
+
+    def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
+        self.gammas_ = np.array([gamma for gamma in settings if gamma is not None], dtype=np.float64)
+        self.scores_ = scores
+        self.mean_scores_ = means
+        self.standard_errors_ = errors

@@ -8,6 +8,7 @@ import ranksvm._compiled.online as online
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
@@ -97,11 +98,11 @@ class PRanker(OnlineRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _data(self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool) -> tuple:
-        if query_weight is not None or propensity is not None:
+    def _check_data(self, given: TrainingArguments, first: bool) -> None:
+        if given.query_weight is not None or given.propensity is not None:
             raise DataError("PRank learns from documents one by one, not from pairs: it takes no weights.")
-        X, y, queries, none = super()._data(X, y, qid, group, None, None, reset)
-        if reset:
+        y = given.y
+        if first:
             self.levels_ = np.unique(y) if self.levels is None else self._given_levels()
         unknown = y[~np.isin(y, self.levels_)]
         if len(unknown):
@@ -109,7 +110,6 @@ class PRanker(OnlineRanker):
                 f"y has the label {unknown[0]:g}, which is not one of the levels {self.levels_.tolist()}: give levels "
                 "(--levels), all labels that may occur."
             )
-        return X, y, queries, none
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm._overflow import overflow_refused
 from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
-from ranksvm._util.memory import memory_complaint
+from ranksvm._util.overflow import overflow_refused
 from ranksvm._util.text import power
-from ranksvm.data import frames
-from ranksvm.datasets.file_data import unpacked
+from ranksvm.estimators.base.inputs import read_training_data, resolve_files
+from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.linear import linear_problem
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult, Status
@@ -145,15 +145,24 @@ def regularization_path(
         memory_limit=memory_limit,
         n_jobs=n_jobs,
     )
-    checks.check(memory_limit=memory_complaint(memory_limit))
-    X, y, qid = unpacked(X, y, qid, group, pairs, memory_limit)
-    X, qid, _ = frames.split_qid(X, qid)
-    weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-    weights["event"] = event
+    options = linear_options(estimator)
     values = np.sort(c_values(Cs))
-    given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight, **weights}
+    given = TrainingArguments(
+        X,
+        y,
+        qid=qid,
+        group=group,
+        pairs=pairs,
+        pair_weight=pair_weight,
+        sample_weight=sample_weight,
+        query_weight=query_weight,
+        propensity=propensity,
+        event=event,
+    )
     with overflow_refused():
-        problem = linear_problem(estimator, X, y, n_fits=len(values), **given)
+        given = read_training_data(estimator, resolve_files(given, memory_limit))
+        names = getattr(estimator, "feature_names_in_", None)
+        problem = linear_problem(linear_training_set(given, options), options, names, n_fits=len(values))
         solutions = [result for _, result in solve_along(problem, values)]
     return RegularizationPath(
         Cs=values,
@@ -162,7 +171,7 @@ def regularization_path(
         duality_gaps=np.array([result.gap for result in solutions]),
         n_iter=np.array([result.n_iter for result in solutions]),
         converged=np.array([result.status is Status.CONVERGED for result in solutions]),
-        feature_names=getattr(estimator, "feature_names_in_", None),
+        feature_names=names,
     )
 
 

@@ -4,15 +4,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm._util import checks
-from ranksvm._util.memory import memory_complaint
-from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
+from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.file_problem import FileTrainingSet, file_training_set
-from ranksvm.fits.linear import LinearProblem, check_linear_options, linear_problem_of
-from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.linear import LinearProblem
+from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.options import LinearOptions
+from ranksvm.fits.training_set import TrainingSet
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
@@ -156,21 +157,26 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
-        checks.check(memory_limit=memory_complaint(self.memory_limit))
-        return unpacked(X, y, qid, group, pairs, self.memory_limit)
+    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
+        return resolve_files(given, self.memory_limit)
 
-    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> Any:
-        check_linear_options(estimator, estimator.device)
-        if isinstance(X, FileData):
-            return file_training_set(estimator, X, y, **data)
-        return training_set(estimator, X, y, **data)
+    def _options(self) -> LinearOptions:
+        return linear_options(self)
+
+    def _training_set(self, given: TrainingArguments, options: Any) -> Any:
+        return linear_training_set(given, options)
 
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]
 
-    def _problem(self, data: Any, setting: None, n_fits: int = 1) -> LinearProblem:
-        return data.problem(self) if isinstance(data, FileTrainingSet) else linear_problem_of(self, data, n_fits)
+    def _problem(self, data: Any, options: Any, setting: None, n_fits: int = 1) -> LinearProblem:
+        return linear_problem(data, options, getattr(self, "feature_names_in_", None), n_fits)
 
-    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
-        return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}
+    def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
+        self.coef_ = np.array(w)
+        self.monotone_ = problem.signs
+
+    def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
+        self.scores_ = scores[0]
+        self.mean_scores_ = means[0]
+        self.standard_errors_ = errors[0]

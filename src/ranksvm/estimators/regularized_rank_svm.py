@@ -3,7 +3,6 @@
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,15 +12,14 @@ from ranksvm._util import checks
 from ranksvm._util.memory import check_fits, memory_complaint
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.verbosity import verbosity
-from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
+from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix
+from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, ModelFileError
-from ranksvm.fits.evaluation import evaluation_sets
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, KeptDualCoef
-from ranksvm.fits.results.records import Record
-from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import HuberHinge
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema
@@ -30,7 +28,6 @@ from ranksvm.objectives.low_rank.alternating import AlternatingNuclearNorm
 from ranksvm.objectives.low_rank.nuclear_norm import NuclearNormObjective, required_bytes
 from ranksvm.objectives.low_rank.query_matrices import QueryMatrices
 from ranksvm.solvers import SolverResult, Status, alternating, douglas_rachford, newton, relative_gap, tron
-from ranksvm.solvers.douglas_rachford import SplitResult
 
 __all__ = ["RegularizedRankSVM"]
 
@@ -283,20 +280,12 @@ class RegularizedRankSVM(LowRankRanker):
             memory_limit=memory_complaint(self.memory_limit),
         )
         with all_or_nothing(self):
-            X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.frame_type_ = frames.library(X)
-            data = self._training_set(X, y, qid, group)
-            sets = evaluation_sets(
+            data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
+            sets = read_evaluation_sets(
                 self,
-                X,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                data.X,
                 data.n_queries,
-                eval_set,
-                eval_qid,
-                eval_group,
-                eval_names,
-                eval_sample_weight,
-                eval_metric,
-                eval_at,
             )
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
@@ -324,7 +313,19 @@ class RegularizedRankSVM(LowRankRanker):
                     self._begin(objective, interrupted)
                     result, pair_alpha = douglas_rachford(objective, **options), None
             found = QueryMatrices.from_blocks(blocks, data.pairs.pointers, result.point.matrices)
-            self._assign(_solution(data, found, result, pair_alpha))
+            if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+                gap = f"relative duality gap {relative_gap(result.gap, result.point.value):.1e}"
+                warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=2)
+            self.coef_ = np.array(result.point.w)
+            self.objective_, self.duality_gap_ = result.point.value, result.gap
+            self.converged_ = result.status is Status.CONVERGED
+            self.status_ = result.status.value
+            self.n_iter_ = result.n_iter
+            self.history_ = result.history.as_dict()
+            self.n_pairs_, self.n_queries_ = data.pairs.n_pairs, data.n_queries
+            self.ranks_, self.singular_values_ = found.ranks, found.values
+            self.left_factors_, self.right_factors_ = found.left, found.right
+            self.pair_alpha_ = pair_alpha
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self
@@ -364,6 +365,7 @@ class RegularizedRankSVM(LowRankRanker):
         if getattr(self, "pair_alpha_", None) is None:
             return super().dual_coef(X, y, qid, group=group)
         _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        assert self.pair_alpha_ is not None
         return KeptDualCoef(pairs, queries, labels, self.pair_alpha_)
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
@@ -405,51 +407,6 @@ class RegularizedRankSVM(LowRankRanker):
             if matrices.fits():
                 return matrices
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution(Record):
-    """A solution; each field is the fitted attribute of the same name."""
-
-    coef: np.ndarray
-    objective: float
-    duality_gap: float
-    converged: bool
-    status: str
-    n_iter: int
-    history: dict[str, list]
-    n_pairs: int
-    n_queries: int
-    ranks: np.ndarray
-    singular_values: np.ndarray
-    left_factors: np.ndarray
-    right_factors: np.ndarray
-    pair_alpha: np.ndarray | None
-
-
-def _solution(
-    data: TrainingSet, matrices: QueryMatrices, result: SplitResult, pair_alpha: np.ndarray | None
-) -> _Solution:
-    """The solution of a fit; warns if it did not converge."""
-    if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-        gap = f"relative duality gap {relative_gap(result.gap, result.point.value):.1e}"
-        warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
-    return _Solution(
-        coef=np.array(result.point.w),
-        objective=result.point.value,
-        duality_gap=result.gap,
-        converged=result.status is Status.CONVERGED,
-        status=result.status.value,
-        n_iter=result.n_iter,
-        history=result.history.as_dict(),
-        n_pairs=data.pairs.n_pairs,
-        n_queries=data.n_queries,
-        ranks=matrices.ranks,
-        singular_values=matrices.values,
-        left_factors=matrices.left,
-        right_factors=matrices.right,
-        pair_alpha=pair_alpha,
-    )
 
 
 def _step_length(value: Any, solver: str) -> str | None:

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.values import n_rows_of
 from ranksvm.data import Preferences, frames, validation
-from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.exceptions import DataError
-from ranksvm.fits.scales import warn_of_other_scale
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.cutoffs import metrics_at
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC, only_metric
@@ -192,68 +188,6 @@ class EvaluationSets:
         }
 
 
-def evaluation_sets(
-    estimator: Any,
-    training_X: Any,
-    n_queries: int,
-    eval_set: Any,
-    eval_qid: Any,
-    eval_group: Any,
-    eval_names: Any,
-    eval_sample_weight: Any,
-    eval_metric: Any,
-    eval_at: Any,
-    *,
-    deciding: Any = None,
-    convention: str | Convention = "default",
-) -> EvaluationSets:
-    """The evaluation sets passed to ``fit``, validated against the training data; none without ``eval_set``.
-
-    ``deciding`` is the estimator's own metric, or metrics, which come before those of ``eval_metric``. Raises
-    DataError, with the set's name as in ``evals_result_``, if a set cannot be used, or lacks query ids although the
-    training data have ``n_queries`` queries. Warns of features of another scale than those of ``training_X``.
-    """
-    options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
-    options |= {"eval_sample_weight": eval_sample_weight, "eval_metric": eval_metric, "eval_at": eval_at}
-    if eval_set is None:
-        refuse_without_sets(**options)
-        return EvaluationSets([], [], [] if deciding is None else parse_metrics(deciding), convention)
-    metrics = metrics_of_sets(eval_metric, eval_at, deciding)
-    pairs = [eval_set] if isinstance(eval_set, tuple | Preferences) else eval_set
-    if isinstance(pairs, list):
-        pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
-    if not isinstance(pairs, list) or not pairs or any(not _is_set(pair) for pair in pairs):
-        raise DataError(
-            "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
-            "or one of these."
-        )
-    names = names_of_sets(eval_names, len(pairs))
-    qids = one_for_each("eval_qid", eval_qid, pairs)
-    groups = one_for_each("eval_group", eval_group, pairs)
-    weights = one_for_each("eval_sample_weight", eval_sample_weight, pairs)
-    sets = []
-    for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
-        try:
-            sets.append(_checked(estimator, X, *y, qid=qid, group=group, sample_weight=weight, n_queries=n_queries))
-            warn_of_other_scale(name, training_X, sets[-1].features)
-        except DataError as error:
-            raise DataError(f"eval_set, {name}: {error}") from error
-    return EvaluationSets(names, sets, decided_metrics(metrics, sets), convention)
-
-
-def refuse_without_sets(**options: Any) -> None:
-    """Raise DataError for the first option of evaluation sets that is given although there is no set.
-
-    Parameters
-    ----------
-    **options : optional
-        The arguments of ``fit``, by name.
-    """
-    for name, value in options.items():
-        if value is not None:
-            raise DataError(f"{name} is given without eval_set=[(X, y)].")
-
-
 def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:
     """The estimator's own metrics, then those that ``fit`` was asked for; a default if there are none.
 
@@ -345,10 +279,6 @@ def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
     return names
 
 
-def _is_set(item: Any) -> bool:
-    return isinstance(item, tuple | list) and len(item) in (2, 3)
-
-
 def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     """What is given for each set: as a list with one item for each, or, for one set, directly.
 
@@ -389,46 +319,3 @@ def _may_belong(X: Any, value: Any) -> bool:
     if isinstance(value, str):  # a dask DataFrame is no frame, but has columns
         return frames.has_column(X, value) or value in getattr(X, "columns", ())
     return value is None or np.ndim(value) > 0
-
-
-def _are_pairs(y: Any) -> bool:
-    """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
-    values = np.asarray(y) if isinstance(y, list | tuple | np.ndarray) else None
-    return values is not None and values.ndim == 2 and values.shape[1] == 2
-
-
-def _checked(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    event: Any = None,
-    *,
-    qid: Any,
-    group: Any,
-    sample_weight: Any,
-    n_queries: int,
-) -> EvaluationSet | PairEvaluationSet:
-    n_threads = effective_n_jobs(estimator.n_jobs)
-    features = partial(validation.features, estimator, n_threads=n_threads)
-    are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
-    if are_pairs and sample_weight is not None:
-        refuse_weights_of_pairs()
-    if isinstance(X, Preferences):
-        return pairs_to_evaluate(features, X, qid=qid, group=group)
-    if isinstance(qid, str):
-        X, qid, _ = frames.split_qid(X, qid)
-    elif group is None:
-        qid = estimator._query_ids(X, qid)
-        if qid is None and n_queries > 1 and not are_pairs:
-            raise DataError(f"the training data have {n_queries} queries: give this set's in eval_qid or eval_group.")
-    X = estimator._without_qid_column(X)
-    if are_pairs:
-        return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
-    if event is None and getattr(estimator, "censored_", False):
-        refuse_labels_of_times()
-    X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, reset=False)
-    queries = validation.queries(qid, group, len(y))
-    if sample_weight is not None:
-        sample_weight = checked_weights("eval_sample_weight", sample_weight, len(y), "rows")
-    observed = None if event is None else checked_event(event, len(y))
-    return EvaluationSet(X, y, queries.numbers(), sample_weight, observed)

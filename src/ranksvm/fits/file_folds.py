@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Queries
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.datasets.cache.rows import FileRows
-from ranksvm.fits.file_problem import FileTrainingSet, file_backend
+from ranksvm.fits.file_training_set import FileTrainingSet, file_backend
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
 from ranksvm.model_selection.cross_validation import pooled, query_splits
 
@@ -42,14 +41,17 @@ def file_folds(data: FileTrainingSet, cv: Any) -> Iterator[tuple[FileTrainingSet
 
 
 def evaluated_in_file(
-    estimator: Any, rows: FileRows, coefs: Sequence[np.ndarray], metric: Metric, convention: Convention
+    rows: FileRows,
+    coefs: Sequence[np.ndarray],
+    metric: Metric,
+    convention: Convention,
+    memory_limit: Any,
+    n_threads: int,
 ) -> list[Evaluation]:
     """A metric of several models, in one reading of the rows.
 
     Parameters
     ----------
-    estimator : object
-        Has ``memory_limit`` and ``n_jobs``.
     rows : FileRows
         The rows.
     coefs : sequence of ndarray
@@ -58,13 +60,17 @@ def evaluated_in_file(
         The metric.
     convention : Convention
         Its definition.
+    memory_limit : int, str or None
+        The memory limit.
+    n_threads : int
+        Number of threads.
 
     Returns
     -------
     list of Evaluation
         One for each model.
     """
-    backend = file_backend(rows, estimator.memory_limit, effective_n_jobs(estimator.n_jobs))
+    backend = file_backend(rows, memory_limit, n_threads)
 
     def of_block(first: int, last: int, X: Any) -> list[Evaluation]:
         queries, labels, weights = rows.columns(first, last)

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,17 @@ from ranksvm._util.log_records import PASSING
 from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.values import is_sparse
-from ranksvm.data import Preferences, TwoBlocks
+from ranksvm.data import TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
 from ranksvm.exceptions import DataError
-from ranksvm.fits.kernel_device import check_kernel_device, kernel_device
-from ranksvm.fits.kernel_options import (
-    PRECOMPUTED,
-    check_kernel_options,
-    is_precomputed,
-    kernel_with,
-    refuse_sparse_kernels,
-)
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.kernel_device import kernel_device
+from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.linear import LinearProblem
-from ranksvm.fits.problem import RankSVMProblem, problem_options, threads_for
+from ranksvm.fits.options import FitOptions, LinearOptions, threads_for
+from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.results.kernel_model import kernel_terms, scattered
 from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
 from ranksvm.fits.training_set import TrainingSet, training_set
@@ -44,7 +41,6 @@ from ranksvm.kernels import (
     precomputed_matrix,
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
-from ranksvm.losses import LossSpec
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.solvers import SolverResult, Status, newton_cg
 from ranksvm.terms.feature_design import feature_design
@@ -68,47 +64,69 @@ SOLVER_VECTORS = 50
 ROUNDING = 0.5
 
 
-def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-    """The validated data and hyper-parameters of a kernel estimator's ``fit``.
+def kernel_training_set(given: TrainingArguments, options: KernelOptions) -> TrainingSet:
+    """The training set of a kernel model: documents on the host, in one array, or a precomputed kernel matrix.
 
-    ``data`` holds the other arguments, by the names of `training_set`.
+    Parameters
+    ----------
+    given : TrainingArguments
+        The arguments of ``fit``, as arrays.
+    options : KernelOptions
+        The hyper-parameters.
+
+    Returns
+    -------
+    TrainingSet
+        The training set.
     """
-    check_kernel_options(estimator)
-    problem_options(estimator)
-    check_kernel_device(estimator)
-    if isinstance(X, Preferences) and is_precomputed(estimator.kernel):
-        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
-    found = training_set(estimator, X, y, **data)
-    if isinstance(found.X, TwoBlocks):
-        found = replace(found, X=found.X.stacked())
-    if isinstance(found.X, DeviceFeatures):  # kernels prepare documents on the host
-        found = replace(found, X=found.X.on_host(), place=found.X.device.name)
-    refuse_sparse_kernels(estimator.kernel, found.X)
-    if is_precomputed(estimator.kernel):
-        check_precomputed(found.X, found.n_threads)
-    return found
+    data = training_set(given, options)
+    if isinstance(data.X, TwoBlocks):
+        data = replace(data, X=data.X.stacked())
+    if isinstance(data.X, DeviceFeatures):  # kernels prepare documents on the host
+        data = replace(data, X=data.X.on_host(), place=data.X.device.name)
+    refuse_sparse_kernels(options.kernel, data.X)
+    if options.precomputed:
+        check_precomputed(data.X, data.n_threads)
+    return data
 
 
-def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None, n_fits: int = 1) -> "KernelOrFeatureProblem":
-    """The problem that a kernel estimator solves for the data of ``fit``, this gamma if it has one, and so many C."""
-    options = problem_options(estimator)
-    options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
-    options["on"] = kernel_device(estimator, data, n_fits)
-    if is_precomputed(estimator.kernel):
-        return KernelProblem(data, None, None, **options)
-    kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)
-    if estimator.approximation is None:
-        return KernelProblem(data, kernel, gamma, **options)
-    if callable(estimator.kernel):
+def kernel_problem(
+    data: TrainingSet, options: KernelOptions, gamma: float | None, n_fits: int = 1
+) -> "KernelOrFeatureProblem":
+    """The problem that a kernel model solves.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        The training set.
+    options : KernelOptions
+        The hyper-parameters.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    n_fits : int
+        Number of values of C that are solved for, one after another.
+
+    Returns
+    -------
+    KernelProblem, NystroemProblem or FourierProblem
+        The problem.
+    """
+    device = kernel_device(options, data, n_fits)
+    if options.precomputed:
+        return KernelProblem(data, None, None, options, device)
+    kernel = kernel_with(options.kernel, gamma, options.degree, options.coef0)
+    if options.approximation is None:
+        return KernelProblem(data, kernel, gamma, options, device)
+    if callable(options.kernel):
         data = replace(data, n_threads=1)  # a function of the user may not be thread-safe
-    n_components, random_state = estimator.n_components, estimator.random_state
-    if estimator.approximation == "fourier":
+    n_components, random_state = options.n_components, options.random_state
+    if options.approximation == "fourier":
         features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
-        return FourierProblem(data, features, gamma, **options)
+        return FourierProblem(data, features, gamma, options, device)
     rows = np.sort(data.pairs.comparable()[1])
-    how = {"method": estimator.landmarks, "random_state": random_state, "n_threads": data.n_threads}
+    how = {"method": options.landmarks, "random_state": random_state, "n_threads": data.n_threads}
     chosen = choose_landmarks(kernel, _taken(data.X, rows), n_components, **how)
-    return NystroemProblem(data, kernel, rows[chosen], gamma, **options)
+    return NystroemProblem(data, kernel, rows[chosen], gamma, options, device)
 
 
 class KernelProblem(RankSVMProblem):
@@ -122,14 +140,10 @@ class KernelProblem(RankSVMProblem):
         The kernel; None: precomputed.
     gamma : float or None
         Its gamma, if it has one.
-    memory : int
-        Bytes that the kernel matrix may use.
-    dtype : {"float32", "float64"}
-        Type in which it is stored.
-    on : Device or None
-        Where it is made and multiplied; None: the processor.
-    **options : optional
-        Those of `RankSVMProblem`.
+    options : KernelOptions
+        The hyper-parameters.
+    device : Device or None
+        Where the kernel matrix is made and multiplied; None: the CPU.
     """
 
     newton = staticmethod(newton_cg)
@@ -139,23 +153,20 @@ class KernelProblem(RankSVMProblem):
         data: TrainingSet,
         kernel: Kernel | None,
         gamma: float | None,
-        *,
-        memory: int,
-        dtype: str,
-        on: Device | None = None,
-        **options: Any,
+        options: KernelOptions,
+        device: Device | None = None,
     ):
         pairs, self.rows = data.pairs.comparable()
-        super().__init__(data, pairs, **options)
-        self._on = on
-        self.device = "cpu" if on is None else on.name
+        super().__init__(data, pairs, options)
+        self._on = device
+        self.device = "cpu" if device is None else device.name
         if self.solver == "auto":
             self.solver = "newton"
         self.kernel = kernel
         self.gamma = gamma
         self.X = data.X
-        self.dtype = dtype
-        self._memory = memory
+        self.dtype = options.kernel_dtype
+        self._memory = memory_bytes(options.memory_limit)
         self._earlier_products = 0
 
     def solve(
@@ -285,22 +296,17 @@ class KernelProblem(RankSVMProblem):
         self._n_products = self.n_products
         del self.objective, self.matrix
 
-    def start_from(self, estimator: Any) -> np.ndarray:
-        """The solution of an estimator as a starting point; it must have been fitted to the same rows.
+    def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """The variables of an earlier solution, whose ``scores`` are not needed.
 
-        Raises DataError if it was not.
+        Raises DataError if it was not fitted to the same rows.
         """
-        support = self._support_of(estimator)
-        return self.objective.vector(scattered(estimator.dual_coef_, support, self.n_rows)[self.rows])
-
-    def _support_of(self, estimator: Any) -> np.ndarray:
-        """The rows of an estimator's coefficients, after checking that they are the same documents as in its fit."""
-        if not hasattr(estimator, "dual_coef_"):
+        if isinstance(function, Fourier):
             raise DataError(
                 "warm_start: the last fit used random Fourier features and has no coefficients of documents. "
                 "Start from approximation='nystroem' or an exact fit."
             )
-        support, vectors = estimator.support_, getattr(estimator, "support_vectors_", None)
+        support, vectors = function.support, function.support_vectors
         known = (vectors is None) == (self.kernel is None) and (len(support) == 0 or support[-1] < self.n_rows)
         if known and vectors is not None and len(support):
             known = vectors.shape[1] == self.X.shape[1] and _same(self.X[support], vectors)
@@ -309,7 +315,7 @@ class KernelProblem(RankSVMProblem):
                 "warm_start: the rows of X are not those of the last fit, whose coefficients belong to its rows. Fit "
                 "the same rows in the same order, or set warm_start=False."
             )
-        return support
+        return self.objective.vector(scattered(function.dual_coef, support, self.n_rows)[self.rows])
 
     def _origin(self) -> np.ndarray:
         return self.objective.vector()
@@ -323,6 +329,7 @@ class KernelProblem(RankSVMProblem):
         return support, None if self.kernel is None else self.X[support], b[positions]
 
     def model(self, w: np.ndarray) -> KernelModel:
+        """The scoring function given by a solution's variables."""
         support, vectors, coef = self._terms(w)
         return KernelModel(kernel_terms(self.kernel, support, vectors, coef), self.gamma, self.dtype, self.n_products)
 
@@ -341,14 +348,10 @@ class FeatureProblem(LinearProblem):
         The features.
     gamma : float or None
         The kernel's gamma, if it has one.
-    memory : int
-        Bytes that the features of the documents may use; if they need more, they are recomputed at every pass.
-    dtype : {"float32", "float64"}
-        Type in which they are stored.
-    on : Device or None
-        Where they are made and stored, in the memory that is free there; None: in that of the processor.
-    **options : optional
-        Those of `RankSVMProblem`.
+    options : KernelOptions
+        The hyper-parameters. Features that need more than the memory limit are recomputed at every pass.
+    device : Device or None
+        Where the features are made and stored, in the memory that is free there; None: in the memory of the CPU.
     """
 
     def __init__(
@@ -356,24 +359,23 @@ class FeatureProblem(LinearProblem):
         data: TrainingSet,
         features: FeatureMap,
         gamma: float | None,
-        *,
-        memory: int,
-        dtype: str,
-        on: Device | None = None,
-        **options: Any,
+        options: KernelOptions,
+        device: Device | None = None,
     ):
         pairs, rows = data.pairs.comparable()
         X = _taken(data.X, rows)
-        loss: LossSpec = options["loss"]
-        if on is None:
-            left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
+        loss, dtype = options.loss, options.kernel_dtype
+        if device is None:
+            left = max(0, memory_bytes(options.memory_limit) - (0 if X is data.X else stored_bytes(X)))
             design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
             term: DataTerm = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
         else:
             from ranksvm.terms.device.features import feature_term
 
-            term = feature_term(on, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
-        super().__init__(replace(data, X=X, pairs=pairs), term, **options)
+            term = feature_term(device, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
+        # the solver of features is that of a linear model, which has no signs here
+        linear = LinearOptions(**{field.name: getattr(options, field.name) for field in fields(FitOptions)})
+        super().__init__(replace(data, X=X, pairs=pairs), term, linear)
         self.features = features
         self.gamma = gamma
         self.dtype = dtype
@@ -386,6 +388,7 @@ class FeatureProblem(LinearProblem):
         del self.objective
 
     def model(self, w: np.ndarray) -> KernelModel:
+        """The scoring function given by a solution's variables."""
         return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
     def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
@@ -406,25 +409,35 @@ class NystroemProblem(FeatureProblem):
         Rows of the landmarks, ascending.
     gamma : float or None
         The kernel's gamma, if it has one.
-    **options : optional
-        Those of `FeatureProblem`.
+    options : KernelOptions
+        The hyper-parameters.
+    device : Device or None
+        As in `FeatureProblem`.
     """
 
-    def __init__(self, data: TrainingSet, kernel: Kernel, landmarks: np.ndarray, gamma: float | None, **options: Any):
+    def __init__(
+        self,
+        data: TrainingSet,
+        kernel: Kernel,
+        landmarks: np.ndarray,
+        gamma: float | None,
+        options: KernelOptions,
+        device: Device | None = None,
+    ):
         self.kernel = kernel
         self.landmarks = landmarks
         self.vectors = data.X[landmarks]
-        super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
+        super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, options, device)
 
-    def start_from(self, estimator: Any) -> np.ndarray:
-        """The orthogonal projection, in the RKHS, of an estimator's function as a starting point.
+    def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
+        """The orthogonal projection, in the RKHS, of an earlier function as a starting point.
 
         Raises DataError if it is not a function of such documents.
         """
-        known = getattr(estimator, "support_vectors_", getattr(estimator, "frequencies_", None))
+        known = function.frequencies if isinstance(function, Fourier) else function.support_vectors
         if known is None or known.shape[1] != self.vectors.shape[1]:
             raise DataError("warm_start: the last fit had another number of features than X, or no documents.")
-        return self.features.gathered(estimator._scores(self.vectors))
+        return self.features.gathered(scores(self.vectors))
 
     def _function(self, coef: np.ndarray) -> KernelTerms:
         return kernel_terms(self.kernel, self.landmarks, self.vectors, coef)
@@ -435,18 +448,17 @@ class FourierProblem(FeatureProblem):
 
     features: FourierFeatures
 
-    def start_from(self, estimator: Any) -> np.ndarray:
-        """The solution of an estimator with the same features.
+    def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
+        """The earlier solution with the same features.
 
         Raises DataError if it has other features.
         """
-        known = getattr(estimator, "frequencies_", np.empty((0, 0)))
-        if not np.array_equal(known, self.features.frequencies):
+        if not isinstance(function, Fourier) or not np.array_equal(function.frequencies, self.features.frequencies):
             raise DataError(
                 "warm_start: the last fit has other features, or none. Random Fourier features are equal for the "
                 "same gamma, n_components and integer random_state; or set warm_start=False."
             )
-        return estimator.feature_coef_
+        return function.feature_coef
 
     def _function(self, coef: np.ndarray) -> Fourier:
         return Fourier(self.features.frequencies, coef)

@@ -5,30 +5,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._util import checks
 from ranksvm._util.values import is_sparse
-from ranksvm.device.names import device_complaint, device_names, open_device
+from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.device_choice import cheaper_device, check_device, check_place, unable
-from ranksvm.fits.kernel_options import is_precomputed
-from ranksvm.fits.problem import loss_of
+from ranksvm.fits.kernel_options import KernelOptions
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.fits.work import Work, feature_work, kernel_work
-from ranksvm.losses import LossSpec
 
 __all__ = ["check_kernel_device", "kernel_device"]
 
 logger = logging.getLogger("ranksvm.fits")
 
 
-def check_kernel_device(estimator: Any) -> None:
-    """Refuse a device that is not there, or that cannot do what a kernel estimator asks for.
+def check_kernel_device(options: KernelOptions) -> None:
+    """Refuse a device that is not there, or that cannot do what a kernel model asks for.
 
     Parameters
     ----------
-    estimator : estimator
-        With its hyper-parameters, of which all but ``device`` are checked.
+    options : KernelOptions
+        The hyper-parameters.
 
     Raises
     ------
@@ -39,32 +36,31 @@ def check_kernel_device(estimator: Any) -> None:
     DeviceError
         When there is no such device.
     """
-    device = estimator.device
-    checks.check(device=device_complaint(device))
+    device = options.device
     names = device_names(device)
-    complaint = _unable(estimator.kernel) if names else None
+    complaint = _unable(options.kernel) if names else None
     if len(names) > 1:
         complaint = "names several GPUs, and a kernel model is fitted on one"
     if complaint is not None:
         instead = "name one of them" if len(names) > 1 else "use device='cpu'"
         raise OptionError(f"device={device!r} {complaint}: {instead}.")
-    if estimator.approximation is not None:
-        check_device(device, estimator.solver, loss_of(estimator.loss, estimator.huber_width))
+    if options.approximation is not None:
+        check_device(device, options.solver, options.loss)
     for name in names:
         open_device(name)
 
 
-def kernel_device(estimator: Any, data: TrainingSet, n_fits: int = 1) -> Device | None:
-    """The device of a kernel estimator's fit; None for the processor.
+def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) -> Device | None:
+    """The device of a kernel model's fit; None for the CPU.
 
     Parameters
     ----------
-    estimator : estimator
-        With its hyper-parameters, checked.
+    options : KernelOptions
+        The hyper-parameters.
     data : TrainingSet
         Documents and pairs; documents that lay on a GPU are fitted there.
     n_fits : int
-        Number of C that are solved for, one after another; for "auto".
+        Number of values of C that are solved for, one after another; for "auto".
 
     Returns
     -------
@@ -76,35 +72,34 @@ def kernel_device(estimator: Any, data: TrainingSet, n_fits: int = 1) -> Device 
     OptionError
         When X lies on a GPU that cannot be used, or another device is asked for.
     """
-    device, place = estimator.device, data.place
-    complaint = _unable(estimator.kernel)
-    loss = loss_of(estimator.loss, estimator.huber_width)
+    device, place = options.device, data.place
+    complaint = _unable(options.kernel)
     if place is not None:
-        check_place(device, place, estimator.solver, loss)
+        check_place(device, place, options.solver, options.loss)
         if complaint is not None:
             raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
         return open_device(place)
     if device != "auto":
         names = device_names(device)
         return open_device(names[0]) if names else None
-    if complaint is None and estimator.approximation is not None:
-        complaint = unable(estimator.solver, loss)
+    if complaint is None and options.approximation is not None:
+        complaint = unable(options.solver, options.loss)
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return None
-    return cheaper_device(_work(estimator, loss, data).repeated(n_fits), data.n_threads)
+    return cheaper_device(_work(options, data).repeated(n_fits), data.n_threads)
 
 
-def _work(estimator: Any, loss: LossSpec, data: TrainingSet) -> Work:
+def _work(options: KernelOptions, data: TrainingSet) -> Work:
     """What the fit does."""
-    double, X = estimator.kernel_dtype == "float64", data.X
+    double, X = options.kernel_dtype == "float64", data.X
     entries = X.nnz // X.shape[0] if is_sparse(X) else X.shape[1]
-    if estimator.approximation is None:
-        return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, is_precomputed(estimator.kernel))
-    n = estimator.n_components
+    if options.approximation is None:
+        return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, options.precomputed)
+    n = options.n_components
     # those of Nystroem are products with a triangle
-    multiplications = entries + (n if estimator.approximation == "nystroem" else 0)
-    return feature_work(loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
+    multiplications = entries + (n if options.approximation == "nystroem" else 0)
+    return feature_work(options.loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
 
 
 class _Features(NamedTuple):

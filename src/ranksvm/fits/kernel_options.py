@@ -1,15 +1,16 @@
 """Hyper-parameters of kernel models: the kernel and its gamma, and its approximation."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ranksvm._overflow import quiet_overflow
 from ranksvm._util import checks
-from ranksvm._util.memory import memory_complaint
+from ranksvm._util.overflow import quiet_overflow
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.values import is_number, is_sparse
 from ranksvm.exceptions import DataError
+from ranksvm.fits.options import FitOptions
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
 
 PRECOMPUTED = "precomputed"
@@ -22,21 +23,49 @@ _WITH_GAMMA = ("rbf", "poly", "laplacian")
 VARIANCE_ROWS = 1 << 14
 
 
-def check_kernel_options(estimator: Any) -> None:
-    """Refuse invalid hyper-parameters of kernel models; an estimator may lack a single gamma."""
-    kernel = estimator.kernel
-    checks.check(
-        kernel=None if callable(kernel) else checks.one_of(kernel, KERNEL_NAMES),
-        gamma=_wrong_gamma(getattr(estimator, "gamma", "scale")),
-        degree=checks.count(estimator.degree),
-        coef0=_wrong_coef0(estimator.coef0),
-        approximation=_wrong_approximation(estimator.approximation, kernel),
-        n_components=checks.count(estimator.n_components),
-        landmarks=checks.one_of(estimator.landmarks, LANDMARK_METHODS),
-        random_state=_wrong_seed(estimator.random_state),
-        memory_limit=memory_complaint(estimator.memory_limit),
-        kernel_dtype=checks.one_of(estimator.kernel_dtype, KERNEL_DTYPES),
-    )
+@dataclass(frozen=True)
+class KernelOptions(FitOptions):
+    """The hyper-parameters of a kernel model; gamma is an argument of `kernel_problem`, because searches try several.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        The kernel.
+    degree, coef0
+        Its parameters.
+    approximation : {"nystroem", "fourier"} or None
+        The features that approximate it.
+    n_components, landmarks, random_state
+        How these are chosen.
+    kernel_dtype : {"float32", "float64"}
+        Type in which the kernel matrix, or features, are stored.
+    """
+
+    kernel: Any
+    degree: Any
+    coef0: Any
+    approximation: Any
+    n_components: Any
+    landmarks: Any
+    random_state: Any
+    kernel_dtype: Any
+
+    def __post_init__(self) -> None:
+        checks.check(
+            kernel=None if callable(self.kernel) else checks.one_of(self.kernel, KERNEL_NAMES),
+            degree=checks.count(self.degree),
+            coef0=_wrong_coef0(self.coef0),
+            approximation=_wrong_approximation(self.approximation, self.kernel),
+            n_components=checks.count(self.n_components),
+            landmarks=checks.one_of(self.landmarks, LANDMARK_METHODS),
+            random_state=_wrong_seed(self.random_state),
+            kernel_dtype=checks.one_of(self.kernel_dtype, KERNEL_DTYPES),
+        )
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether kernel values are given in place of features."""
+        return is_precomputed(self.kernel)
 
 
 def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
@@ -76,7 +105,8 @@ def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
         raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
 
-def _wrong_gamma(gamma: Any) -> str | None:
+def gamma_error(gamma: Any) -> str | None:
+    """The error of a gamma; None if it is valid."""
     if isinstance(gamma, str):
         return None if gamma in ("scale", "auto") else f"must be 'scale', 'auto' or a positive number, got {gamma!r}"
     return checks.positive(gamma)

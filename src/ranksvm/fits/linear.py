@@ -9,19 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util import checks
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import linear_scores
-from ranksvm.datasets.file_data import FileData
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.fits.device_choice import check_device
-from ranksvm.fits.linear_term import device_of, linear_term
-from ranksvm.fits.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
-from ranksvm.fits.results.records import Linear, Record
-from ranksvm.fits.signs import check_monotone, monotone_signs
+from ranksvm.fits.linear_term import device_of
+from ranksvm.fits.options import LinearOptions
+from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.solver_choice import choose_constrained_solver, choose_solver
-from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import LOSSES
 from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
 from ranksvm.solvers import SolverResult, Status, dual_ascent, projected_newton
@@ -45,12 +41,10 @@ class LinearProblem(RankSVMProblem):
         Pairs, labels and options of the fit.
     term : DataTerm
         The loss over these pairs as a function of the weights; see `linear_term`.
+    options : LinearOptions
+        The hyper-parameters; solver "auto" uses the cheapest one.
     signs : ndarray of int64, shape (n_features,), optional
         Sign of each weight, 0 for any; not with stopping "gradient".
-    stopping : {"gap", "gradient"}
-        Stopping rule; "gradient" is for solver "tron".
-    **options : optional
-        Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
     continuation = True
@@ -59,15 +53,13 @@ class LinearProblem(RankSVMProblem):
         self,
         data: TrainingSet,
         term: DataTerm,
-        *,
+        options: LinearOptions,
         signs: np.ndarray | None = None,
-        stopping: str = "gap",
-        **options: Any,
     ):
-        super().__init__(data, data.pairs, **options)
+        super().__init__(data, data.pairs, options)
         self.signs = signs
-        self.stopping = stopping
-        if stopping == "gradient":
+        self.stopping = options.stopping
+        if self.stopping == "gradient":
             self._check_gradient_rule()
         self.device = device_of(term)
         self._dual: PairDual | None = None
@@ -157,60 +149,20 @@ class LinearProblem(RankSVMProblem):
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)
 
-    def start_from(self, estimator: Any) -> np.ndarray | None:
-        """The weights or alpha of an estimator as a starting point, None if there are none.
+    def start_from(self, coef: np.ndarray, alpha: np.ndarray | None) -> np.ndarray | None:
+        """The weights or the dual variables of an earlier solution as a starting point; None to start at 0.
 
         Raises DataError if the number of weights differs from the number of features.
         """
         n_features = self.objective.n_variables
-        if estimator.coef_.shape != (n_features,):
-            raise DataError(f"warm_start: the last fit had {len(estimator.coef_)} features, X has {n_features}.")
+        if coef.shape != (n_features,):
+            raise DataError(f"warm_start: the last fit had {len(coef)} features, X has {n_features}.")
         if self.solver != "dual":
-            return estimator.coef_
-        # Without alpha of the same number of pairs the dual begins at 0.
-        alpha = getattr(estimator, "pair_alpha_", None)
+            return coef
         return alpha if alpha is not None and len(alpha) == self.pairs.n_pairs else None
 
     def _origin(self) -> np.ndarray:
         return np.zeros(self.objective.n_variables)
-
-    def model(self, w: np.ndarray) -> Record:
-        return Linear(np.array(w), self.signs)
-
-
-def linear_problem(estimator: Any, X: Any, y: Any, *, n_fits: int = 1, **data: Any) -> LinearProblem:
-    """The problem that a linear estimator's ``fit`` solves for its data, which are validated, for so many C.
-
-    ``data`` holds the other arguments, by the names of `training_set`.
-    """
-    checks.check(stopping=checks.one_of(estimator.stopping, STOPPING))
-    if estimator.stopping == "gradient" and estimator.monotone is not None:
-        raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
-    check_linear_options(estimator, estimator.device)
-    if isinstance(X, FileData):
-        from ranksvm.fits.file_problem import file_training_set  # which imports this module
-
-        return file_training_set(estimator, X, y, **data).problem(estimator, estimator.stopping)
-    found = training_set(estimator, X, y, **data)
-    return linear_problem_of(estimator, found, n_fits, stopping=estimator.stopping)
-
-
-def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
-    """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data.
-
-    Not every estimator can be fitted on a device: those that can give theirs.
-    """
-    options = problem_options(estimator, LINEAR_SOLVERS)
-    check_monotone(estimator.monotone)
-    check_device(device, options["solver"], options["loss"])
-
-
-def linear_problem_of(estimator: Any, data: TrainingSet, n_fits: int = 1, **options: Any) -> LinearProblem:
-    """The problem of a linear estimator for validated data, whose features it may name, and for so many C."""
-    signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
-    options |= problem_options(estimator, LINEAR_SOLVERS)
-    term = linear_term(data, options["loss"], estimator.solver, estimator.device, n_fits)
-    return LinearProblem(data, term, signs=signs, **options)
 
 
 def _design_of(term: DataTerm) -> Any:

@@ -9,13 +9,15 @@ from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matr
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device, open_device
 from ranksvm.fits.device_choice import check_place, devices_for
-from ranksvm.fits.problem import threads_for
+from ranksvm.fits.file_training_set import SAMPLE_SHARE, FileTrainingSet, check_sample, file_backend, planned_bytes
+from ranksvm.fits.options import LinearOptions, threads_for
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import LossSpec
+from ranksvm.terms.file import FileTerm
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
-__all__ = ["device_of", "linear_term"]
+__all__ = ["device_of", "file_term", "linear_term"]
 
 # Sparse rows that store at least this part of all values are read as dense ones, if these take up to so many bytes: a
 # stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 % stored: fits take 0.6 to 0.75 of
@@ -55,6 +57,36 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     if names:
         return _device_term([open_device(name) for name in names], design, loss, data)
     return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
+
+
+def file_term(data: FileTrainingSet, options: LinearOptions) -> FileTerm:
+    """The data term of a linear model whose rows stay in their file.
+
+    Parameters
+    ----------
+    data : FileTrainingSet
+        Features and pairs.
+    options : LinearOptions
+        The hyper-parameters.
+
+    Returns
+    -------
+    FileTerm
+        The term.
+
+    Raises
+    ------
+    OptionError
+        When there is not enough memory for a part of the file.
+    NoComparablePairsError
+        When there is no pair.
+    """
+    limit, loss = options.memory_limit, options.loss
+    backend = file_backend(data.rows, limit, threads_for(loss, data.n_threads))
+    sample_bytes = int(SAMPLE_SHARE * planned_bytes(limit))
+    term = FileTerm(backend, loss, data.n_threads, sample_bytes, options.solver != "tron")
+    check_sample(int(term.sample_rows * term.row_bytes), limit)
+    return term
 
 
 def device_of(term: DataTerm) -> str | list[str]:

@@ -9,8 +9,7 @@ import numpy as np
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.linear import LinearProblem
-from ranksvm.fits.problem import LINEAR_SOLVERS, problem_options
-from ranksvm.fits.signs import monotone_signs
+from ranksvm.fits.options import LinearOptions
 from ranksvm.objectives import ConstrainedObjective, LinearObjective
 from ranksvm.solvers import SolverResult, newton, projected_newton
 from ranksvm.solvers.approximate_inverse import load_lapack
@@ -21,7 +20,7 @@ from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.shared_rounds import side_by_side
 from ranksvm.terms.parts.term import PartitionedTerm
 
-__all__ = ["PartitionedProblem", "partitioned_problem"]
+__all__ = ["PartitionedProblem"]
 
 
 class _Sizes(NamedTuple):
@@ -40,21 +39,21 @@ class PartitionedProblem(LinearProblem):
     ----------
     term : PartitionedTerm
         The loss over all parts.
+    options : LinearOptions
+        The hyper-parameters; solver "auto" is "newton" if Hessians of a sample are worth building, else "tron".
     signs : ndarray of int64, shape (n_features,), optional
         Sign of each weight, 0 for any.
-    **options : optional
-        Those of `LinearProblem`; solver "auto" is "newton" where Hessians of a sample are worth building, else "tron".
     """
 
-    def __init__(self, term: PartitionedTerm, *, signs: np.ndarray | None = None, **options: Any):
-        if options["solver"] == "dual":
+    def __init__(self, term: PartitionedTerm, options: LinearOptions, signs: np.ndarray | None = None):
+        if options.solver == "dual":
             raise OptionError(
                 "solver='dual' has a variable for each pair and reads single rows: it is for rows in memory. Use "
                 "solver='auto'."
             )
         data: Any = _Sizes(term, term.n_rows, term.n_queries, term.n_threads)
-        self._options = {"signs": signs, **options}
-        super().__init__(data, term, signs=signs, **options)
+        self._options = options
+        super().__init__(data, term, options, signs)
 
     def _free_objective(self, term: Any) -> LinearObjective:
         self._choose(term)
@@ -83,7 +82,7 @@ class PartitionedProblem(LinearProblem):
         PartitionedProblem
             The problem.
         """
-        return PartitionedProblem(self.objective.term.beside(backend), **self._options)
+        return PartitionedProblem(self.objective.term.beside(backend), self._options, self.signs)
 
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
         """The solutions for ascending values of C, which share every round.
@@ -142,24 +141,3 @@ def _fraction(size: Size) -> float:
 
 def _no_hessian(size: Size) -> float:
     return 0.0
-
-
-def partitioned_problem(estimator: Any, term: PartitionedTerm, **options: Any) -> PartitionedProblem:
-    """The problem of a linear estimator over parts.
-
-    Parameters
-    ----------
-    estimator : object
-        Has the hyper-parameters of `RankSVM`, and maybe ``feature_names_in_``.
-    term : PartitionedTerm
-        The loss over the parts.
-    **options : optional
-        Other options of `LinearProblem`, such as ``stopping``.
-
-    Returns
-    -------
-    PartitionedProblem
-        The problem.
-    """
-    signs = monotone_signs(estimator.monotone, term.n_variables, getattr(estimator, "feature_names_in_", None))
-    return PartitionedProblem(term, signs=signs, **options, **problem_options(estimator, LINEAR_SOLVERS))

@@ -9,22 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm._util import checks
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.values import level_of_caller
 from ranksvm.exceptions import UninformativeWarning
-from ranksvm.fits.results.records import Outcome, Record
+from ranksvm.fits.options import FitOptions
+from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingSet
-from ranksvm.losses import LOSSES, LossSpec, Pairs
-from ranksvm.losses.margin_function import complaint_about
+from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, load_lapack
 
-SOLVERS = ("auto", "newton", "tron")
-LINEAR_SOLVERS = (*SOLVERS, "dual")
-STOPPING = ("gap", "gradient")
-PAIR_SELECTIONS = ("all", "adjacent")
-PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 # BLAS takes one thread anyway for products of vectors of up to so many numbers, all that is left to it where it
 # factorises no Hessian. (To limit its threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
@@ -33,41 +27,6 @@ NOTHING_LEARNT = (
     "every pair have the same features (were chosen and rejected the same array?), or no weight that monotone admits, "
     "at this C and tol, makes the objective smaller."
 )
-
-
-def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
-    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), validated."""
-    checks.check(
-        loss=_complaint(estimator.loss),
-        huber_width=checks.positive(estimator.huber_width),
-        pair_selection=checks.one_of(estimator.pair_selection, PAIR_SELECTIONS),
-        pair_weighting=checks.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
-        solver=checks.one_of(estimator.solver, solvers),
-        tol=checks.positive(estimator.tol),
-        max_iter=checks.count(estimator.max_iter),
-    )
-    options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
-    return options | {"loss": loss_of(estimator.loss, estimator.huber_width)}
-
-
-def loss_of(loss: Any, huber_width: float) -> LossSpec:
-    """The loss chosen by the hyper-parameters of an estimator."""
-    if not isinstance(loss, str):
-        return LossSpec("custom", function=loss)
-    return LossSpec(loss, float(huber_width) if loss == "huber" else None)
-
-
-def threads_for(loss: LossSpec, n_threads: int) -> int:
-    """How many of the threads may evaluate a loss: a function of the user may not be thread-safe."""
-    return n_threads if loss.function is None else 1
-
-
-def _complaint(loss: Any) -> str | None:
-    """The error of a loss, by name or as a function of the margin; None if it is valid."""
-    if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
-        complaint = checks.one_of(loss, LOSSES)
-        return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
-    return complaint_about(loss)
 
 
 def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
@@ -86,14 +45,8 @@ class RankSVMProblem:
         The data.
     pairs : ComparablePairs or PairList
         Their pairs, over the rows of the objective.
-    loss : LossSpec
-        The loss.
-    solver : str
-        Name of the solver.
-    tol : float
-        Relative duality gap to reach.
-    max_iter : int
-        Largest number of solver iterations.
+    options : FitOptions
+        The hyper-parameters.
     """
 
     objective: Any
@@ -112,22 +65,18 @@ class RankSVMProblem:
         self,
         data: TrainingSet,
         pairs: Pairs,
-        *,
-        loss: LossSpec,
-        solver: str,
-        tol: float,
-        max_iter: int,
+        options: FitOptions,
     ):
         self.pairs = pairs
         self.n_rows = data.n_rows
         self.n_queries = data.n_queries
         self.n_threads = data.n_threads
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.loss = loss
+        self.solver = options.solver
+        self.tol = options.tol
+        self.max_iter = options.max_iter
+        self.loss = options.loss
         # the initial smoothing of the objective
-        self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
+        self.smoothing: dict[str, Any] = {"width": self.loss.first_width, "reducible": self.loss.smoothed}
 
     def solve(
         self,
@@ -169,10 +118,6 @@ class RankSVMProblem:
             return plain_tron(self.objective, begin, **options)
         return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
 
-    def start_from(self, estimator: Any) -> np.ndarray | None:
-        """The variables of an estimator's solution; raises DataError if it belongs to other data."""
-        raise NotImplementedError
-
     def release(self) -> None:
         """Free memory used only by later solves."""
 
@@ -203,10 +148,6 @@ class RankSVMProblem:
             device=self.device,
             pair_alpha=result.alpha,
         )
-
-    def model(self, w: np.ndarray) -> Record:
-        """The scoring function given by a solution's variables."""
-        raise NotImplementedError
 
     def _origin(self) -> np.ndarray:
         """The variables of f = 0."""

@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.threads import effective_n_jobs
-from ranksvm.data import ComparablePairs, PairList, Preferences, Queries, validation
+from ranksvm.data import ComparablePairs, PairList, Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs
 from ranksvm.data.pair_weights import checked_weights
-from ranksvm.device.arrays import host_values
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.options import FitOptions
 from ranksvm.losses import Pairs
 
-__all__ = ["TrainingSet", "check_source_of_pairs", "training_pairs", "training_set"]
+__all__ = ["ListedPairs", "TrainingSet", "training_pairs", "training_set"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +54,11 @@ class TrainingSet:
         """Number of rows of X."""
         return self.X.shape[0]
 
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs:
@@ -86,87 +90,55 @@ class ListedPairs:
         return PairList.from_pairs(self.queries, self.rows[numbers], pair_weight=self.weight[numbers], **self.options)
 
 
-def training_set(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    qid: Any,
-    group: Any,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    **weights: Any,
-) -> TrainingSet:
-    """The validated data of an estimator's ``fit``; the estimator stores the names of the features.
+def training_set(given: TrainingArguments, options: FitOptions) -> TrainingSet:
+    """The training set of arrays in memory: the queries, and the pairs that the fit learns from.
 
-    ``weights`` are ``sample_weight``, ``query_weight``, ``propensity`` and ``event``.
+    Parameters
+    ----------
+    given : TrainingArguments
+        The arguments of ``fit``, as arrays.
+    options : FitOptions
+        The hyper-parameters.
+
+    Returns
+    -------
+    TrainingSet
+        The training set.
+
+    Raises
+    ------
+    NoComparablePairsError
+        When no query has two documents with different labels.
+    DataError
+        When lengths do not agree, or weights are invalid.
+    OptionError
+        When an option is for labels, and pairs are given.
     """
-    n_threads = effective_n_jobs(estimator.n_jobs)
-    # the pairs are made on the host
-    y, qid, group, pairs, pair_weight = map(host_values, (y, qid, group, pairs, pair_weight))
-    weights = {name: host_values(value) for name, value in weights.items()}
-    if isinstance(X, Preferences):
-        given = {"y": y, "qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
-        qid, pairs, pair_weight = X.arguments(**given)
-    selection, weighting = estimator.pair_selection, estimator.pair_weighting
-    check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
-    if y is None and pairs is None:
-        name = type(estimator).__name__
-        raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
-    if pairs is None:
-        X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, finite=False)
-    else:
-        X = validation.features(estimator, X, n_threads=n_threads, reset=True, finite=False)
-    largest = validation.largest_values(estimator, X, n_threads)
-    if pairs is None and weights.get("event") is None:  # times of one study are one query
-        validation.check_grouped(qid, group, X.shape[0])
-    grouping = validation.queries(qid, group, X.shape[0])
-    how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
-    found = training_pairs(grouping, y, pairs, pair_weight, **how, **weights)
+    given.check_pairs(options.pair_selection, options.pair_weighting)
+    X = given.X
+    if given.pairs is None and given.event is None:  # times of one study are one query
+        validation.check_grouped(given.qid, given.group, X.shape[0])
+    grouping = validation.queries(given.qid, given.group, X.shape[0])
+    pairs = training_pairs(grouping, given, options.pair_selection, options.pair_weighting, options.n_threads)
     listed = None
-    if pairs is not None:
-        rows = np.asarray(pairs, dtype=np.int64)
-        each = checked_weights("pair_weight", pair_weight, len(rows), "pairs")
-        by_row = {name: value for name, value in weights.items() if name != "event"}
-        listed = ListedPairs(grouping, rows, each, {"weighting": weighting, **by_row})
-    return TrainingSet(X, found, grouping.n_queries, n_threads, y, listed, largest)
+    if given.pairs is not None:
+        rows = np.asarray(given.pairs, dtype=np.int64)
+        each = checked_weights("pair_weight", given.pair_weight, len(rows), "pairs")
+        by_row = {name: value for name, value in given.weights().items() if name != "event"}
+        listed = ListedPairs(grouping, rows, each, {"weighting": options.pair_weighting, **by_row})
+    return TrainingSet(X, pairs, grouping.n_queries, options.n_threads, given.y, listed, given.largest)
 
 
 def training_pairs(
-    grouping: Queries,
-    y: Any,
-    pairs: Any,
-    pair_weight: Any,
-    *,
-    selection: str,
-    weighting: str,
-    n_threads: int,
-    event: Any = None,
-    **weights: Any,
+    grouping: Queries, given: TrainingArguments, selection: str, weighting: str, n_threads: int
 ) -> Pairs:
-    """The pairs that a fit learns from: those implied by labels, or those listed in ``pairs``."""
+    """The pairs that a fit learns from: those implied by labels, or the listed ones."""
+    weights = given.weights()
+    event = weights.pop("event")
+    if given.pairs is not None:
+        return PairList.from_pairs(grouping, given.pairs, pair_weight=given.pair_weight, weighting=weighting, **weights)
     if event is not None:
-        if pairs is not None:
-            raise DataError("event says which times in y are observed: give y, not pairs.")
-        if selection != "all":
-            raise OptionError(f"pair_selection={selection!r} is for labels: with event, leave it at 'all'.")
         weights["event"] = checked_event(event, grouping.n_rows)
-    if pairs is None:
-        return ComparablePairs.from_labels(
-            grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
-        )
-    return PairList.from_pairs(grouping, pairs, pair_weight=pair_weight, weighting=weighting, **weights)
-
-
-def check_source_of_pairs(selection: str, weighting: str, y: Any, pairs: Any, pair_weight: Any) -> None:
-    """Refuse options that conflict with labels, or with explicit pairs."""
-    if pairs is None:
-        if pair_weight is not None:
-            raise DataError("pair_weight is given without pairs.")
-        return
-    if y is not None:
-        raise DataError("Give y (labels, which imply the pairs) or pairs, not both.")
-    if selection != "all":
-        raise OptionError(f"pair_selection={selection!r} chooses among the pairs that labels imply: leave it at 'all'.")
-    if weighting not in ("uniform", "per_query"):
-        raise OptionError(f"pair_weighting={weighting!r} is computed from labels: with pairs, give pair_weight.")
+    return ComparablePairs.from_labels(
+        grouping, given.y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
+    )

@@ -7,7 +7,7 @@ from ranksvm._util.tables import Table
 from ranksvm._util.text import number
 from ranksvm.datasets.description import data_facts, described_data, level_rows
 from ranksvm.estimators import KernelRankSVMCV, RankSVMCV
-from ranksvm.fits.results.summary import certificate_in_words, described_fit, fit_facts
+from ranksvm.estimators.base.summary import certificate_in_words, described_fit, fit_facts
 from ranksvm.plotting import GridDisplay, PathDisplay
 from ranksvm.report.blocks import Block, Code, Facts, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ranksvm._overflow import check_certificate
 from ranksvm._util.log_records import PASSING
+from ranksvm._util.overflow import check_certificate
 from ranksvm.solvers.protocol import Objective, Point
 from ranksvm.solvers.result import History, SolverResult, Status, relative_gap
 

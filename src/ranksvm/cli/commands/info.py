@@ -130,7 +130,7 @@ def _show_trec(report: dict[str, Any]) -> None:
 
 def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     from ranksvm import load
-    from ranksvm.fits.results.summary import described_fit
+    from ranksvm.estimators.base.summary import described_fit
     from ranksvm.model_files.persistence import read_header
 
     header = read_header(file)
@@ -209,7 +209,7 @@ def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) ->
 
 
 def _show_model(report: dict[str, Any]) -> None:
-    from ranksvm.fits.results.summary import fit_facts
+    from ranksvm.estimators.base.summary import fit_facts
 
     facts = [("class", report["class"]), ("written by", f"ranksvm {report['written_by']['ranksvm']}")]
     for step, parameters in report["parameters"].items():

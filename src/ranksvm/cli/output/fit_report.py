@@ -8,7 +8,7 @@ from ranksvm.cli.output.progress import Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_table, seconds, weights
 from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData
-from ranksvm.fits.results.summary import (
+from ranksvm.estimators.base.summary import (
     certificate,
     described_kernel,
     described_low_rank,

@@ -18,7 +18,6 @@ from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
-from ranksvm.fits.results.records import Record
 from ranksvm.model_files.schema import Number, Schema
 from ranksvm.model_selection.calibration import platt_slope
 from ranksvm.model_selection.cross_validation import query_splits
@@ -170,10 +169,6 @@ class CalibratedMixin(Ranker):
             )
         margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
         return expit(self.calibration_slope_ * margins)
-
-    def _assign(self, *records: Record) -> None:
-        vars(self).pop("calibration_slope_", None)
-        super()._assign(*records)
 
     def _with_same_params(self) -> Any:
         """An estimator, not fitted, with the hyper-parameters that this model was fitted with (or chose)."""

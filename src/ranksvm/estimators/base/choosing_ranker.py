@@ -14,22 +14,25 @@ from sklearn.base import BaseEstimator
 from ranksvm._util import checks
 from ranksvm._util.log_records import Steps
 from ranksvm._util.text import power
+from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.verbosity import verbosity
-from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.data import Queries, TwoBlocks, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
-from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
-from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
+from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts
 from ranksvm.fits.file_folds import evaluated_in_file, file_folds
+from ranksvm.fits.options import FitOptions
 from ranksvm.fits.problem import RankSVMProblem, interruptible_if
-from ranksvm.fits.results.records import Outcome, Record
+from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import ListedPairs, TrainingSet
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
@@ -67,7 +70,7 @@ def _naming_fold(number: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice(Record):
+class Choice:
     """The chosen hyper-parameters, and all that were tried.
 
     Parameters
@@ -82,8 +85,12 @@ class Choice(Record):
         Mean score of both.
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
-    tried : dict
-        What was tried, and its scores, by the name of the fitted attribute.
+    settings : list
+        The settings tried.
+    scores : ndarray of float64, shape (n_settings, n_Cs, n_parts)
+        The scores.
+    means, errors : ndarray of float64, shape (n_settings, n_Cs)
+        Their means and standard errors.
     """
 
     setting_number: int
@@ -92,19 +99,18 @@ class Choice(Record):
     C: float
     best_score: float
     Cs: np.ndarray
-    tried: dict[str, Any]
-
-    def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value."""
-        best = {"best_score_": self.best_score, "best_iteration_": self.best_iteration}
-        return {"C_": self.C, **best, "Cs_": self.Cs} | self.tried
+    settings: list[Any]
+    scores: np.ndarray
+    means: np.ndarray
+    errors: np.ndarray
 
 
 class Chosen(NamedTuple):
-    """A choice, and the resulting model."""
+    """A choice, and the solution for it."""
 
     choice: Choice
-    model: Record
+    problem: RankSVMProblem
+    w: Any
     outcome: Outcome
     evals_result: dict[str, Any]
 
@@ -223,66 +229,87 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         if called and eval_set is None:
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
+        options = self._options()
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
-            X, y, qid = self._unpacked(X, y, qid, group, pairs)
-            X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.frame_type_ = frames.library(X)
+            given = TrainingArguments(
+                X,
+                y,
+                qid=qid,
+                group=group,
+                pairs=pairs,
+                pair_weight=pair_weight,
+                sample_weight=sample_weight,
+                query_weight=query_weight,
+                propensity=propensity,
+                event=event,
+            )
+            given = read_training_data(self, self._resolved(given))
+            self.censored_ = event is not None
             Cs = np.sort(c_values(self.Cs))
-            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-            weights["event"], self.censored_ = event, event is not None
-            weights = {name: host_values(value) for name, value in weights.items()}
-            arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
-            data = self._training_set(self, X, y, **arguments, **weights)
+            data = self._training_set(given, options)
             settings = self._settings(data)
-            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=metric, convention=convention)
+            sets = read_evaluation_sets(
+                self,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                given.X,
+                data.n_queries,
+                deciding=metric,
+                convention=convention,
+            )
             if sets:
                 metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
-                chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
-            elif isinstance(X, FileData):
-                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, _folds_of_file(data, self.cv))
-            elif data.listed is not None:
-                metric = only_metric("pairs", ACCURACY, metric)
-                parts = self._folds_of_pairs(data, data.listed)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
+                chosen = self._choose_on_validation(data, options, settings, Cs, metric, rounds)
             else:
-                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
-                parts = self._folds_of_queries(data, validation.queries(qid, group, data.n_rows), weights)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
-            self._assign(chosen.model, chosen.outcome, chosen.choice)
+                if given.pairs is not None:
+                    metric = only_metric("pairs", ACCURACY, metric)
+                elif event is not None:
+                    metric = only_metric("censored times", CONCORDANCE, metric)
+                folds = self._folds(data, given, options)
+                chosen = self._choose_by_folds(data, options, settings, Cs, metric, convention, folds)
+            choice = chosen.choice
+            self._assign_solution(chosen.problem, chosen.w)
+            self._assign_outcome(chosen.outcome)
+            self.C_, self.Cs_ = choice.C, choice.Cs
+            self.best_score_, self.best_iteration_ = choice.best_score, choice.best_iteration
+            self._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
             self.evals_result_ = chosen.evals_result
             self.fitted_params_ = self._params_now() | {"metric": metric.name}
+            self.__dict__.pop("calibration_slope_", None)
         return self
 
     # ---- implemented by subclasses
 
-    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
-        """X, y and qid as they are, or of RankingData."""
-        return X, y, qid
+    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
+        """The arguments of ``fit`` with the data of a path or of RankingData, if the estimator takes these."""
+        return given
 
-    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-        """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""
+    def _options(self) -> FitOptions:
+        """The validated hyper-parameters."""
+        raise NotImplementedError
+
+    def _training_set(self, given: TrainingArguments, options: FitOptions) -> TrainingSet:
+        """The training set of arrays: all data, or those of a fold."""
         raise NotImplementedError
 
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The settings to try, the most regularised first."""
         raise NotImplementedError
 
-    def _problem(self, data: TrainingSet, setting: Any, n_fits: int = 1) -> RankSVMProblem:
-        """The problem of a setting, for so many C."""
+    def _problem(self, data: TrainingSet, options: FitOptions, setting: Any, n_fits: int = 1) -> RankSVMProblem:
+        """The problem of a setting, for ``n_fits`` values of C."""
         raise NotImplementedError
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
         """Rows of X in the form expected by a model fitted to ``training_rows``."""
         return X[rows]
 
-    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
-        """Fitted attributes with the settings tried and their scores.
+    def _assign_solution(self, problem: Any, w: Any) -> None:
+        """Set the attributes of the scoring function given by a solution's variables."""
+        raise NotImplementedError
 
-        Arrays have shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs).
-        """
+    def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
+        """Set the attributes with the settings tried and their scores: see `Choice`."""
         raise NotImplementedError
 
     # ---- the choice
@@ -290,6 +317,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     def _choose_on_validation(
         self,
         data: TrainingSet,
+        options: FitOptions,
         settings: list[Any],
         Cs: np.ndarray,
         metric: Metric,
@@ -300,7 +328,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
-                problem = self._problem(data, setting, len(Cs))
+                problem = self._problem(data, options, setting, len(Cs))
                 where = "validation data"
                 results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
@@ -316,11 +344,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         if interrupted is not None and interrupted.is_set():
             outcome = replace(outcome, status=Status.INTERRUPTED.value)
         of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
-        return Chosen(choice, problem.model(result.w), outcome, of_sets)
+        return Chosen(choice, problem, result.w, outcome, of_sets)
 
     def _choose_by_folds(
         self,
         data: TrainingSet,
+        options: FitOptions,
         settings: list[Any],
         Cs: np.ndarray,
         metric: Metric,
@@ -335,7 +364,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
                 with _naming_fold(number):  # of a file, pairs are found here
-                    problem = self._problem(fold, setting, len(Cs))
+                    problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
                     evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)
@@ -346,27 +375,39 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
-        problem = self._problem(data, settings[choice.setting_number])
+        problem = self._problem(data, options, settings[choice.setting_number])
         line = "chosen: %sC = %s, %s %.4f; fitting it to all data"
         logger.info(line, problem.label, power(choice.C), metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
-        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+        return Chosen(choice, problem, result.w, problem.outcome(result), {})
 
-    def _folds_of_queries(self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]) -> list[Fold]:
+    def _folds(self, data: Any, given: TrainingArguments, options: FitOptions) -> list[Fold]:
+        """The folds of the data."""
+        if isinstance(given.X, FileData):
+            return _folds_of_file(data, self.cv)
+        if data.listed is not None:
+            return self._folds_of_pairs(data, data.listed)
+        return self._folds_of_queries(data, given, options)
+
+    def _folds_of_queries(self, data: TrainingSet, given: TrainingArguments, options: FitOptions) -> list[Fold]:
         """Folds whose training and test parts have copies of their rows."""
-        X, y, numbers = data.X, data.labels, grouping.numbers()
+        X, y = data.X, data.labels
         assert y is not None
+        grouping = validation.queries(given.qid, given.group, data.n_rows)
+        numbers, weights = grouping.numbers(), given.weights()
 
         def divided(rows: np.ndarray) -> dict[str, Any]:
             there = {name: value for name, value in weights.items() if value is not None}
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
         def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
-            part = {"qid": numbers[train], "group": None, **divided(train)}
-            fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            part = self._features_of(X, train, train)
+            largest = validation.largest_values(part, options.n_threads)
+            arguments = TrainingArguments(part, y[train], qid=numbers[train], largest=largest, **divided(train))
             X_test, there = self._features_of(X, test, train), divided(test)
-            return fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+            held_out = EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+            return self._training_set(arguments, options), held_out
 
         divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
         return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
@@ -419,7 +460,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     ) -> list[Parts]:
         """The evaluation of each solution along C on rows of a file, all in one reading of them."""
         coefs = [result.w for _, result in solve_along(problem, Cs)]
-        evaluations = evaluated_in_file(self, held_out, coefs, metric, convention)
+        evaluations = evaluated_in_file(
+            held_out, coefs, metric, convention, self.memory_limit, effective_n_jobs(self.n_jobs)
+        )
         for C, evaluation in zip(Cs, evaluations, strict=True):
             value = evaluation.means[metric.name]
             line = "%sC = %s: %s %.4f on %s"
@@ -455,14 +498,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             C=float(Cs[C_number]),
             best_score=float(means[setting_number, C_number]),
             Cs=Cs,
-            tried=self._tried(settings, scores, means, errors),
+            settings=settings,
+            scores=scores,
+            means=means,
+            errors=errors,
         )
 
     def _params_now(self) -> dict[str, Any]:
         return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
-
-    def _ranker(self) -> Any:
-        """An estimator with one C and the shared parameters, to fit to parts of the data."""
-        shared = self._with_one_c().get_params().keys()
-        given = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
-        return self._with_one_c(**given)

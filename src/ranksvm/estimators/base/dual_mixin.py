@@ -1,5 +1,6 @@
 """The dual problem of the estimators fitted to pairs."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,9 +10,11 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Queries, validation
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
-from ranksvm.fits.problem import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.options import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
 from ranksvm.fits.results.dual import DualCoef, KeptDualCoef
-from ranksvm.fits.training_set import check_source_of_pairs, training_pairs
+from ranksvm.fits.results.records import Outcome
+from ranksvm.fits.training_set import training_pairs
 from ranksvm.losses import Pairs
 from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
 
@@ -129,8 +132,20 @@ class DualMixin(Ranker):
         >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
         True
         """
-        weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-        fitted_to = self._fitted_pairs(X, y, qid, group, pairs, pair_weight, event=event, **weights)
+        fitted_to = self._fitted_pairs(
+            TrainingArguments(
+                X,
+                y,
+                qid=qid,
+                group=group,
+                pairs=pairs,
+                pair_weight=pair_weight,
+                sample_weight=sample_weight,
+                query_weight=query_weight,
+                propensity=propensity,
+                event=event,
+            )
+        )
         X, queries, labels, found = fitted_to.X, fitted_to.queries, fitted_to.labels, fitted_to.pairs
         fitted = self.fitted_params_
         kept = getattr(self, "pair_alpha_", None)
@@ -147,19 +162,32 @@ class DualMixin(Ranker):
 
         return DualCoef(found, queries, labels, alpha)
 
-    def _fitted_pairs(
-        self, X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any, **weights: Any
-    ) -> "FittedPairs":
+    def _fitted_pairs(self, given: TrainingArguments) -> "FittedPairs":
         """The pairs that ``fit`` learned from, for the same arguments."""
         check_is_fitted(self)
         selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
-        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
-        X, ids = self._features(X), self._query_ids(X, qid)
-        queries = validation.queries(ids, group, X.shape[0])
-        labels = None if pairs is not None else validation.labels(y, X.shape[0])
-        how = {"selection": selection, "weighting": weighting, "n_threads": effective_n_jobs(self.n_jobs)}
-        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        given.check_pairs(selection, weighting)
+        X, ids = self._features(given.X), self._query_ids(given.X, given.qid)
+        queries = validation.queries(ids, given.group, X.shape[0])
+        labels = None if given.pairs is not None else validation.labels(given.y, X.shape[0])
+        given = replace(given, y=labels)
+        found = training_pairs(queries, given, selection, weighting, effective_n_jobs(self.n_jobs))
         return FittedPairs(X, queries, labels, found)
+
+    def _assign_outcome(self, outcome: Outcome) -> None:
+        """Set the attributes that describe how a fit ended."""
+        self.objective_ = outcome.objective
+        self.duality_gap_ = outcome.duality_gap
+        self.converged_ = outcome.converged
+        self.status_ = outcome.status
+        self.n_iter_ = outcome.n_iter
+        self.solver_ = outcome.solver
+        self.history_ = outcome.history
+        self.n_pairs_ = outcome.n_pairs
+        self.n_queries_ = outcome.n_queries
+        self.width_ = outcome.width
+        self.device_ = outcome.device
+        self.pair_alpha_ = outcome.pair_alpha
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

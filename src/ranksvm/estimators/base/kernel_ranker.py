@@ -14,7 +14,7 @@ from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.kernel_options import KERNEL_NAMES, is_precomputed, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.results.kernel_model import kernel_terms, scattered
-from ranksvm.fits.results.records import Record
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms
@@ -101,13 +101,42 @@ class KernelRanker(Ranker, BaseEstimator):
         kernel, vectors, coef = self._kernel(), self.support_vectors_, self.dual_coef_
         kept, pruning = smallest_terms(kernel, vectors, coef, float(tol), effective_n_jobs(self.n_jobs))
         before = getattr(self, "pruned_", {"n_dropped": 0, "distance": 0.0, "norm": pruning.norm})
-        self._assign(kernel_terms(kernel, self.support_[kept], vectors[kept], coef[kept]))
+        self._assign_function(kernel_terms(kernel, self.support_[kept], vectors[kept], coef[kept]))
+        self.__dict__.pop("calibration_slope_", None)
         self.pruned_ = {
             "n_dropped": before["n_dropped"] + pruning.n_dropped,
             "distance": before["distance"] + pruning.distance,
             "norm": before["norm"],
         }
         return pruning
+
+    def _assign_model(self, model: KernelModel) -> None:
+        """Set the attributes of the model of a fit."""
+        self._assign_function(model.function)
+        self.gamma_ = model.gamma
+        self.kernel_dtype_ = model.kernel_dtype
+        self.n_kernel_products_ = model.n_kernel_products
+
+    def _assign_function(self, function: KernelTerms | Fourier) -> None:
+        """Set the attributes of a scoring function; those of a function of another kind are removed."""
+        for name in _FUNCTION:
+            self.__dict__.pop(name, None)
+        if isinstance(function, Fourier):
+            self.frequencies_ = function.frequencies
+            self.feature_coef_ = function.feature_coef
+            return
+        self.dual_coef_ = function.dual_coef
+        self.support_ = function.support
+        if function.support_vectors is not None:
+            self.support_vectors_ = function.support_vectors
+        if function.coef is not None:
+            self.coef_ = function.coef
+
+    def _fitted_function(self) -> KernelTerms | Fourier:
+        """The scoring function of the last fit, as a starting point."""
+        if hasattr(self, "frequencies_"):
+            return Fourier(self.frequencies_, self.feature_coef_)
+        return KernelTerms(self.dual_coef_, self.support_, getattr(self, "support_vectors_", None))
 
     def _scores(self, X: Any) -> np.ndarray:
         if isinstance(X, DeviceFeatures):
@@ -163,12 +192,6 @@ class KernelRanker(Ranker, BaseEstimator):
             raise ModelFileError("support_ has rows beyond those of the kernel matrix.")
         if fitted["kernel"] == "linear" and not hasattr(self, "coef_"):
             raise ModelFileError("coef_ of a linear kernel is missing.")
-
-    def _assign(self, *records: Record) -> None:
-        """Set fitted attributes from records; those of a model with another kernel are removed."""
-        for name in _FUNCTION:
-            self.__dict__.pop(name, None)
-        super()._assign(*records)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

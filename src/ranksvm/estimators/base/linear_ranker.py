@@ -148,7 +148,7 @@ class LinearRanker(Ranker):
         X = self._features(X, finite=False)
         scores = self._scores(X)
         if not linear.all_finite(scores):
-            validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
+            validation.check_finite(X, effective_n_jobs(self.n_jobs), getattr(self, "feature_names_in_", None))
         return validation.check_scores(scores)
 
     def _function(self) -> "ScoringFunction":

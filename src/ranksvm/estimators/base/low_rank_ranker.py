@@ -10,8 +10,10 @@ from sklearn.utils.metadata_routing import UNUSED
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import ComparablePairs, Queries, validation
+from ranksvm.estimators.base.inputs import read_training_data
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError
+from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
@@ -137,15 +139,15 @@ class LowRankRanker(LinearRanker, BaseEstimator):
             )
         return X, queries, labels, pairs
 
-    def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
-        """The validated data of ``fit``; the estimator stores the names of the features."""
+    def _training_set(self, given: TrainingArguments) -> TrainingSet:
+        """The training set, for labels without weights; the estimator stores what it has to know of X."""
+        self._check_labels(given.X, given.y)
+        given = read_training_data(self, given)
+        validation.check_grouped(given.qid, given.group, given.X.shape[0])
         n_threads = effective_n_jobs(self.n_jobs)
-        self._check_labels(X, y)
-        X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
-        validation.check_grouped(qid, group, X.shape[0])
-        queries = validation.queries(qid, group, X.shape[0])
-        pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
-        return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)
+        queries = validation.queries(given.qid, given.group, given.X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, given.y, n_threads=n_threads)
+        return TrainingSet(given.X, pairs, queries.n_queries, n_threads, given.y)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

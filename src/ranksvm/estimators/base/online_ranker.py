@@ -19,13 +19,19 @@ from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.inputs import (
+    features_and_labels,
+    read_evaluation_sets,
+    read_training_data,
+    validated_features,
+)
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.fits.evaluation import evaluation_sets
-from ranksvm.fits.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.model_files.schema import Array, Number, Schema, Trace, schema_of
 
 __all__ = ["OnlineRanker", "OnlineRows", "learn_checked_pairs"]
@@ -139,12 +145,21 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         self._check_options()
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self), verbosity(self.verbose):
-            X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.frame_type_ = frames.library(X)
-            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
-            validation.check_grouped(qid, group, X.shape[0])
-            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, X, queries.n_queries, *given, deciding=self.eval_metric)
+            self._check_labels(X, y)
+            given = read_training_data(
+                self, TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)
+            )
+            self._check_data(given, first=True)
+            X, y = given.X, given.y
+            validation.check_grouped(given.qid, group, X.shape[0])
+            queries, preferred_weight = _weighted_queries(given)
+            sets = read_evaluation_sets(
+                self,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                X,
+                queries.n_queries,
+                deciding=self.eval_metric,
+            )
             rounds = EvaluationRounds(self, sets, called, int(self.n_passes), patience, "pass")
             self._start(X.shape[1])
             for number in range(1, int(self.n_passes) + 1):
@@ -155,7 +170,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             if rounds.best_model is not None:
                 with lock_of(self):
                     self.__dict__.update(rounds.best_model)
-            self._assign(rounds.trace())
+            self.evals_result_ = rounds.evals_result
+            self.best_iteration_, self.best_score_ = rounds.best_round, rounds.best_score
         return self
 
     def partial_fit(
@@ -278,7 +294,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         with all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
-            X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            X = validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
             # a user who clicked on nothing, or on the first document, is not an error
             none = np.empty((2, 0), dtype=np.int64)
             preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
@@ -461,23 +477,16 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             self._begin(n_features)
 
-    def _data(
-        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
-    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
-        """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred."""
-        self._check_labels(X, y)
-        if not reset:
-            X = self._without_qid_column(X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        X, y = validation.features_and_labels(self, X, y, n_threads=n_threads, reset=reset)
-        queries = validation.queries(qid, group, X.shape[0])
-        preferred, _ = PairWeights(query_weight=query_weight, propensity=propensity).factors(queries)
-        return X, y, queries, preferred
+    def _check_data(self, given: TrainingArguments, first: bool) -> None:
+        """Refuse validated data that the ranker cannot learn from; ``first`` if it has learnt from none."""
 
     def _next_data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
     ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
-        """`_data` for further learning; the first call starts a model."""
+        """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred.
+
+        The first call starts a model.
+        """
         self._check_options()
         first = self._is_new()
         with all_or_nothing(self):
@@ -485,7 +494,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             if not first and qid is None and group is None:
                 qid = self._query_ids(X, None)
             library = frames.library(X)
-            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
+            self._check_labels(X, y)
+            if not first:
+                X = self._without_qid_column(X)
+            X, y = features_and_labels(self, X, y, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            given = TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)
+            self._check_data(given, first)
+            queries, preferred_weight = _weighted_queries(given)
             if first:
                 self.qid_column_, self.frame_type_ = column, library
                 self._start(X.shape[1])
@@ -583,3 +598,10 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray, weight:
         return False
     ranker._learn_pairs(X, pairs[:, 0], pairs[:, 1], weight)
     return True
+
+
+def _weighted_queries(given: TrainingArguments) -> tuple[Queries, np.ndarray | None]:
+    """The queries, and for each position the weight of pairs in which it is preferred."""
+    queries = validation.queries(given.qid, given.group, given.X.shape[0])
+    weights = PairWeights(query_weight=given.query_weight, propensity=given.propensity)
+    return queries, weights.factors(queries)[0]

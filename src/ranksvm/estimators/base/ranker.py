@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ranksvm._overflow import overflow_refused, quiet_overflow
+from ranksvm._util.overflow import overflow_refused, quiet_overflow
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.device_features import device_features
 from ranksvm.device.arrays import is_on_device
+from ranksvm.estimators.base.inputs import validated_features
+from ranksvm.estimators.base.summary import described_fit, fit_facts
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.fits.evaluation import pairs_to_evaluate
-from ranksvm.fits.results.records import Record
-from ranksvm.fits.results.summary import described_fit, fit_facts
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.model_files.persistence import save
@@ -287,12 +287,6 @@ class Ranker:
         """The forms of `_repr_html_` and `repr`, of which a notebook chooses one."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def _assign(self, *records: Record) -> None:
-        """Set fitted attributes from the records of a fit."""
-        for record in records:
-            for name, value in record.attributes().items():
-                setattr(self, name, value)
-
     def _params_now(self) -> dict[str, Any]:
         """The current hyper-parameters that define a model."""
         return {name: getattr(self, name) for name in self._model_params}
@@ -333,10 +327,11 @@ class Ranker:
                 "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
             )
         X = self._without_qid_column(X)
-        return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
+        return validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
     def _check_labels(self, X: Any, y: Any) -> None:
         """Refuse data without labels, for a ranker that learns from labels only."""
+        frames.refuse_containers(X)
         if y is None:
             # the words for which scikit-learn's tests look
             text = f"{type(self).__name__} requires y to be passed, but the target y is None."

@@ -1,23 +1,15 @@
-"""Records of the results of a fit: each field is the fitted attribute of its name with a trailing underscore."""
+"""Records of the results of a fit."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Fourier", "KernelModel", "KernelTerms", "Linear", "Outcome", "Record"]
-
-
-class Record:
-    """Base of the records, which are dataclasses."""
-
-    def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value."""
-        return {f"{field.name}_": getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+__all__ = ["Fourier", "KernelModel", "KernelTerms", "Outcome"]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome(Record):
+class Outcome:
     """The outcome of a solve, and the size of its problem.
 
     Parameters
@@ -59,23 +51,7 @@ class Outcome(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(Record):
-    """The function ``<coef, x>``.
-
-    Parameters
-    ----------
-    coef : ndarray of float64, shape (n_features,)
-        The weights.
-    monotone : ndarray of int64, shape (n_features,), or None
-        The signs that they had to have, 0 for any.
-    """
-
-    coef: np.ndarray
-    monotone: np.ndarray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class KernelTerms(Record):
+class KernelTerms:
     """The function ``sum_j dual_coef_j k(., support_vectors_j)``.
 
     Parameters
@@ -95,13 +71,9 @@ class KernelTerms(Record):
     support_vectors: Any = None
     coef: np.ndarray | None = None
 
-    def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value; fields that are None are omitted."""
-        return {name: value for name, value in super().attributes().items() if value is not None}
-
 
 @dataclass(frozen=True, eq=False)
-class Fourier(Record):
+class Fourier:
     """A linear function of random Fourier features.
 
     Parameters
@@ -117,13 +89,13 @@ class Fourier(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class KernelModel(Record):
+class KernelModel:
     """A function of a kernel, and how it was computed.
 
     Parameters
     ----------
     function : KernelTerms or Fourier
-        The function; its fields are the attributes.
+        The function.
     gamma : float or None
         The kernel's gamma, if it has one.
     kernel_dtype : str
@@ -136,9 +108,3 @@ class KernelModel(Record):
     gamma: float | None
     kernel_dtype: str
     n_kernel_products: int
-
-    def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value, including those of the function."""
-        found = super().attributes()
-        del found["function_"]
-        return self.function.attributes() | found

@@ -11,26 +11,8 @@ from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.evaluation import EvaluationSets, Parts
-from ranksvm.fits.results.records import Record
 
 logger = logging.getLogger("ranksvm.estimators")
-
-
-@dataclass(frozen=True)
-class Trace(Record):
-    """Metrics of the rounds on evaluation sets.
-
-    Parameters
-    ----------
-    evals_result : dict
-        Set -> metric -> value after each round.
-    best_iteration, best_score : int and float, or None
-        The best round, from 1, and its value on the first set, if there is a patience.
-    """
-
-    evals_result: dict[str, dict[str, list[float]]]
-    best_iteration: int | None
-    best_score: float | None
 
 
 class RoundValue(NamedTuple):
@@ -184,9 +166,10 @@ class EvaluationRounds:
         self.ended = any(answer is True for answer in answers)
         return self.ended
 
-    def trace(self) -> Trace:
-        """The metrics of all rounds, and the best round."""
-        return Trace(self.sets.evals_result(self._rounds), self.best_round, self.best_score)
+    @property
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Set -> metric -> value after each round."""
+        return self.sets.evals_result(self._rounds)
 
     def _values(self, parts: Parts) -> list[RoundValue]:
         named = zip(self.sets.names, parts, strict=True) if parts else ()

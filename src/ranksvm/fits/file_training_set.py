@@ -1,28 +1,27 @@
-"""The problem of a linear estimator over rows that stay in their file."""
+"""The training set of rows that stay in their file."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ranksvm._util.memory import in_words, memory_bytes, used_memory
-from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Queries, validation
 from ranksvm.data.queries import id_array
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
-from ranksvm.datasets.file_data import FileData, labels_of
+from ranksvm.datasets.file_data import labels_of
 from ranksvm.device.names import device_names
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.fits.partitioned import PartitionedProblem, partitioned_problem
-from ranksvm.fits.problem import loss_of, threads_for
-from ranksvm.fits.training_set import check_source_of_pairs
-from ranksvm.terms.file import FileTerm
+from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.options import FitOptions
 from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
-__all__ = ["FileTrainingSet", "file_backend", "file_training_set"]
+__all__ = ["FileTrainingSet", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
 
 # Bytes without which there is no use in beginning.
 LEAST_MEMORY = 8_000_000
+
+
 # A block and the sample decide the bits of a model, so their sizes depend on the data and on memory_limit, never on the
 # memory that happens to be free. They are planned for a third of the limit: a process may take the rest beforehand.
 PLANNED_SHARE = 1 / 3
@@ -58,68 +57,26 @@ class FileTrainingSet(NamedTuple):
         """Number of queries."""
         return self.rows.n_queries
 
-    def problem(self, estimator: Any, stopping: str = "gap") -> PartitionedProblem:
-        """The problem of a linear estimator over these rows.
-
-        Parameters
-        ----------
-        estimator : object
-            Has the hyper-parameters of `RankSVM`.
-        stopping : {"gap", "gradient"}
-            Stopping rule.
-
-        Returns
-        -------
-        PartitionedProblem
-            The problem.
-
-        Raises
-        ------
-        OptionError
-            When there is not enough memory for a part of the file.
-        NoComparablePairsError
-            When there is no pair.
-        """
-        limit = estimator.memory_limit
-        loss = loss_of(estimator.loss, estimator.huber_width)
-        backend = file_backend(self.rows, limit, threads_for(loss, self.n_threads))
-        term = FileTerm(backend, loss, self.n_threads, int(SAMPLE_SHARE * _planned(limit)), estimator.solver != "tron")
-        _check_sample(int(term.sample_rows * term.row_bytes), limit)
-        return partitioned_problem(estimator, term, stopping=stopping)
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.rows.file.n_features
 
 
-def file_training_set(
-    estimator: Any,
-    X: FileData,
-    y: Any,
-    *,
-    qid: Any = None,
-    group: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    **weights: Any,
-) -> FileTrainingSet:
-    """The validated data of a linear estimator's ``fit`` that stay in their file.
+def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrainingSet:
+    """The training set of rows that stay in their file.
 
     Parameters
     ----------
-    estimator : object
-        Has the hyper-parameters of `RankSVM`; it stores the number of features.
-    X : FileData
-        The cache.
-    y : array-like of shape (n_rows,), optional
-        Labels, instead of those of the file.
-    qid, group : array-like, optional
-        Queries, instead of those of the file.
-    pairs, pair_weight : None
-        Pairs that are listed need rows in memory.
-    **weights : optional
-        Weights by row: ``sample_weight``, ``query_weight``, ``propensity`` and ``event``.
+    given : TrainingArguments
+        The arguments of ``fit``; X is `FileData`. Labels and queries that are given replace those of the file.
+    options : FitOptions
+        The hyper-parameters.
 
     Returns
     -------
     FileTrainingSet
-        The data.
+        The training set.
 
     Raises
     ------
@@ -128,29 +85,28 @@ def file_training_set(
     OptionError
         When a GPU is asked for.
     """
-    if device_names(estimator.device):
+    if device_names(options.device):
         raise OptionError(
-            f"device={estimator.device!r}, but these data are read in passes, on the processor: leave device at 'cpu', "
+            f"device={options.device!r}, but these data are read in passes, on the CPU: leave device at 'cpu', "
             "or raise memory_limit so that the rows are kept in memory."
         )
-    n_threads = effective_n_jobs(estimator.n_jobs)
-    selection, weighting = estimator.pair_selection, estimator.pair_weighting
-    check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
-    timed = weights.get("event") is not None
-    if timed and selection != "all":
-        raise OptionError(f"pair_selection={selection!r} is for labels: with event, leave it at 'all'.")
+    given.check_pairs(options.pair_selection, options.pair_weighting)
+    X, y, qid, group = given.X, given.y, given.qid, given.group
     file = CacheFile(X.path)
     if not file.n_features:
         raise DataError(f"{file.path} has no features.")
-    if not timed and qid is None and not (file.has_qid and X.has_qid):
+    if given.event is None and qid is None and not (file.has_qid and X.has_qid):
         validation.check_grouped(None, group, file.n_rows)
     labels = None if y is None else labels_of(y, file.n_rows)
-    how = {"selection": selection, "weighting": weighting}
-    rows = FileRows(file, _runs(file, qid, group), labels, **how, **weights)
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-    estimator.n_features_in_ = file.n_features
-    return FileTrainingSet(rows, n_threads)
+    rows = FileRows(
+        file,
+        _runs(file, qid, group),
+        labels,
+        selection=options.pair_selection,
+        weighting=options.pair_weighting,
+        **given.weights(),
+    )
+    return FileTrainingSet(rows, options.n_threads)
 
 
 def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
@@ -189,16 +145,16 @@ def file_backend(rows: FileRows, limit: Any, n_threads: int) -> FileBackend:
     OptionError
         When there is not enough memory for a block.
     """
-    block_bytes = int(BUFFER_SHARE * _planned(limit) / PLANNED_BLOCKS)
+    block_bytes = int(BUFFER_SHARE * planned_bytes(limit) / PLANNED_BLOCKS)
     return FileBackend(rows, memory_for(limit), n_threads, block_bytes)
 
 
-def _planned(limit: Any) -> float:
+def planned_bytes(limit: Any) -> float:
     """Bytes for which blocks and samples are planned."""
     return PLANNED_SHARE * (PLANNED_WITHOUT_LIMIT if limit is None else memory_bytes(limit))
 
 
-def _check_sample(n_bytes: int, limit: Any) -> None:
+def check_sample(n_bytes: int, limit: Any) -> None:
     """Refuse a sample that the memory does not hold: a smaller one would give another model."""
     allowed = int(SAMPLE_SHARE * memory_for(limit))
     if n_bytes > allowed:

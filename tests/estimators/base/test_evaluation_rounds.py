@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds
 from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets
-from ranksvm.fits.evaluation_rounds import EvaluationRounds
 from ranksvm.metrics import parse_metric
 
 # Each feature ranks the three documents: all pairs wrong, one of three right, all right.
@@ -45,23 +45,20 @@ def test_early_stopping(values, patience, stops, best):
     rounds, found = run(values, patience)
     assert found == stops
     assert rounds.best_model == best - 1
-    kept = rounds.trace()
     trace = [pytest.approx(VALUES[value]) for value in values]
-    assert kept.evals_result == {"valid_0": {METRIC: trace}, "valid_1": {METRIC: trace}}
-    assert kept.best_iteration == best
-    assert kept.best_score == trace[best - 1]
+    assert rounds.evals_result == {"valid_0": {METRIC: trace}, "valid_1": {METRIC: trace}}
+    assert rounds.best_round == best
+    assert rounds.best_score == trace[best - 1]
 
 
 def test_without_patience_only_the_trace_is_kept():
     rounds, stops = run([2, 0, 1], None)
     assert stops == [False] * 3
-    kept = rounds.trace()
-    assert kept.evals_result["valid_0"] == {METRIC: [1.0, 0.0, pytest.approx(1 / 3)]}
-    assert rounds.best_model is kept.best_iteration is kept.best_score is None
+    assert rounds.evals_result["valid_0"] == {METRIC: [1.0, 0.0, pytest.approx(1 / 3)]}
+    assert rounds.best_model is rounds.best_round is rounds.best_score is None
 
 
 def test_without_sets_nothing_is_evaluated():
     rounds, stops = run([2, 1], None, sets=())
     assert stops == [False] * 2
-    kept = rounds.trace()
-    assert kept.evals_result == {}
+    assert rounds.evals_result == {}

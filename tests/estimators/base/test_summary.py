@@ -7,7 +7,7 @@ import pytest
 import sklearn
 
 import ranksvm
-from ranksvm.fits.results.summary import certificate_in_words, described_fit, fit_facts
+from ranksvm.estimators.base.summary import certificate_in_words, described_fit, fit_facts
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from ranksvm import RankSVM
 from ranksvm.data import frames, validation
+from ranksvm.estimators.base.inputs import features_and_labels, validated_features
 from ranksvm.exceptions import DataError
 
 X = np.random.default_rng(0).normal(size=(6, 4)).round(3)
@@ -56,14 +57,14 @@ def test_features_are_those_of_scikit_learn(form, reset):
     one, other = RankSVM(), RankSVM()
     if not reset:
         one.n_features_in_ = other.n_features_in_ = 4
-    found = outcome(lambda: validation.features(one, given, n_threads=1, reset=reset), one)
-    expected = outcome(lambda: frames.validated(other, given, reset=reset, **validation._FEATURE_CHECKS), other)
+    found = outcome(lambda: validated_features(one, given, n_threads=1, reset=reset), one)
+    expected = outcome(lambda: frames.validated(other, given, reset=reset, **validation.FEATURE_CHECKS), other)
     assert found == expected
 
 
 @pytest.mark.parametrize("form", ["float64", "float32", "csr_matrix", "csr_array", "not writeable"])
 def test_what_needs_no_conversion_is_not_copied(form):
-    assert validation.features(RankSVM(), FORMS[form], n_threads=1, reset=True) is FORMS[form]
+    assert validated_features(RankSVM(), FORMS[form], n_threads=1, reset=True) is FORMS[form]
 
 
 @pytest.mark.parametrize("y", [Y, Y.astype(np.float32), Y[:5], Y[:, None], Y.astype(str), Y.tolist()])
@@ -72,8 +73,8 @@ def test_labels_are_those_of_scikit_learn(y):
         return lambda: np.asarray(validated()[1], dtype=np.float64)
 
     one, other = RankSVM(), RankSVM()
-    found = outcome(check(lambda: validation.features_and_labels(one, X, y, n_threads=1)), one)
-    options = {"reset": True, "y_numeric": True, **validation._FEATURE_CHECKS}
+    found = outcome(check(lambda: features_and_labels(one, X, y, n_threads=1)), one)
+    options = {"reset": True, "y_numeric": True, **validation.FEATURE_CHECKS}
     assert found == outcome(check(lambda: frames.validated(other, X, y, **options)), other)
 
 
@@ -81,12 +82,12 @@ def test_names_of_an_earlier_fit_are_forgotten_and_compared():
     estimator = RankSVM()
     estimator.n_features_in_, estimator.feature_names_in_ = 4, np.array(list("abcd"), dtype=object)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but RankSVM"):
-        validation.features(estimator, X, n_threads=1)
-    validation.features(estimator, X[:, :3], n_threads=1, reset=True)
+        validated_features(estimator, X, n_threads=1)
+    validated_features(estimator, X[:, :3], n_threads=1, reset=True)
     assert estimator.n_features_in_ == 3
     assert not hasattr(estimator, "feature_names_in_")
     with pytest.raises(DataError, match="X has 4 features, but RankSVM is expecting 3"):
-        validation.features(estimator, X, n_threads=1)
+        validated_features(estimator, X, n_threads=1)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -94,4 +95,4 @@ def test_values_that_are_not_finite_are_found(form):
     bad = X.copy()
     bad[2, 1] = np.nan
     with pytest.raises(DataError, match=r"NaN at X\[2, 1\]"):
-        validation.features(RankSVM(), form(bad), n_threads=1, reset=True)
+        validated_features(RankSVM(), form(bad), n_threads=1, reset=True)

@@ -1,0 +1,335 @@
+"""What users pass to ``fit`` and ``predict``, as arrays: the one place that tells the kinds of input apart."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.values import is_sparse
+from ranksvm.data import Preferences, frames, validation
+from ranksvm.data.censoring import checked_event
+from ranksvm.data.device_features import DeviceFeatures, device_features
+from ranksvm.data.numeric_column import label_column
+from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.data.validation import as_data_error
+from ranksvm.datasets.cache.reader import CacheFile
+from ranksvm.datasets.file_data import FileData, unpacked
+from ranksvm.device.arrays import host_sparse, host_values
+from ranksvm.exceptions import DataError
+from ranksvm.fits.arguments import EvalArguments, TrainingArguments
+from ranksvm.fits.evaluation import (
+    EvaluationSet,
+    EvaluationSets,
+    PairEvaluationSet,
+    decided_metrics,
+    metrics_of_sets,
+    names_of_sets,
+    one_for_each,
+    pairs_to_evaluate,
+    refuse_labels_of_times,
+    refuse_weights_of_pairs,
+)
+from ranksvm.fits.scales import warn_of_other_scale
+from ranksvm.metrics import Convention, parse_metrics
+
+__all__ = [
+    "features_and_labels",
+    "read_evaluation_sets",
+    "read_training_data",
+    "resolve_files",
+    "validated_features",
+]
+
+
+def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArguments:
+    """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that take these.
+
+    Parameters
+    ----------
+    given : TrainingArguments
+        The arguments, as the user gave them.
+    memory_limit : int, str or None
+        The memory limit: larger data stay in their file, and X becomes `FileData`.
+
+    Returns
+    -------
+    TrainingArguments
+        The arguments.
+    """
+    X, y, qid = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit)
+    return replace(given, X=X, y=y, qid=qid)
+
+
+def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArguments:
+    """The arguments of ``fit`` as arrays in memory; data in a file stay there.
+
+    DataFrames, `Preferences`, sparse matrices and arrays on a GPU are told apart here, once. The ranker stores the
+    number and names of the features (``n_features_in_``, ``feature_names_in_``), the library of a DataFrame
+    (``frame_type_``) and the column of query ids (``qid_column_``).
+
+    Parameters
+    ----------
+    ranker : Ranker
+        The estimator that is being fitted.
+    given : TrainingArguments
+        The arguments.
+
+    Returns
+    -------
+    TrainingArguments
+        Validated features and finite labels; weights, queries and pairs on the host, to be validated by their users.
+    """
+    n_threads = effective_n_jobs(ranker.n_jobs)
+    X, qid, ranker.qid_column_ = frames.split_qid(given.X, given.qid)
+    ranker.frame_type_ = frames.library(X)
+    given = _on_host(replace(given, X=X, qid=qid))
+    if isinstance(X, FileData):
+        vars(ranker).pop("feature_names_in_", None)
+        ranker.n_features_in_ = CacheFile(X.path).n_features
+        return given
+    if isinstance(X, Preferences):
+        others = {name: getattr(given, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
+        qid, pairs, pair_weight = X.arguments(**others)
+        given = replace(given, qid=qid, pairs=pairs, pair_weight=pair_weight)
+    frames.refuse_containers(X)
+    if given.y is None and given.pairs is None:
+        name = type(ranker).__name__
+        raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
+    y = given.y
+    if given.pairs is None:
+        X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
+    else:
+        X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
+    largest = validation.largest_values(X, n_threads, *_described(ranker))
+    return replace(given, X=X, y=y, largest=largest)
+
+
+def read_evaluation_sets(
+    ranker: Any,
+    given: EvalArguments,
+    training_X: Any,
+    n_queries: int,
+    *,
+    deciding: Any = None,
+    convention: str | Convention = "default",
+) -> EvaluationSets:
+    """The evaluation sets passed to ``fit``, validated against the training data; none without ``eval_set``.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        The estimator that is being fitted; it has stored what it has to know of the training data.
+    given : EvalArguments
+        The arguments about sets.
+    training_X : object
+        Features of the training data, whose scale is compared.
+    n_queries : int
+        Number of queries of the training data.
+    deciding : str, Metric or list, optional
+        The estimator's own metric, or metrics, which come before those of ``eval_metric``.
+    convention : str or Convention
+        Definition of the metrics.
+
+    Returns
+    -------
+    EvaluationSets
+        The sets.
+
+    Raises
+    ------
+    DataError
+        When a set cannot be used, or lacks query ids although the training data have several queries. The error names
+        the set as in ``evals_result_``.
+    """
+    if given.eval_set is None:
+        given.refuse_without_sets()
+        return EvaluationSets([], [], [] if deciding is None else parse_metrics(deciding), convention)
+    metrics = metrics_of_sets(given.eval_metric, given.eval_at, deciding)
+    one = isinstance(given.eval_set, tuple | Preferences)
+    pairs = [given.eval_set] if one else given.eval_set
+    if isinstance(pairs, list):
+        pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
+    if not isinstance(pairs, list) or not pairs or any(not _is_set(pair) for pair in pairs):
+        raise DataError(
+            "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
+            "or one of these."
+        )
+    names = names_of_sets(given.eval_names, len(pairs))
+    qids = one_for_each("eval_qid", given.eval_qid, pairs)
+    groups = one_for_each("eval_group", given.eval_group, pairs)
+    weights = one_for_each("eval_sample_weight", given.eval_sample_weight, pairs)
+    sets = []
+    for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
+        try:
+            sets.append(_read_set(ranker, X, *y, qid=qid, group=group, sample_weight=weight, n_queries=n_queries))
+            warn_of_other_scale(name, training_X, sets[-1].features)
+        except DataError as error:
+            raise DataError(f"eval_set, {name}: {error}") from error
+    return EvaluationSets(names, sets, decided_metrics(metrics, sets), convention)
+
+
+def _is_set(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) in (2, 3)
+
+
+def _are_pairs(y: Any) -> bool:
+    """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
+    values = np.asarray(y) if isinstance(y, list | tuple | np.ndarray) else None
+    return values is not None and values.ndim == 2 and values.shape[1] == 2
+
+
+def _read_set(
+    ranker: Any,
+    X: Any,
+    y: Any,
+    event: Any = None,
+    *,
+    qid: Any,
+    group: Any,
+    sample_weight: Any,
+    n_queries: int,
+) -> EvaluationSet | PairEvaluationSet:
+    n_threads = effective_n_jobs(ranker.n_jobs)
+    features: Callable[[Any], Any] = partial(validated_features, ranker, n_threads=n_threads)
+    are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
+    if are_pairs and sample_weight is not None:
+        refuse_weights_of_pairs()
+    if isinstance(X, Preferences):
+        return pairs_to_evaluate(features, X, qid=qid, group=group)
+    if isinstance(qid, str):
+        X, qid, _ = frames.split_qid(X, qid)
+    elif group is None:
+        qid = ranker._query_ids(X, qid)
+        if qid is None and n_queries > 1 and not are_pairs:
+            raise DataError(f"the training data have {n_queries} queries: give this set's in eval_qid or eval_group.")
+    X = ranker._without_qid_column(X)
+    if are_pairs:
+        return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
+    if event is None and getattr(ranker, "censored_", False):
+        refuse_labels_of_times()
+    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
+    queries = validation.queries(qid, group, len(y))
+    if sample_weight is not None:
+        sample_weight = checked_weights("eval_sample_weight", sample_weight, len(y), "rows")
+    observed = None if event is None else checked_event(event, len(y))
+    return EvaluationSet(X, y, queries.numbers(), sample_weight, observed)
+
+
+def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
+    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame); two arrays of preferences.
+
+    Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
+    the ranker stores the number and names of the features; otherwise X must agree with them.
+    """
+    if isinstance(X, Preferences):
+        return _features_of_preferences(ranker, X, n_threads, reset)
+    X = host_sparse(X)
+    if (found := _features_on_device(ranker, X, reset)) is not None:
+        if finite:
+            _check_finite(ranker, found, n_threads)
+        return found
+    with as_data_error():
+        found = _plain_features(ranker, X, reset)
+        if found is None:
+            found = frames.validated(ranker, X, reset=reset, **validation.FEATURE_CHECKS)
+    if finite:
+        _check_finite(ranker, found, n_threads)
+    return found
+
+
+def features_and_labels(
+    ranker: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True, finite: bool = True
+) -> tuple[Any, np.ndarray]:
+    """X as `features` gives it, and y as float64.
+
+    The ranker stores the number and names of the features (``reset``), or X must agree with those stored.
+    """
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise DataError(
+            f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
+            "answers, pass both as X: fit(Preferences(chosen, rejected))."
+        )
+    X = host_sparse(X)
+    if reset:
+        frames.refuse_reserved_columns(frames.column_names(X), y)
+    if y is not None:  # None is refused by scikit-learn, which names the estimator
+        y = label_column(y)
+        if (on_device := _features_on_device(ranker, X, reset)) is not None:
+            if finite:
+                _check_finite(ranker, on_device, n_threads)
+            return on_device, validation.labels(y, len(on_device))
+    with as_data_error():
+        found = _plain_features(ranker, X, reset) if frames.is_plain_vector(y, X) else None
+        if found is None:
+            found, y = frames.validated(ranker, X, y, reset=reset, y_numeric=True, **validation.FEATURE_CHECKS)
+    if finite:
+        _check_finite(ranker, found, n_threads)
+    return found, y
+
+
+def _features_on_device(ranker: Any, X: Any, reset: bool) -> DeviceFeatures | None:
+    """X where it lies, if that is a GPU; None for anything else, and for models that `frames.validated` refuses it."""
+    found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
+    if found is None:
+        return None
+    n, name = found.shape[1], type(ranker).__name__
+    if reset:
+        vars(ranker).pop("feature_names_in_", None)
+        ranker.n_features_in_ = n
+    elif n != getattr(ranker, "n_features_in_", n):
+        raise DataError(f"X has {n} features, but {name} is expecting {ranker.n_features_in_} features as input.")
+    return found
+
+
+def _features_of_preferences(ranker: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
+    """The rows of chosen and rejected answers; the names of the features are those of the chosen ones."""
+    blocks = []
+    for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
+        try:
+            blocks.append(validated_features(ranker, X, n_threads=n_threads, reset=first))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    return TwoBlocks.joined(*blocks)
+
+
+def _plain_features(ranker: Any, X: Any, reset: bool) -> Any:
+    """A float array or CSR as scikit-learn's checks would return it; None if they are needed to convert or refuse X.
+
+    Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
+    """
+    dense = type(X) is np.ndarray
+    if not dense and not (is_sparse(X) and X.format == "csr"):
+        return None
+    if X.ndim != 2 or 0 in X.shape or X.dtype not in validation.FEATURE_CHECKS["dtype"]:
+        return None
+    named = hasattr(ranker, "feature_names_in_")
+    if not reset and (named or getattr(ranker, "n_features_in_", None) != X.shape[1]):
+        return None
+    if not dense:
+        check_sparse_format(X)
+    if reset:
+        if named:
+            del ranker.feature_names_in_
+        ranker.n_features_in_ = X.shape[1]
+    return np.ascontiguousarray(X) if dense else X
+
+
+def _on_host(given: TrainingArguments) -> TrainingArguments:
+    """All arguments but X on the host, where pairs are made."""
+    names = ("y", "qid", "group", "pairs", "pair_weight", *given.weights())
+    return replace(given, **{name: host_values(getattr(given, name)) for name in names})
+
+
+def _check_finite(ranker: Any, X: Any, n_threads: int) -> None:
+    validation.check_finite(X, n_threads, *_described(ranker))
+
+
+def _described(ranker: Any) -> tuple[Any, bool]:
+    """The names of the features, and whether X is a kernel matrix, for messages about X."""
+    return getattr(ranker, "feature_names_in_", None), getattr(ranker, "kernel", None) == "precomputed"

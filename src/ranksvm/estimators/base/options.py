@@ -1,0 +1,85 @@
+"""The hyper-parameters of estimators as validated options."""
+
+from typing import Any
+
+from ranksvm.fits.device_choice import check_device
+from ranksvm.fits.kernel_device import check_kernel_device
+from ranksvm.fits.kernel_options import KernelOptions
+from ranksvm.fits.options import LINEAR_SOLVERS, LinearOptions
+
+__all__ = ["kernel_options", "linear_options"]
+
+
+def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
+    """The validated hyper-parameters of a linear estimator.
+
+    Parameters
+    ----------
+    estimator : RankSVM or an estimator with its hyper-parameters
+        The estimator.
+    **fixed : object
+        Values that replace hyper-parameters, or stand for those that the estimator does not have.
+
+    Returns
+    -------
+    LinearOptions
+        The options.
+
+    Raises
+    ------
+    OptionError
+        When a hyper-parameter is invalid, or the device cannot do what they ask for.
+    """
+    given = {"monotone": estimator.monotone, "stopping": getattr(estimator, "stopping", "gap")}
+    options = LinearOptions.validated(**_shared(estimator) | given | fixed, solvers=LINEAR_SOLVERS)
+    check_device(options.device, options.solver, options.loss)
+    return options
+
+
+def kernel_options(estimator: Any) -> KernelOptions:
+    """The validated hyper-parameters of a kernel estimator.
+
+    Parameters
+    ----------
+    estimator : KernelRankSVM or KernelRankSVMCV
+        The estimator.
+
+    Returns
+    -------
+    KernelOptions
+        The options.
+
+    Raises
+    ------
+    OptionError
+        When a hyper-parameter is invalid, or the device cannot do what they ask for.
+    """
+    options = KernelOptions.validated(
+        **_shared(estimator),
+        kernel=estimator.kernel,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        approximation=estimator.approximation,
+        n_components=estimator.n_components,
+        landmarks=estimator.landmarks,
+        random_state=estimator.random_state,
+        kernel_dtype=estimator.kernel_dtype,
+    )
+    check_kernel_device(options)
+    return options
+
+
+def _shared(estimator: Any) -> dict[str, Any]:
+    """The hyper-parameters that linear and kernel models have."""
+    return {
+        "loss": estimator.loss,
+        "huber_width": estimator.huber_width,
+        "pair_selection": estimator.pair_selection,
+        "pair_weighting": estimator.pair_weighting,
+        "solver": estimator.solver,
+        "tol": estimator.tol,
+        "max_iter": estimator.max_iter,
+        "device": estimator.device,
+        "memory_limit": estimator.memory_limit,
+        "n_jobs": estimator.n_jobs,
+    }
