@@ -20,9 +20,9 @@ from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.file_training_set import file_backend
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.terms.parts.file_backend import FileBackend
 
 

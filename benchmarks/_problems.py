@@ -4,10 +4,10 @@ from ranksvm import KernelRankSVM, RankingData
 from ranksvm.estimators.base.inputs import read_training_data
 from ranksvm.estimators.base.options import kernel_options, linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.training_set import TrainingArguments
 
 
 def linear_problem_of(ranker: RankSVMCore, data: RankingData) -> LinearProblem:

@@ -7,9 +7,8 @@ from ranksvm import RankSVM, make_ranking
 from ranksvm.data import ComparablePairs, Queries, partition
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.options import loss_of
+from ranksvm.fits.options import loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem
-from ranksvm.fits.signs import monotone_signs
 from ranksvm.terms.parts import term as partitioned_term
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.serial_backend import SerialBackend

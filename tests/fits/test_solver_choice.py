@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ranksvm.fits.solver_choice import choose_solver
+from ranksvm.fits.linear import choose_solver
 from ranksvm.terms.hessian_cost import cost_with_hessian, hessian_cost, sampled_fraction, worthwhile_fraction
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, regularization_path
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.fits.solver_choice import choose_solver
+from ranksvm.fits.linear import choose_solver
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import DualSize, PairDual, pair_dual
 from ranksvm.solvers.cone import SignCone

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ranksvm.exceptions import DataError
-from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant
-from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.linear_systems import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant, conjugate_gradient
 
 
 def make_system(n=8, seed=0):

@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ranksvm.solvers.approximate_inverse import by_diagonal
-from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.linear_systems import by_diagonal, conjugate_gradient
 from ranksvm.terms.expected_products import DIFFERENCES, expected_products
 
 N_VARIABLES = 200

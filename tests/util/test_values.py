@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm._util.values import check_one_per_row, is_integer, is_number
+from ranksvm._util.checks import check_one_per_row, is_integer, is_number
 from ranksvm.exceptions import DataError
 
 

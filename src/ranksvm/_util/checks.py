@@ -1,13 +1,59 @@
-"""Validation of hyper-parameters before any work, with messages that state the allowed values."""
+"""Checks that many places share: kinds of values, and hyper-parameters, with messages that state the allowed values."""
 
 import math
+import numbers
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_integer, is_number
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
+
+
+def is_integer(value: Any, least: int | None = None) -> bool:
+    """Whether a value is a whole number of 64 bits, of Python or NumPy (not True or False), and at least ``least``."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
+    return whole and (least is None or int(value) >= least)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
+    # an abstract class takes long to ask
+    return isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, bool))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy.
+
+    It is not if nothing has imported scipy.sparse, which takes longer than importing NumPy.
+    """
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(X)
+
+
+def n_rows_of(X: Any) -> int:
+    """Number of rows of an array, sparse matrix, DataFrame or list."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:
+    """Raise DataError unless there is one value for each of the ``n_rows`` rows of ``owner``."""
+    shape = np.shape(values) if isinstance(values, np.ndarray) or not hasattr(values, "__len__") else (len(values),)
+    if shape == (n_rows,):
+        return
+    found = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
+    raise DataError(f"{name} has {found} but {owner} has {n_rows} rows: they must agree.")
+
+
+def level_of_caller() -> int:
+    """The level of the first function outside this package, for a warning of the function that calls this one."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def positive(value: Any) -> str | None:

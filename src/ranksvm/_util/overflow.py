@@ -1,6 +1,5 @@
 """Numbers beyond float64: infinite or NaN without a warning, and refused where results are made of them."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_certificate", "overflow_refused", "quiet_overflow"]
+__all__ = ["overflow_of_certificate", "overflow_refused", "quiet_overflow"]
 
 _CURE = "features, weights of pairs or C are too large. Scale them down."
 
@@ -28,7 +27,6 @@ def overflow_refused() -> Iterator[None]:
             raise DataError(f"The fit overflows float64 ({error}): {_CURE}") from error
 
 
-def check_certificate(value: float, gap: float) -> None:
-    """Raise DataError if an objective, or its duality gap, is not finite."""
-    if not (math.isfinite(value) and math.isfinite(gap)):
-        raise DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_CURE}")
+def overflow_of_certificate(value: float, gap: float) -> DataError:
+    """The error of an objective, or a duality gap, that is not finite."""
+    return DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_CURE}")

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 import ranksvm._compiled.threads as threads
-from ranksvm._util.values import is_integer
+from ranksvm._util.checks import is_integer
 from ranksvm.exceptions import OptionError
 
 Task = TypeVar("Task")

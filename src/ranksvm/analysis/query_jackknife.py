@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.memory import in_words, memory_bytes
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import NoIntervalsError
 from ranksvm.losses import LossSpec, Pairs
 

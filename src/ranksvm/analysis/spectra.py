@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_integer, is_number
 from ranksvm._util.json_values import plain
-from ranksvm._util.values import is_integer, is_number
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["DualSpectra", "compare_ranks"]

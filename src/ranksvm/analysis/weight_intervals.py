@@ -16,8 +16,8 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.options import loss_of
+from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.losses import LossSpec, Pairs
 
 __all__ = ["weight_intervals"]

@@ -160,7 +160,7 @@ class Comparison:
 
     def check(self) -> None:
         """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
-        from ranksvm.fits.arguments import TrainingArguments
+        from ranksvm.fits.training_set import TrainingArguments
 
         for settings in self.combinations:
             # made before the time runs: its class is imported

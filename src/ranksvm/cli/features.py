@@ -116,7 +116,7 @@ def _by_place(X: Any, n_features: int, path: Path) -> Any:
         return X
     import numpy as np
 
-    from ranksvm._util.values import is_sparse
+    from ranksvm._util.checks import is_sparse
 
     if found > n_features:
         warn(

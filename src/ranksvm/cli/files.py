@@ -113,7 +113,7 @@ def to_cache(
 
 def described(data: "RankingData") -> str:
     """Rows, queries and features in words."""
-    from ranksvm._util.values import is_sparse
+    from ranksvm._util.checks import is_sparse
 
     kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"

@@ -226,7 +226,7 @@ def _checksum(data: "RankingData", so_far: int) -> int:
     """Checksum query by query, so that it does not depend on batches."""
     import numpy as np
 
-    from ranksvm._util.values import is_sparse
+    from ranksvm._util.checks import is_sparse
 
     X, pointers = data.X, data.queries.pointers.tolist()
     for start, stop in pairwise(pointers):

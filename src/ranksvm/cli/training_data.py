@@ -77,7 +77,7 @@ class TrainingData:
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""
-        from ranksvm._util.values import is_sparse
+        from ranksvm._util.checks import is_sparse
 
         if isinstance(self.parts["train"], DataInFile):
             return
@@ -205,7 +205,7 @@ def _weights(name: str, path: Path, data: Any) -> "np.ndarray":
 def _scaler(name: str, X: Any) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    from ranksvm._util.values import is_sparse
+    from ranksvm._util.checks import is_sparse
     from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 
     # The mean cancels in every difference of two documents, so sparse data are not centred.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.tables import Table, Tabular
-from ranksvm._util.values import check_one_per_row
 from ranksvm.clicks._codes import coded
 from ranksvm.clicks._rows import impressions, propensities, ranks, times
 from ranksvm.data.clicks import clicked_flags

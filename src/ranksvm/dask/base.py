@@ -27,7 +27,6 @@ from ranksvm.device.names import device_complaint
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
-from ranksvm.fits.arguments import EvalArguments
 from ranksvm.fits.evaluation import (
     decided_metrics,
     names_of_sets,
@@ -35,9 +34,9 @@ from ranksvm.fits.evaluation import (
     refuse_labels_of_times,
     refuse_weights_of_pairs,
 )
-from ranksvm.fits.options import LinearOptions, loss_of
+from ranksvm.fits.options import LinearOptions, loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem
-from ranksvm.fits.signs import monotone_signs
+from ranksvm.fits.training_set import EvalArguments
 from ranksvm.metrics import Metric
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.terms.parts.term import PartitionedTerm

@@ -8,7 +8,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.dask.listed_pairs import Listed, groups_of_rows, listed_pairs
 from ranksvm.dask.rows import ROW, Columns, read_rows, rows_of
 from ranksvm.data import Queries, frames

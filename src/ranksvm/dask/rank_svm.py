@@ -14,11 +14,11 @@ from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.evaluation import metrics_of_sets
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import TrainingArguments
 
 __all__ = ["DaskRankSVM"]
 

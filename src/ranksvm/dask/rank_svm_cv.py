@@ -28,10 +28,10 @@ from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.evaluation import metrics_of_sets
 from ranksvm.fits.options import LinearOptions, loss_of
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.metrics import parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes

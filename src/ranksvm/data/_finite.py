@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_label, place_in_words
-from ranksvm._util.values import is_sparse
 
 # rows of a dense matrix that are searched at once
 ROWS = 4096

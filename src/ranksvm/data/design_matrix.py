@@ -10,8 +10,8 @@ import numpy as np
 import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [

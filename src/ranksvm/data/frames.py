@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
-from ranksvm._util.values import is_sparse
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import check_one_per_row
+from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.numeric_column import as_array, numeric_column
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import check_one_per_row, is_sparse
+from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm.data import frames
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import Queries, id_array

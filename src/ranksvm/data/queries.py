@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import check_one_per_row, level_of_caller
+from ranksvm._util.checks import check_one_per_row, level_of_caller
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError, LikelyMistakeWarning
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import n_rows_of
+from ranksvm._util.checks import n_rows_of
 from ranksvm.data.frames import take_rows
 from ranksvm.device.arrays import host_values
 

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
-from ranksvm._util.values import is_sparse
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges

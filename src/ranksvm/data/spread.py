@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.threads import parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.data.queries import Queries, query_ranges
 
 if TYPE_CHECKING:

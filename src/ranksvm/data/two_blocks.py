@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.data.frames import stacked
 
 __all__ = ["TwoBlocks"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import check_one_per_row, is_sparse, level_of_caller
 from ranksvm._util.threads import parallel_map
-from ranksvm._util.values import check_one_per_row, is_sparse, level_of_caller
 from ranksvm.data import Queries
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.design_matrix import DenseDesign

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.text import count, counted
-from ranksvm._util.values import is_sparse
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.pairs_per_document import pairs_per_document
 from ranksvm.data.shared_documents import shared_documents

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranksvm._util.checks import level_of_caller
 from ranksvm._util.memory import memory_bytes
-from ranksvm._util.values import level_of_caller
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, ModelFileError

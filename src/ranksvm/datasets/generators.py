@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from ranksvm._util.checks import is_integer
 from ranksvm._util.threads import effective_n_jobs, parallel_map
-from ranksvm._util.values import is_integer
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import OptionError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_label, feature_labels
-from ranksvm._util.values import is_integer, is_sparse
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError, RankSVMError
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm._util.memory import memory_bytes
 from ranksvm._util.tables import Table, frame_of
-from ranksvm._util.values import check_one_per_row, is_sparse
 from ranksvm.data.queries import Queries, id_array
 from ranksvm.datasets.cache.layout import read_cache, write_cache
 from ranksvm.device.arrays import host_sparse, host_values

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_integer
+from ranksvm._util.checks import is_integer
 from ranksvm.data import frames
 from ranksvm.datasets.letor.windows import join_strings
 from ranksvm.datasets.ranking_data import RankingData

@@ -18,10 +18,9 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs
-from ranksvm.fits.training_set import TrainingSet
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments, TrainingSet
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.objectives import FactorizedDual

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm._util.values import is_integer, is_sparse
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.exporting.liblinear import is_liblinear, read_liblinear

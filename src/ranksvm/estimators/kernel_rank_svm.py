@@ -11,10 +11,10 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.base.ranker import all_or_nothing
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.kernel import kernel_problem, kernel_training_set
 from ranksvm.fits.kernel_options import gamma_error, gamma_of
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.registry import storable
 
 __all__ = ["KernelRankSVM"]

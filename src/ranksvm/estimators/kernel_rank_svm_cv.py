@@ -12,10 +12,9 @@ from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
 from ranksvm.fits.kernel_options import KernelOptions, gamma_of, is_precomputed
-from ranksvm.fits.training_set import TrainingSet
+from ranksvm.fits.training_set import TrainingArguments, TrainingSet
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 

@@ -8,7 +8,7 @@ import ranksvm._compiled.online as online
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError, ModelFileError
-from ranksvm.fits.arguments import TrainingArguments
+from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 

@@ -15,9 +15,9 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.base.ranker import all_or_nothing
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.registry import savable, storable
 from ranksvm.model_files.schema import Array, Schema
 

@@ -9,11 +9,10 @@ from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.options import LinearOptions
-from ranksvm.fits.training_set import TrainingSet
+from ranksvm.fits.training_set import TrainingArguments, TrainingSet
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 

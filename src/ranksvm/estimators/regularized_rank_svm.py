@@ -17,9 +17,9 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, ModelFileError
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, KeptDualCoef
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.losses import HuberHinge
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.exporting.scaling import QueryScaling, Scaling

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.special_files import is_special
-from ranksvm._util.values import check_one_per_row
 from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import feature_ranges, self_test

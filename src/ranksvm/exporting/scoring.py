@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ranksvm._util.values import n_rows_of
+from ranksvm._util.checks import n_rows_of
 from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights

@@ -12,8 +12,8 @@ from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import labels_of
 from ranksvm.device.names import device_names
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.options import FitOptions
+from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
 __all__ = ["FileTrainingSet", "check_sample", "file_backend", "file_training_set", "planned_bytes"]

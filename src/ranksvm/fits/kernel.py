@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.cached import cached_property
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import one_blas_thread
-from ranksvm._util.values import is_sparse
 from ranksvm.data import TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
 from ranksvm.exceptions import DataError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.kernel_device import kernel_device
 from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.linear import LinearProblem
@@ -26,7 +25,7 @@ from ranksvm.fits.options import FitOptions, LinearOptions, threads_for
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.results.kernel_model import kernel_terms, scattered
 from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
-from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
 from ranksvm.kernels import (
     FeatureMap,
     FourierFeatures,

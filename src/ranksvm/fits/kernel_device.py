@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util import checks
+from ranksvm._util.checks import is_number, is_sparse
 from ranksvm._util.overflow import quiet_overflow
 from ranksvm._util.sparse_format import without_duplicates
-from ranksvm._util.values import is_number, is_sparse
 from ranksvm.exceptions import DataError
 from ranksvm.fits.options import FitOptions
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named

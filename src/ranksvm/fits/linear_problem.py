@@ -1,18 +1,34 @@
 """From the data of a linear model to its problem: term, objective and solver."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from ranksvm._util.checks import is_sparse
+from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.datasets.file_data import FileData
-from ranksvm.fits.arguments import TrainingArguments
-from ranksvm.fits.file_training_set import FileTrainingSet, file_training_set
+from ranksvm.device import Device, open_device
+from ranksvm.fits.device_choice import check_place, devices_for
+from ranksvm.fits.file_training_set import (
+    SAMPLE_SHARE,
+    FileTrainingSet,
+    check_sample,
+    file_backend,
+    file_training_set,
+    planned_bytes,
+)
 from ranksvm.fits.linear import LinearProblem
-from ranksvm.fits.linear_term import file_term, linear_term
-from ranksvm.fits.options import LinearOptions
+from ranksvm.fits.options import LinearOptions, monotone_signs, threads_for
 from ranksvm.fits.partitioned import PartitionedProblem
-from ranksvm.fits.signs import monotone_signs
-from ranksvm.fits.training_set import TrainingSet, training_set
+from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
+from ranksvm.losses import LossSpec
+from ranksvm.terms.file import FileTerm
+from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
 
-__all__ = ["linear_problem", "linear_training_set"]
+__all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 
 
 def linear_training_set(given: TrainingArguments, options: LinearOptions) -> TrainingSet | FileTrainingSet:
@@ -62,3 +78,116 @@ def linear_problem(
         return PartitionedProblem(file_term(data, options), options, signs)
     term = linear_term(data, options.loss, options.solver, options.device, n_fits)
     return LinearProblem(data, term, options, signs)
+
+
+# Sparse rows that store at least this part of all values are read as dense ones, if these take up to so many bytes: a
+# stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 % stored: fits take 0.6 to 0.75 of
+# the time.) Below the fewer of these bytes it makes no difference.
+DENSE_PART = 1 / 3
+DENSE_BYTES = 2 << 20, 64 << 20
+
+
+def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu", n_fits: int = 1) -> DataTerm:
+    """The data term of a linear model.
+
+    A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Features and pairs.
+    loss : LossSpec
+        The loss.
+    solver : str
+        One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
+    device : str or list of str
+        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
+    n_fits : int
+        Number of C that are solved for, one after another; for "auto".
+
+    Returns
+    -------
+    DataTerm
+        The term: of rows in memory, shared out among threads; or of rows on one device or several.
+    """
+    if isinstance(data.X, DeviceFeatures):
+        check_place(device, data.X.device.name, solver, loss)
+        return _resident_term(data.X, loss, data)
+    design = _linear_design(data.X, solver, data.largest)
+    names = devices_for(device, solver, loss, data.pairs, design, data.n_threads, n_fits)
+    if names:
+        return _device_term([open_device(name) for name in names], design, loss, data)
+    return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
+
+
+def file_term(data: FileTrainingSet, options: LinearOptions) -> FileTerm:
+    """The data term of a linear model whose rows stay in their file.
+
+    Parameters
+    ----------
+    data : FileTrainingSet
+        Features and pairs.
+    options : LinearOptions
+        The hyper-parameters.
+
+    Returns
+    -------
+    FileTerm
+        The term.
+
+    Raises
+    ------
+    OptionError
+        When there is not enough memory for a part of the file.
+    NoComparablePairsError
+        When there is no pair.
+    """
+    limit, loss = options.memory_limit, options.loss
+    backend = file_backend(data.rows, limit, threads_for(loss, data.n_threads))
+    sample_bytes = int(SAMPLE_SHARE * planned_bytes(limit))
+    term = FileTerm(backend, loss, data.n_threads, sample_bytes, options.solver != "tron")
+    check_sample(int(term.sample_rows * term.row_bytes), limit)
+    return term
+
+
+def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows that lie on a device."""
+    from ranksvm.terms.device.rows import DeviceDesign
+    from ranksvm.terms.device.term import DeviceTerm
+
+    return DeviceTerm(X.device, DeviceDesign(X, data.largest), loss.over(data.pairs), data.n_threads)
+
+
+def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
+    from ranksvm.terms.device.sum import DevicesTerm
+    from ranksvm.terms.device.term import DeviceTerm
+
+    if len(devices) == 1:
+        return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
+    terms = []
+    for device, part in zip(devices, partition(data.pairs, len(devices)), strict=True):
+        rows = np.arange(part.n_rows) if part.rows is None else part.rows
+        terms.append(DeviceTerm(device, design.taken(rows), loss.over(part.renumbered()), data.n_threads))
+    return DevicesTerm(terms)
+
+
+def _is_nearly_dense(X: Any) -> bool:
+    """Whether dense rows would be read faster than these sparse ones, and need little memory."""
+    if not is_sparse(X) or X.shape[0] <= X.shape[1]:
+        return False
+    n_values = X.shape[0] * X.shape[1]
+    fewest, most = DENSE_BYTES
+    return X.nnz >= DENSE_PART * n_values and fewest <= n_values * X.dtype.itemsize <= most
+
+
+def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
+    """The design matrix of rows in memory, for a solver.
+
+    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
+    features.
+    """
+    if not isinstance(X, TwoBlocks):
+        return as_design_matrix(X.toarray() if _is_nearly_dense(X) else X, largest)
+    n_rows, n_features = X.shape
+    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)

@@ -12,8 +12,8 @@ from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions
 from ranksvm.objectives import ConstrainedObjective, LinearObjective
 from ranksvm.solvers import SolverResult, newton, projected_newton
-from ranksvm.solvers.approximate_inverse import load_lapack
 from ranksvm.solvers.cone import SignCone
+from ranksvm.solvers.linear_systems import load_lapack
 from ranksvm.solvers.newton import SAMPLE_TOL
 from ranksvm.terms.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
 from ranksvm.terms.parts.backend import Backend

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ranksvm._util.checks import level_of_caller
 from ranksvm._util.threads import one_blas_thread
-from ranksvm._util.values import level_of_caller
 from ranksvm.exceptions import UninformativeWarning
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
-from ranksvm.solvers.approximate_inverse import FEW_VARIABLES, load_lapack
+from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 
 # BLAS takes one thread anyway for products of vectors of up to so many numbers, all that is left to it where it
 # factorises no Hessian. (To limit its threads takes 50 us, a tenth of the smallest fits.)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse, level_of_caller
+from ranksvm._util.checks import is_sparse, level_of_caller
 from ranksvm.exceptions import ScaleWarning
 
 __all__ = ["warn_of_other_scale"]

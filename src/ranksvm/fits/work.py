@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant

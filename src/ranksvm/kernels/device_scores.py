@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.device import Device, Variant
 from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument

@@ -4,8 +4,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.memory import in_words
-from ranksvm._util.values import is_sparse
 from ranksvm.device import Device, DeviceArray, Variant
 from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument

@@ -4,9 +4,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse import issparse
 
 from ranksvm._util.threads import one_blas_thread, parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.functions import Documents
@@ -97,7 +97,7 @@ class KernelsOf:
         self.kernel = kernel
         self._centre = kernel.centre(vectors)
         self.documents = kernel.documents(vectors, self._centre)
-        self._sparse = is_sparse(vectors)
+        self._sparse = issparse(vectors)
 
     def basis(self, X: Any) -> np.ndarray:
         """Their values.
@@ -129,9 +129,9 @@ class KernelsOf:
         Documents
             The documents.
         """
-        if self._sparse and not is_sparse(X):
+        if self._sparse and not issparse(X):
             X = scipy.sparse.csr_array(X)
-        elif is_sparse(X) and not self._sparse:
+        elif issparse(X) and not self._sparse:
             X = X.toarray()
         return self.kernel.documents(X, self._centre)
 

@@ -3,8 +3,8 @@
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -339,7 +339,7 @@ def as_float64(X: Any) -> Any:
     ndarray or CSR matrix of float64
         The same rows.
     """
-    if is_sparse(X):
+    if issparse(X):
         return X.astype(np.float64, copy=False)
     return np.asarray(X, dtype=np.float64)
 

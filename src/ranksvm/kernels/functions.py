@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 import ranksvm._compiled.kernel as compiled
 from ranksvm._compiled.linear import all_finite
 from ranksvm._util.sparse_format import without_duplicates
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
@@ -52,7 +52,7 @@ class Documents:
 
 def _products(X: Documents, Z: Documents, out: np.ndarray) -> None:
     """``out = <x, z>``."""
-    if is_sparse(X.rows):
+    if issparse(X.rows):
         (X.rows @ Z.rows.T).toarray(out=out)
     else:
         np.dot(X.rows, Z.rows.T, out=out)
@@ -77,7 +77,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
     off = round_off * (X.squares[:, np.newaxis] + Z.squares)
     near = (off > EXPONENT_ROUND_OFF) & (gamma * distances < EXPONENT + off)
     first, second = np.nonzero(near)
-    entries = X.rows.nnz // len(X) if is_sparse(X.rows) else X.rows.shape[1]
+    entries = X.rows.nnz // len(X) if issparse(X.rows) else X.rows.shape[1]
     size = max(1, DIFFERENCES // max(1, entries))
     for start in range(0, len(first), size):
         i, j = first[start : start + size], second[start : start + size]
@@ -85,7 +85,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
 
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
-    if is_sparse(X.rows):
+    if issparse(X.rows):
         # the places of both have one type
         places = np.result_type(*(part for rows in (X.rows, Z.rows) for part in (rows.indices, rows.indptr)))
         parts = (
@@ -164,7 +164,7 @@ class Kernel:
         ndarray of float64, shape (n_features,), or None
             Their mean; None for sparse documents, and for the other kernels.
         """
-        if self.name not in _TRANSLATION_INVARIANT or is_sparse(X) or not len(X):
+        if self.name not in _TRANSLATION_INVARIANT or issparse(X) or not len(X):
             return None
         return np.asarray(np.mean(X, axis=0, dtype=np.float64))
 
@@ -310,7 +310,7 @@ class Kernel:
         shape = len(X), len(Z)
         try:
             # products of sparse documents are sparse
-            values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+            values = np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"The kernel of {shape[0]} by {shape[1]} rows must return an array of numbers, got "
@@ -340,13 +340,13 @@ def refuse_infinite(name: str, values: np.ndarray) -> None:
 
 
 def _in_float64(X: Any) -> Any:
-    if not is_sparse(X):
+    if not issparse(X):
         return np.ascontiguousarray(X, dtype=np.float64)
     return without_duplicates(X.astype(np.float64, copy=False))
 
 
 def _squared_norms(X: Any) -> np.ndarray:
-    if is_sparse(X):
+    if issparse(X):
         return np.asarray(X.power(2).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
 

@@ -4,9 +4,9 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ranksvm._util.threads import one_blas_thread, parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -114,7 +114,7 @@ def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
 
 def _keys(X: Any) -> list[bytes]:
     """Keys that are equal for documents with equal features."""
-    if not is_sparse(X):
+    if not issparse(X):
         return [document.tobytes() for document in X + 0.0]  # -0.0 is 0.0
     X = X.copy()
     X.sum_duplicates()

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ranksvm._compiled.linear import all_finite
 from ranksvm._util.threads import one_blas_thread, parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import DataError
 from ranksvm.kernels.functions import Kernel
 
@@ -76,7 +76,7 @@ class KernelValues:
         called = kernel.name == "callable"
         # a function of the user may not be thread-safe
         self.parallel = not called
-        sparse = is_sparse(X)
+        sparse = issparse(X)
         self._dense = not sparse or (not called and X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1])
         # sparse rows and products hold an index beside each value; twice, while they are transposed or summed up
         self.row_bytes = 8 * X.shape[1] if self._dense else 32 * math.ceil(X.nnz / max(1, X.shape[0]))
@@ -85,7 +85,7 @@ class KernelValues:
 
     def ready(self, rows):
         X = self._X[rows]
-        return self._kernel.documents(X.toarray() if self._dense and is_sparse(X) else X, self._centre)
+        return self._kernel.documents(X.toarray() if self._dense and issparse(X) else X, self._centre)
 
     def values(self, rows, columns, out):
         self._kernel.values(rows, columns, out)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ranksvm.exceptions import OptionError
-from ranksvm.losses._margin_loss import MarginLoss
 from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
+from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.protocol import PairwiseLoss
 from ranksvm.losses.squared_hinge import SquaredHinge
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ranksvm.losses._margin_loss import MarginLoss
+from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.round_off import OPERATIONS, growth
 
 __all__ = ["SquaredHinge"]

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from ranksvm._util.values import is_integer
+from ranksvm._util.checks import is_integer
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics.definitions import Metric, _AtCutoff
 

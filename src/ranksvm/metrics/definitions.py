@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranksvm._util.values import is_integer
+from ranksvm._util.checks import is_integer
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics.rankings import Rankings
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import check_one_per_row, is_number, level_of_caller
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular, frame_of
-from ranksvm._util.values import check_one_per_row, is_number, level_of_caller
 from ranksvm.data import Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.values import check_one_per_row
+from ranksvm._util.checks import check_one_per_row
 from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.data.pair_weights import checked_weights

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranksvm._util.checks import is_integer
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
-from ranksvm._util.values import is_integer
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, check_confidence

@@ -22,8 +22,8 @@ from typing import IO, Any
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import check_sparse_format
-from ranksvm._util.values import is_sparse
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files.registry import SAVABLE, STORABLE
 from ranksvm.model_files.schema import SchemaError, checked_attributes, schema_of

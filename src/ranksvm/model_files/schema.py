@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm._util.values import is_integer, is_number, is_sparse
+from ranksvm._util.checks import is_integer, is_number, is_sparse
 
 __all__ = [
     "Array",

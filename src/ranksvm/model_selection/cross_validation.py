@@ -10,10 +10,10 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 
+from ranksvm._util.checks import check_one_per_row, is_integer, n_rows_of
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.threads import effective_n_jobs, parallel_map
-from ranksvm._util.values import check_one_per_row, is_integer, n_rows_of
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.censoring import checked_event, strata_or_rows
 from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows

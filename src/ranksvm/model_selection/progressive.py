@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
 from ranksvm._util.json_values import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
-from ranksvm._util.values import check_one_per_row, is_integer, is_sparse
 from ranksvm.data import Queries
 from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
 from ranksvm.data.numeric_column import label_column

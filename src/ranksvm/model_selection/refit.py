@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ranksvm._util.values import check_one_per_row, is_integer, is_sparse
+from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
 from ranksvm.data import Queries, frames
 from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError, OptionError

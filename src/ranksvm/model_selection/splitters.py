@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from ranksvm._util.values import is_integer, is_number
+from ranksvm._util.checks import is_integer, is_number
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError

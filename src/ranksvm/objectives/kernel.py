@@ -12,8 +12,7 @@ from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.landmarks import Landmarks
-from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.smoothing import SmoothedObjective
+from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 

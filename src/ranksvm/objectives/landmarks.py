@@ -9,7 +9,7 @@ from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
 from ranksvm.losses import PairwiseLoss
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.solvers.approximate_inverse import by_cholesky
+from ranksvm.solvers.linear_systems import by_cholesky
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 

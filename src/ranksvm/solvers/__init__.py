@@ -5,12 +5,11 @@ from ranksvm.solvers.alternating import alternating
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
-from ranksvm.solvers.monitor import interruptible
+from ranksvm.solvers.monitor import SolverResult, Status, interruptible, relative_gap
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.plain_tron import plain_tron
 from ranksvm.solvers.projected_newton import projected_newton
-from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
 
 __all__ = [

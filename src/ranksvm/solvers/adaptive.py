@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.solvers.approximate_inverse import by_diagonal
-from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
 from ranksvm.solvers.protocol import AdaptiveObjective, Point
-from ranksvm.solvers.result import SolverResult
 from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["adaptive"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.solvers.douglas_rachford import SplitHistory, SplitResult, check_point, why_stop
-from ranksvm.solvers.result import Status
+from ranksvm.solvers.monitor import Status
 
 __all__ = ["alternating"]
 

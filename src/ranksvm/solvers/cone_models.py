@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ranksvm.solvers.approximate_inverse import by_cholesky
+from ranksvm.solvers.linear_systems import by_cholesky
 from ranksvm.solvers.protocol import Cone
 
 __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]

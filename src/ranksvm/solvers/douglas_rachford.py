@@ -9,8 +9,8 @@ import numpy as np
 
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import DataError
+from ranksvm.solvers.monitor import Status, relative_gap
 from ranksvm.solvers.protocol import SplitObjective, SplitPoint
-from ranksvm.solvers.result import Status, relative_gap
 
 __all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "why_stop"]
 

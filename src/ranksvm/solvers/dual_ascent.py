@@ -3,9 +3,8 @@
 import threading
 from typing import Any
 
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.protocol import DualObjective
-from ranksvm.solvers.result import SolverResult
 
 __all__ = ["dual_ascent"]
 

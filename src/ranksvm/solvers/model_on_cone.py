@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.solvers.cone_models import ConeModel
-from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
+from ranksvm.solvers.linear_systems import NewtonStep, conjugate_gradient
 from ranksvm.solvers.protocol import Cone
 
 __all__ = ["minimise_model"]

@@ -5,12 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.solvers.approximate_inverse import by_cholesky, by_secant
-from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.linear_systems import NewtonStep, by_cholesky, by_secant, conjugate_gradient
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.protocol import HessianObjective, Point, SampledObjective
-from ranksvm.solvers.result import SolverResult
 
 __all__ = ["by_hessians", "newton", "solve_sample"]
 

@@ -5,12 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.linear_systems import conjugate_gradient
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import solve_sample
 from ranksvm.solvers.protocol import Point, PreconditionedObjective
-from ranksvm.solvers.result import SolverResult
 
 __all__ = ["newton_cg"]
 

@@ -5,10 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.linear_systems import NewtonStep, conjugate_gradient
+from ranksvm.solvers.monitor import Monitor, SolverResult, Status
 from ranksvm.solvers.protocol import Objective, Point
-from ranksvm.solvers.result import SolverResult, Status
 
 __all__ = ["plain_tron"]
 

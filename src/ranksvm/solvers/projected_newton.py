@@ -8,10 +8,9 @@ import numpy as np
 from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.model_on_cone import minimise_model
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
 from ranksvm.solvers.protocol import ConstrainedObjective, Point
-from ranksvm.solvers.result import SolverResult
 from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["projected_newton"]

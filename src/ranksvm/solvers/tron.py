@@ -5,12 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.solvers.approximate_inverse import by_diagonal
-from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import shorten
-from ranksvm.solvers.monitor import Monitor
+from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
+from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.protocol import DiagonalObjective, Point
-from ranksvm.solvers.result import SolverResult
 
 __all__ = ["curvature_scale", "tron"]
 

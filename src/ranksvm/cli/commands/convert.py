@@ -112,8 +112,8 @@ def _through_memory(
 ) -> "ConvertedData":
     """Convert data that are read, or, where they may be too large for that, mapped from a temporary cache."""
     from ranksvm._util.atomic_files import temporary_beside, temporary_file
+    from ranksvm._util.checks import is_sparse
     from ranksvm._util.memory import memory_bytes
-    from ranksvm._util.values import is_sparse
     from ranksvm.datasets.cache.conversion import ConvertedData, memory_to_read
     from ranksvm.datasets.files import write_data
     from ranksvm.datasets.ranking_data import RankingData

@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write, temporary_beside
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.compression import compression_of
 from ranksvm._util.special_files import is_special
-from ranksvm._util.values import is_sparse
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
-from ranksvm._util.values import is_integer, is_sparse
 from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.exceptions import DataError, ModelFileError
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.threads import parallel_map
-from ranksvm._util.values import is_sparse
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
 from ranksvm.data.pairs import ComparablePairs, choose_queries
 from ranksvm.data.queries import Queries, query_ranges

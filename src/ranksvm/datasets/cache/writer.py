@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ranksvm._util.values import is_sparse
+from ranksvm._util.checks import is_sparse
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import ALIGNMENT, PREAMBLE_BYTES, header_bytes, row_arrays
 from ranksvm.exceptions import DataError

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_integer
 from ranksvm._util.compression import BrokenStreamError
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.values import is_integer
 from ranksvm.datasets.letor.source import Text
 from ranksvm.datasets.letor.text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
 from ranksvm.datasets.ranking_data import RankingData

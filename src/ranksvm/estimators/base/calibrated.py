@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from ranksvm._util.values import n_rows_of
+from ranksvm._util.checks import n_rows_of
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights

@@ -27,13 +27,12 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts
 from ranksvm.fits.file_folds import evaluated_in_file, file_folds
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.problem import RankSVMProblem, interruptible_if
 from ranksvm.fits.results.records import Outcome
-from ranksvm.fits.training_set import ListedPairs, TrainingSet
+from ranksvm.fits.training_set import EvalArguments, ListedPairs, TrainingArguments, TrainingSet
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric

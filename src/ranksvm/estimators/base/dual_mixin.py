@@ -10,11 +10,10 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Queries, validation
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.options import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
 from ranksvm.fits.results.dual import DualCoef, KeptDualCoef
 from ranksvm.fits.results.records import Outcome
-from ranksvm.fits.training_set import training_pairs
+from ranksvm.fits.training_set import TrainingArguments, training_pairs
 from ranksvm.losses import Pairs
 from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.values import is_sparse
 from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.device_features import DeviceFeatures, device_features
@@ -21,7 +21,6 @@ from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
 from ranksvm.fits.evaluation import (
     EvaluationSet,
     EvaluationSets,
@@ -35,6 +34,7 @@ from ranksvm.fits.evaluation import (
     refuse_weights_of_pairs,
 )
 from ranksvm.fits.scales import warn_of_other_scale
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.metrics import Convention, parse_metrics
 
 __all__ = [
@@ -61,6 +61,8 @@ def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArgume
     TrainingArguments
         The arguments.
     """
+    if _is_plain(given.X) and memory_limit is None:
+        return given
     X, y, qid = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit)
     return replace(given, X=X, y=y, qid=qid)
 
@@ -85,8 +87,11 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
         Validated features and finite labels; weights, queries and pairs on the host, to be validated by their users.
     """
     n_threads = effective_n_jobs(ranker.n_jobs)
-    X, qid, ranker.qid_column_ = frames.split_qid(given.X, given.qid)
-    ranker.frame_type_ = frames.library(X)
+    X, qid = given.X, given.qid
+    ranker.qid_column_ = ranker.frame_type_ = None
+    if not (_is_plain(X) and _is_plain(qid)):
+        X, qid, ranker.qid_column_ = frames.split_qid(X, qid)
+        ranker.frame_type_ = frames.library(X)
     given = _on_host(replace(given, X=X, qid=qid))
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
@@ -96,7 +101,8 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
         others = {name: getattr(given, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
         qid, pairs, pair_weight = X.arguments(**others)
         given = replace(given, qid=qid, pairs=pairs, pair_weight=pair_weight)
-    frames.refuse_containers(X)
+    if not _is_plain(X):
+        frames.refuse_containers(X)
     if given.y is None and given.pairs is None:
         name = type(ranker).__name__
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
@@ -255,9 +261,10 @@ def features_and_labels(
             f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
             "answers, pass both as X: fit(Preferences(chosen, rejected))."
         )
-    X = host_sparse(X)
-    if reset:
-        frames.refuse_reserved_columns(frames.column_names(X), y)
+    if not _is_plain(X):
+        X = host_sparse(X)
+        if reset:
+            frames.refuse_reserved_columns(frames.column_names(X), y)
     if y is not None:  # None is refused by scikit-learn, which names the estimator
         y = label_column(y)
         if (on_device := _features_on_device(ranker, X, reset)) is not None:
@@ -322,8 +329,15 @@ def _plain_features(ranker: Any, X: Any, reset: bool) -> Any:
 
 def _on_host(given: TrainingArguments) -> TrainingArguments:
     """All arguments but X on the host, where pairs are made."""
-    names = ("y", "qid", "group", "pairs", "pair_weight", *given.weights())
-    return replace(given, **{name: host_values(getattr(given, name)) for name in names})
+    names = ("y", "qid", "group", "pairs", "pair_weight", "sample_weight", "query_weight", "propensity", "event")
+    values = {name: getattr(given, name) for name in names}
+    elsewhere = {name: host_values(value) for name, value in values.items() if not _is_plain(value)}
+    return replace(given, **elsewhere) if elsewhere else given
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument needs no conversion: None or a NumPy array."""
+    return value is None or type(value) is np.ndarray
 
 
 def _check_finite(ranker: Any, X: Any, n_threads: int) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
+from ranksvm._util.checks import is_number
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.values import is_number
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import ModelFileError, OptionError

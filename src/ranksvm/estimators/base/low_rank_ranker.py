@@ -13,9 +13,8 @@ from ranksvm.data import ComparablePairs, Queries, validation
 from ranksvm.estimators.base.inputs import read_training_data
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError
-from ranksvm.fits.arguments import TrainingArguments
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, WholeBlocks
-from ranksvm.fits.training_set import TrainingSet
+from ranksvm.fits.training_set import TrainingArguments, TrainingSet
 from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
 
 

@@ -11,9 +11,9 @@ from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm._util import checks
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.values import is_sparse
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
@@ -31,7 +31,7 @@ from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.fits.arguments import EvalArguments, TrainingArguments
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.schema import Array, Number, Schema, Trace, schema_of
 
 __all__ = ["OnlineRanker", "OnlineRows", "learn_checked_pairs"]

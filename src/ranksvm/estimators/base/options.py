@@ -32,7 +32,8 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
     """
     given = {"monotone": estimator.monotone, "stopping": getattr(estimator, "stopping", "gap")}
     options = LinearOptions.validated(**_shared(estimator) | given | fixed, solvers=LINEAR_SOLVERS)
-    check_device(options.device, options.solver, options.loss)
+    if options.device != "cpu":
+        check_device(options.device, options.solver, options.loss)
     return options
 
 

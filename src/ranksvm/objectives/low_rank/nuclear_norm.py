@@ -11,8 +11,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.losses import ShiftedHuberHinge
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth, margin_error
-from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.linear_round_off import STEP_ERRORS
+from ranksvm.objectives.linear import STEP_ERRORS, LinearObjective
 from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedTerm

@@ -7,9 +7,8 @@ import scipy.sparse as sp
 from ranksvm import RankSVM, make_ranking
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.estimators.base.options import linear_options
-from ranksvm.fits import linear_term
-from ranksvm.fits.arguments import TrainingArguments
-from ranksvm.fits.training_set import training_set
+from ranksvm.fits import linear_problem
+from ranksvm.fits.training_set import TrainingArguments, training_set
 from ranksvm.losses import LossSpec
 
 
@@ -23,11 +22,11 @@ from ranksvm.losses import LossSpec
     ],
 )
 def test_sparse_rows_of_many_values_are_read_as_dense_ones(part, fewest, most, form, monkeypatch):
-    monkeypatch.setattr(linear_term, "DENSE_BYTES", (fewest, most))
+    monkeypatch.setattr(linear_problem, "DENSE_BYTES", (fewest, most))
     data = make_ranking(20, 30, 8, random_state=0)
     X = sp.csr_matrix(data.X * (np.random.default_rng(0).random(data.X.shape) < part))
     found = training_set(TrainingArguments(X, data.y, qid=data.qid), linear_options(RankSVM()))
-    assert isinstance(linear_term.linear_term(found, LossSpec("squared_hinge"), "auto").design, form)
+    assert isinstance(linear_problem.linear_term(found, LossSpec("squared_hinge"), "auto").design, form)
 
 
 def test_fits_are_the_same_in_either_form(monkeypatch):
@@ -35,7 +34,7 @@ def test_fits_are_the_same_in_either_form(monkeypatch):
     X = sp.csr_matrix(data.X * (np.random.default_rng(0).random(data.X.shape) < 0.5))
     weights = []
     for fewest in (0, 1 << 30):
-        monkeypatch.setattr(linear_term, "DENSE_BYTES", (fewest, 1 << 31))
+        monkeypatch.setattr(linear_problem, "DENSE_BYTES", (fewest, 1 << 31))
         weights.append(RankSVM(C=0.1, tol=1e-12).fit(X, data.y, qid=data.qid).coef_)
     np.testing.assert_allclose(*weights, rtol=1e-6)
     assert sp.issparse(X)
