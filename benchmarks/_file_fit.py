@@ -20,7 +20,7 @@ from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
-from ranksvm.fits.file_training_set import file_backend
+from ranksvm.fits.file_training_set import block_bytes
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.terms.parts.file_backend import FileBackend
@@ -42,7 +42,7 @@ def forget(path: Path) -> None:
 def plain_reading(path: Path, memory_limit: int) -> float:
     """Seconds of one reading of all rows, in the blocks and by the threads of a fit, with nothing done."""
     rows = FileRows(file := CacheFile(path), QueryRuns.of(file))
-    backend = file_backend(rows, memory_limit, os.cpu_count() or 1)
+    backend = FileBackend(rows, memory_limit, os.cpu_count() or 1, block_bytes(memory_limit))
     forget(path)
     start = time.perf_counter()
     rows.each(backend._blocks, backend.n_threads, backend._n_buffers, lambda number, X: None)

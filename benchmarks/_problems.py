@@ -2,7 +2,7 @@
 
 from ranksvm import KernelRankSVM, RankingData
 from ranksvm.estimators.base.inputs import read_training_data
-from ranksvm.estimators.base.options import kernel_options, linear_options
+from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
 from ranksvm.fits.linear import LinearProblem
@@ -19,6 +19,6 @@ def linear_problem_of(ranker: RankSVMCore, data: RankingData) -> LinearProblem:
 
 def kernel_problem_of(ranker: KernelRankSVM, data: RankingData, gamma: float) -> KernelOrFeatureProblem:
     """The problem that a kernel ranker solves for these data and this gamma."""
-    options = kernel_options(ranker)
+    options = ranker._kernel_options()
     given = read_training_data(ranker, TrainingArguments(data.X, data.y, qid=data.qid))
     return kernel_problem(kernel_training_set(given, options), options, gamma)

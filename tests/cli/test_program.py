@@ -135,7 +135,7 @@ def test_the_time_of_training_is_that_of_the_fit(command, small_files):
         command = command.replace(name, str(path))
     script = (
         "import contextlib, sys\n"
-        "from ranksvm.cli import main, progress\n"
+        "from ranksvm.cli import main\nfrom ranksvm.cli.output import progress\n"
         "timed = progress.Stopwatch.__call__\n"
         "@contextlib.contextmanager\n"
         "def watched(self, name):\n"

@@ -211,7 +211,7 @@ def test_text_for_people_is_printed_in_few_places():
     folder = pathlib.Path(terminal.__file__).parent
     printing = {
         path.name
-        for path in folder.glob("*.py")
+        for path in folder.rglob("*.py")
         if re.search(r"click\.s?echo\(|\bprint\(|console\.print\(", path.read_text(encoding="utf-8"))
     }
     assert printing == {"terminal.py", "tables.py", "progress.py", "completion.py"}

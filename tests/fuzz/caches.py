@@ -6,13 +6,13 @@ import struct
 import zlib
 
 import numpy as np
-from ranksvm.estimators.plain import RankSVM
 
 import ranksvm
 from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
 from ranksvm.datasets import RankingData, make_ranking
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.file_data import FileData
+from ranksvm.estimators.rank_svm import RankSVMCore as RankSVM
 from ranksvm.exceptions import RankSVMError
 
 

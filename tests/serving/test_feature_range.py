@@ -419,7 +419,7 @@ def test_requests_outside_the_range(tmp_path, outside):
     if outside == "refuse":
         assert status == 422
         assert found["detail"].startswith("document 'b' has -1e+300 in feature 'f2', whose range is -")
-        assert service.store.recent_events(1)[0][0] == "e000029"
+        assert next(service.store.recent_events(1))[0] == "e000029"
     else:
         served = service.service.learner.served
         X = served.range.clipped(np.array(wild))

@@ -107,7 +107,8 @@ def test_ranking_data(data, tmp_path):
     for name in ("data.csv", "data.tsv.gz"):
         named.to_csv(tmp_path / name)
         again = ranksvm.datasets.read_data(tmp_path / name)
-        np.testing.assert_array_equal(again.X, data.X)
+        assert again.X.dtype == np.float64
+        np.testing.assert_array_equal(again.X.astype(data.X.dtype), data.X)
         np.testing.assert_array_equal(again.y, data.y)
         assert again.qid.tolist() == data.qid.tolist()
         assert again.feature_names == named.feature_names

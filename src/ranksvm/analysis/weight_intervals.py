@@ -155,7 +155,7 @@ def _unfitted(ranker: Any, tol: float, n_jobs: int | None) -> RankSVM:
         raise OptionError(f"weight_intervals needs a RankSVM or RankSVMCV, got {ranker!r}.")
     if isinstance(ranker, RankSVMCV):
         check_is_fitted(ranker, "C_")
-        unfitted = ranker._ranker().set_params(C=ranker.C_)
+        unfitted = ranker._with_same_params()
     else:
         unfitted = clone(ranker)
     return unfitted.set_params(tol=tol, n_jobs=n_jobs, warm_start=False, keep_on_interrupt=False, verbose=0)

@@ -9,7 +9,6 @@ from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
-from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.fits.kernel import kernel_problem, kernel_training_set
 from ranksvm.fits.kernel_options import gamma_error, gamma_of
@@ -288,7 +287,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             When the certificate does not meet ``tol``.
         """
         checks.check(C=checks.positive(self.C), gamma=gamma_error(self.gamma))
-        options = kernel_options(self)
+        options = self._kernel_options()
         with all_or_nothing(self), verbosity(self.verbose):
             given = read_training_data(
                 self,

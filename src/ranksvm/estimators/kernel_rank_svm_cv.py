@@ -9,7 +9,6 @@ from ranksvm._util import checks
 from ranksvm._util.text import power
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
-from ranksvm.estimators.base.options import kernel_options
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
@@ -174,7 +173,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         self.verbose = verbose
 
     def _options(self) -> KernelOptions:
-        return kernel_options(self)
+        return self._kernel_options()
 
     def _training_set(self, given: TrainingArguments, options: Any) -> TrainingSet:
         return kernel_training_set(given, options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ranksvm._util import checks
+from ranksvm._util.lazy import first_import
 from ranksvm._util.verbosity import verbosity
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
@@ -387,9 +388,10 @@ else:
     def __getattr__(name: str) -> Any:
         if name != "RankSVM":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from sklearn.base import BaseEstimator
+        with first_import():
+            from sklearn.base import BaseEstimator
 
-        from ranksvm.estimators.base.calibrated import CalibratedMixin
+            from ranksvm.estimators.base.calibrated import CalibratedMixin
 
         body = {"__doc__": RankSVMCore.__doc__, "__module__": __name__}
         globals()[name] = storable(type(name, (CalibratedMixin, RankSVMCore, BaseEstimator), body))

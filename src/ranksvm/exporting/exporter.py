@@ -152,9 +152,12 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
         first = copy.copy(first)  # scikit-learn would warn that an array has no names
         del first.feature_names_in_
-    with validation.as_data_error():
-        X = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
-    validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
+    if hasattr(first, "_features"):  # a ranker, not a scaler
+        X = first._features(X)
+    else:
+        with validation.as_data_error():
+            X = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
+        validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
     if qid is not None:
         check_one_per_row("qid", qid, X.shape[0])
     return X, qid

@@ -16,7 +16,7 @@ from ranksvm.fits.options import FitOptions
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
-__all__ = ["FileTrainingSet", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
+__all__ = ["FileTrainingSet", "block_bytes", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
 
 # Bytes without which there is no use in beginning.
 LEAST_MEMORY = 8_000_000
@@ -145,8 +145,12 @@ def file_backend(rows: FileRows, limit: Any, n_threads: int) -> FileBackend:
     OptionError
         When there is not enough memory for a block.
     """
-    block_bytes = int(BUFFER_SHARE * planned_bytes(limit) / PLANNED_BLOCKS)
-    return FileBackend(rows, memory_for(limit), n_threads, block_bytes)
+    return FileBackend(rows, memory_for(limit), n_threads, block_bytes(limit))
+
+
+def block_bytes(limit: Any) -> int:
+    """Bytes of the features of a block of a file."""
+    return int(BUFFER_SHARE * planned_bytes(limit) / PLANNED_BLOCKS)
 
 
 def planned_bytes(limit: Any) -> float:

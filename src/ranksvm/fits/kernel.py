@@ -78,6 +78,8 @@ def kernel_training_set(given: TrainingArguments, options: KernelOptions) -> Tra
     TrainingSet
         The training set.
     """
+    if options.precomputed and isinstance(given.X, TwoBlocks):
+        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
     data = training_set(given, options)
     if isinstance(data.X, TwoBlocks):
         data = replace(data, X=data.X.stacked())

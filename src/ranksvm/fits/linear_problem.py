@@ -1,7 +1,7 @@
 """From the data of a linear model to its problem: term, objective and solver."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,27 +11,21 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.datasets.file_data import FileData
 from ranksvm.device import Device, open_device
 from ranksvm.fits.device_choice import check_place, devices_for
-from ranksvm.fits.file_training_set import (
-    SAMPLE_SHARE,
-    FileTrainingSet,
-    check_sample,
-    file_backend,
-    file_training_set,
-    planned_bytes,
-)
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions, monotone_signs, threads_for
-from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
 from ranksvm.losses import LossSpec
-from ranksvm.terms.file import FileTerm
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
+
+if TYPE_CHECKING:
+    from ranksvm.fits.file_training_set import FileTrainingSet
+    from ranksvm.terms.file import FileTerm
 
 __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 
 
-def linear_training_set(given: TrainingArguments, options: LinearOptions) -> TrainingSet | FileTrainingSet:
+def linear_training_set(given: TrainingArguments, options: LinearOptions) -> "TrainingSet | FileTrainingSet":
     """The training set of a linear model, whose rows are in memory or stay in their file.
 
     Parameters
@@ -46,11 +40,16 @@ def linear_training_set(given: TrainingArguments, options: LinearOptions) -> Tra
     TrainingSet or FileTrainingSet
         The training set.
     """
-    return (file_training_set if isinstance(given.X, FileData) else training_set)(given, options)
+    if not isinstance(given.X, FileData):
+        return training_set(given, options)
+    # imported for files only: a program loads only the modules it uses
+    from ranksvm.fits.file_training_set import file_training_set
+
+    return file_training_set(given, options)
 
 
 def linear_problem(
-    data: TrainingSet | FileTrainingSet,
+    data: "TrainingSet | FileTrainingSet",
     options: LinearOptions,
     feature_names: Sequence[str] | None = None,
     n_fits: int = 1,
@@ -74,7 +73,9 @@ def linear_problem(
         The problem.
     """
     signs = monotone_signs(options.monotone, data.n_features, feature_names)
-    if isinstance(data, FileTrainingSet):
+    if not isinstance(data, TrainingSet):
+        from ranksvm.fits.partitioned import PartitionedProblem
+
         return PartitionedProblem(file_term(data, options), options, signs)
     term = linear_term(data, options.loss, options.solver, options.device, n_fits)
     return LinearProblem(data, term, options, signs)
@@ -120,7 +121,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
 
 
-def file_term(data: FileTrainingSet, options: LinearOptions) -> FileTerm:
+def file_term(data: "FileTrainingSet", options: LinearOptions) -> "FileTerm":
     """The data term of a linear model whose rows stay in their file.
 
     Parameters
@@ -142,6 +143,9 @@ def file_term(data: FileTrainingSet, options: LinearOptions) -> FileTerm:
     NoComparablePairsError
         When there is no pair.
     """
+    from ranksvm.fits.file_training_set import SAMPLE_SHARE, check_sample, file_backend, planned_bytes
+    from ranksvm.terms.file import FileTerm
+
     limit, loss = options.memory_limit, options.loss
     backend = file_backend(data.rows, limit, threads_for(loss, data.n_threads))
     sample_bytes = int(SAMPLE_SHARE * planned_bytes(limit))

@@ -76,7 +76,10 @@ class CacheFile:
         DataError
             When its size or time of modification has changed.
         """
-        if state_of(self._file.fileno()) != self._state:
+        now = state_of(self._file.fileno())
+        if now[2] < self._state[2]:
+            raise DataError(f"{self.path} was truncated while it was read.")
+        if now != self._state:
             raise DataError(f"{self.path} was changed while it was read: leave it alone during a fit, and fit again.")
 
     def close(self) -> None:

@@ -10,9 +10,11 @@ from ranksvm._util import checks
 from ranksvm._util.checks import is_number
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.estimators.base.options import shared_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.fits.kernel_options import KERNEL_NAMES, is_precomputed, kernel_with, refuse_sparse_kernels
+from ranksvm.fits.kernel_device import check_kernel_device
+from ranksvm.fits.kernel_options import KERNEL_NAMES, KernelOptions, is_precomputed, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.results.kernel_model import kernel_terms, scattered
 from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
 from ranksvm.kernels import FourierFeatures, Kernel
@@ -109,6 +111,23 @@ class KernelRanker(Ranker, BaseEstimator):
             "norm": before["norm"],
         }
         return pruning
+
+    def _kernel_options(self) -> KernelOptions:
+        """The validated hyper-parameters of an estimator that is fitted by a kernel."""
+        estimator: Any = self
+        options = KernelOptions.validated(
+            **shared_options(estimator),
+            kernel=estimator.kernel,
+            degree=estimator.degree,
+            coef0=estimator.coef0,
+            approximation=estimator.approximation,
+            n_components=estimator.n_components,
+            landmarks=estimator.landmarks,
+            random_state=estimator.random_state,
+            kernel_dtype=estimator.kernel_dtype,
+        )
+        check_kernel_device(options)
+        return options
 
     def _assign_model(self, model: KernelModel) -> None:
         """Set the attributes of the model of a fit."""

@@ -3,11 +3,9 @@
 from typing import Any
 
 from ranksvm.fits.device_choice import check_device
-from ranksvm.fits.kernel_device import check_kernel_device
-from ranksvm.fits.kernel_options import KernelOptions
 from ranksvm.fits.options import LINEAR_SOLVERS, LinearOptions
 
-__all__ = ["kernel_options", "linear_options"]
+__all__ = ["linear_options", "shared_options"]
 
 
 def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
@@ -31,46 +29,13 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
         When a hyper-parameter is invalid, or the device cannot do what they ask for.
     """
     given = {"monotone": estimator.monotone, "stopping": getattr(estimator, "stopping", "gap")}
-    options = LinearOptions.validated(**_shared(estimator) | given | fixed, solvers=LINEAR_SOLVERS)
+    options = LinearOptions.validated(**shared_options(estimator) | given | fixed, solvers=LINEAR_SOLVERS)
     if options.device != "cpu":
         check_device(options.device, options.solver, options.loss)
     return options
 
 
-def kernel_options(estimator: Any) -> KernelOptions:
-    """The validated hyper-parameters of a kernel estimator.
-
-    Parameters
-    ----------
-    estimator : KernelRankSVM or KernelRankSVMCV
-        The estimator.
-
-    Returns
-    -------
-    KernelOptions
-        The options.
-
-    Raises
-    ------
-    OptionError
-        When a hyper-parameter is invalid, or the device cannot do what they ask for.
-    """
-    options = KernelOptions.validated(
-        **_shared(estimator),
-        kernel=estimator.kernel,
-        degree=estimator.degree,
-        coef0=estimator.coef0,
-        approximation=estimator.approximation,
-        n_components=estimator.n_components,
-        landmarks=estimator.landmarks,
-        random_state=estimator.random_state,
-        kernel_dtype=estimator.kernel_dtype,
-    )
-    check_kernel_device(options)
-    return options
-
-
-def _shared(estimator: Any) -> dict[str, Any]:
+def shared_options(estimator: Any) -> dict[str, Any]:
     """The hyper-parameters that linear and kernel models have."""
     return {
         "loss": estimator.loss,

@@ -337,6 +337,8 @@ class Ranker:
             text = f"{type(self).__name__} requires y to be passed, but the target y is None."
             also = " RankSVM, KernelRankSVM and their searches learn from Preferences."
             raise DataError(text + also if isinstance(X, Preferences) else text)
+        if isinstance(X, Preferences):
+            np.asarray(X)  # raises the error that says what to pass instead
 
     def _qid_column_of(self, X: Any) -> str | None:
         """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
