@@ -100,7 +100,8 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # pages without pages below them
-_ALONE = ["start", "which_estimator", "mathematics", "reproducing", "extending", "faq", "security", "when_not"]
+_ALONE = ["start", "which_estimator", "mathematics", "reproducing", "extending", "how_a_fit_runs", "developing"]
+_ALONE += ["developing_gpu", "faq", "security", "when_not"]
 html_sidebars = {
     name: [] for name in [f"docs/{page}" for page in _ALONE] + ["CHANGELOG", "CONTRIBUTING", "examples/README"]
 }
