@@ -108,7 +108,8 @@ def drawing() -> str:
         aside = max(-BOX_WIDTH / 3, min(BOX_WIDTH / 3, (to_x - x) / 4))
         line = f"M{x + aside:g} {y + BOX_HEIGHT / 2:g} L{to_x - aside:g} {to_y - BOX_HEIGHT / 2:g}"
         lines.append(
-            f'<path d="{line}" stroke="{BLUE}" stroke-width="1.5" marker-end="url(#head)"><title>{package} imports {below}</title></path>'
+            f'<path d="{line}" stroke="{BLUE}" stroke-width="1.5" marker-end="url(#head)">'
+            f"<title>{package} imports {below}</title></path>"
         )
     for package, (x, y) in places.items():
         lines.append(

@@ -1,4 +1,4 @@
-"""The page "How a fit runs" names what exists, in the order in which a fit calls it; its drawing is up to date."""
+"""The pages for developers name what exists, and "How a fit runs" the calls of a fit; its drawing is up to date."""
 
 import ast
 import builtins
@@ -6,6 +6,8 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -123,6 +125,33 @@ def test_every_name_on_the_page_exists():
     assert not exists("LinearObjective.no_such_method")
     assert not exists("no_such_function")
     assert not exists("fits/no_such_file.py")
+
+
+@cache
+def contents():
+    """All files and folders of the repository that are not made by a build, as paths below its root."""
+    folders = [ROOT / name for name in (".ci", ".github", "benchmarks", "docs", "examples", "src", "tests")]
+    below = [path for folder in folders for path in folder.rglob("*")]
+    return [f"/{path.relative_to(ROOT).as_posix()}" for path in [*ROOT.iterdir(), *below]]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/developing.md", "docs/developing_gpu.md"])
+def test_every_path_on_a_page_exists(name):
+    code = re.findall(r"`([^`\n]+)`", (ROOT / name).read_text(encoding="utf-8"))
+    words = {word.rstrip(":") for span in code for word in span.split()}
+    ends = r"[\w.*/]*\w(/|\.(py|pyx|pxd|hpp|cpp|md|rst|build|options|toml|yml))"
+    paths = {word.rstrip("/") for word in words if re.fullmatch(ends, word)}
+    assert len(paths) > 10
+    assert [path for path in sorted(paths) if not any(fnmatch(each, f"*/{path}") for each in contents())] == []
+
+
+def test_contributing_is_short_and_has_the_packages_in_the_order_of_their_layers():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    listed = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", text, re.M)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [each["layers"] for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    assert listed == [package for layer in layers for package in re.findall(r"\w+", layer)]
 
 
 def test_the_drawing_is_the_one_of_the_import_graph(tmp_path):
