@@ -1,10 +1,13 @@
-"""A module whose name begins with an underscore is private to its folder, and to the tests of that folder."""
+"""Private modules stay in their folders, and the folders of tests are those of the package."""
 
 import ast
 import pathlib
 
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ranksvm"
+# Folders of tests/ about a subject outside the package; and those of the package that have a private name.
+SUBJECTS = {"benchmarks", "benchmarks/papers", "examples", "fuzz", "released_models", "typing"}
+PRIVATE = {"compiled": "_compiled", "util": "_util"}
 
 
 def imported(path):
@@ -28,7 +31,16 @@ def private_folder(name):
     return None
 
 
+def test_the_folders_of_tests_mirror_those_of_the_package():
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("*.py")} - {"."}
+    assert len(folders) > 20
+    assert folders >= SUBJECTS
+    assert sorted(name for name in folders - SUBJECTS if not (PACKAGE / PRIVATE.get(name, name)).is_dir()) == []
+
+
 def test_private_modules_stay_in_their_folders():
+    """A module whose name begins with an underscore is private to its folder, and to the tests of that folder."""
     trees = {"src": PACKAGE, "tests": ROOT / "tests", "benchmarks": ROOT / "benchmarks", "examples": ROOT / "examples"}
     found, n_files = [], 0
     for tree in trees.values():

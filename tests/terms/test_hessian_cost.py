@@ -1,52 +1,9 @@
-"""The choice of ``solver="auto"``: by size, the same for every form of data of that size."""
-
-from typing import NamedTuple
+"""Costs of explicit Hessians, and the part of the rows that is worth putting into them."""
 
 import pytest
 
-from ranksvm.fits.linear import choose_solver
+from data_sizes import Size, dense
 from ranksvm.terms.hessian_cost import cost_with_hessian, hessian_cost, sampled_fraction, worthwhile_fraction
-
-
-class Size(NamedTuple):
-    n_rows: int
-    n_variables: int
-    row_bytes: float
-    dense: bool = True
-
-    @property
-    def curvature_rank(self) -> int:
-        return self.n_rows
-
-
-def dense(n_rows, n):
-    return Size(n_rows, n, 4.0 * n)
-
-
-@pytest.mark.parametrize(
-    ("size", "solver"),
-    [
-        (dense(300, 10), "newton"),
-        (dense(300, 46), "newton"),
-        (dense(1_000, 46), "newton"),
-        (dense(100_000, 10), "newton"),
-        (dense(10_000, 46), "newton"),
-        (dense(10_000, 136), "newton"),
-        (dense(20_000, 136), "newton"),
-        (dense(100_000, 136), "newton"),
-        (dense(1_000_000, 136), "newton"),
-        (dense(1_000, 245), "adaptive"),
-        (dense(100_000, 768), "adaptive"),
-        (dense(400_000, 1024), "adaptive"),
-        (dense(400_000, 2000), "adaptive"),
-        (dense(400_000, 2001), "tron"),
-        (Size(52_000, 44, 12.0 * 20, dense=False), "newton"),
-        (Size(20_000, 300, 12.0 * 15, dense=False), "adaptive"),
-        (Size(1_000_000, 1_000_000, 12.0 * 30, dense=False), "tron"),
-    ],
-)
-def test_solver_by_size(size, solver):
-    assert choose_solver(size).solver == solver
 
 
 def test_a_hessian_costs_more_products_with_more_variables_rows_and_fewer_values():
