@@ -48,7 +48,7 @@ CPU_SCORED, CPU_SCORED_FEATURE = 8e-9, 5e-11
 # of the calibration: 0.75 and 1.6 s beside 0.15 to 0.18 (without a GPU, on a core of the EPYC).
 READS, VISITS, MULTIPLICATION, EXPONENTIAL = 2.0, 2.0, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
-# Share of the free memory that X may take to stay there (device_layout.py).
+# Share of the free memory that X may take to stay there (terms/device/layout.py).
 RESIDENT_SHARE = 0.8
 
 

@@ -220,8 +220,8 @@ class KernelObjective(SmoothedObjective):
     def round_off(self, point: KernelPoint, tol: float) -> float:
         """Bound on the errors of value and gap: of Q and its products, of the scores' recurrence, and of all sums.
 
-        See `linear_round_off.round_off`, whose argument it follows in the norm of the kernel's space. To first order an
-        error of the scores changes the value by half of ``b'Qb``'s, because the gradient is small.
+        It follows the argument of `round_off` in objectives/linear.py, in the norm of the kernel's space. To first
+        order an error of the scores changes the value by half of ``b'Qb``'s, because the gradient is small.
 
         Parameters
         ----------

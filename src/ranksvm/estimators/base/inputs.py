@@ -251,7 +251,7 @@ def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = Fal
 def features_and_labels(
     ranker: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True, finite: bool = True
 ) -> tuple[Any, np.ndarray]:
-    """X as `features` gives it, and y as float64.
+    """X as `validated_features` gives it, and y as float64.
 
     The ranker stores the number and names of the features (``reset``), or X must agree with those stored.
     """
