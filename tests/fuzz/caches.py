@@ -12,7 +12,7 @@ from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
 from ranksvm.datasets import RankingData, make_ranking
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.file_data import FileData
-from ranksvm.estimators.rank_svm import RankSVMCore
+from ranksvm.estimators.rank_svm import RankSVMCore as RankSVM
 from ranksvm.exceptions import RankSVMError
 
 
@@ -93,7 +93,7 @@ def _read_in_passes(path):
     """A fit that leaves the rows in their file."""
     file = CacheFile(path)
     if file.n_features <= 10_000:
-        RankSVMCore(n_jobs=1, max_iter=3).fit(FileData(str(path), (file.n_rows, file.n_features), file.has_qid))
+        RankSVM(n_jobs=1, max_iter=3).fit(FileData(str(path), (file.n_rows, file.n_features), file.has_qid))
 
 
 def _use(data):
