@@ -16,7 +16,10 @@ HERE = Path(__file__).parent
 SCRIPT = HERE / "typing" / "script.py"
 SOURCE = HERE.parent / "src"
 # Packages whose __init__ imports some names on first use.
-LAZY = ["ranksvm", "ranksvm.data", "ranksvm.estimators", "ranksvm.metrics", "ranksvm.objectives"]
+LAZY = [
+    *("ranksvm", "ranksvm.data", "ranksvm.datasets", "ranksvm.estimators", "ranksvm.exporting", "ranksvm.metrics"),
+    "ranksvm.objectives",
+]
 WRONG = {
     "import ranksvm\nranksvm.RankSVN()\n": "RankSVN",
     "from ranksvm import RankSVM\nRankSVM(cost=1.0)\n": "cost",
