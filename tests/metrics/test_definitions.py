@@ -250,3 +250,20 @@ def test_a_cut_off_is_an_integer_as_in_scikit_learn():
     for wrong in (5.0, np.float64(5), 2.5, True, "5", float("nan")):
         with pytest.raises(OptionError, match="the cut-off of ndcg must be an integer, got"):
             definitions.NDCG(wrong)
+
+
+def test_every_metric_has_its_names_from_its_definition():
+    """A class with a label is a metric by that name, and in the list of messages."""
+    kinds = [kind for kind in vars(definitions).values() if isinstance(kind, type) and hasattr(kind, "label")]
+    assert [definitions.METRICS[kind.label] for kind in kinds] == kinds
+    assert set(definitions.METRICS.values()) == set(kinds)
+    with pytest.raises(OptionError) as raised:
+        metrics.parse_metric("none of them")
+    listed = str(raised.value).partition("choose from ")[2].rstrip(".").split(", ")
+    assert [name for name in listed if "@" not in name] == [
+        kind.label for kind in kinds if not getattr(kind, "needs_cutoff", False)
+    ]
+    assert {f"{kind.label}@k" for kind in kinds if issubclass(kind, definitions.AtCutoff)} <= set(listed)
+    assert {metrics.parse_metric(name.replace("@k", "@3")).name for name in listed} == {
+        name.replace("@k", "@3") for name in listed
+    }

@@ -13,8 +13,7 @@ import numpy as np
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError
-from ranksvm.metrics.evaluation import check_confidence
-from ranksvm.metrics.t_test import t_test
+from ranksvm.metrics.evaluation import check_confidence, t_test
 
 __all__ = ["InterleavingTest", "compare_credits", "win_interval"]
 

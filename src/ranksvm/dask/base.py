@@ -38,7 +38,7 @@ from ranksvm.fits.options import LinearOptions, loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import EvalArguments
 from ranksvm.metrics import Metric
-from ranksvm.metrics.without_labels import CONCORDANCE
+from ranksvm.metrics.names import CONCORDANCE
 from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = ["DaskRanker"]

@@ -14,7 +14,7 @@ from ranksvm.dask.rows import Rows
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
-from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["HeldOut", "Sums", "evaluated", "sums_of_pairs"]

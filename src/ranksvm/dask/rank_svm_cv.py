@@ -34,7 +34,7 @@ from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.metrics import parse_metric
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.solvers import SolverResult, Status

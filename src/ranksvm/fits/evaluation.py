@@ -13,8 +13,7 @@ from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
-from ranksvm.metrics.cutoffs import metrics_at
-from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC, only_metric
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics_at, only_metric
 
 # The evaluations of one model, one for each set.
 Parts = Sequence[Evaluation]

@@ -7,10 +7,9 @@ import numpy as np
 
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ERR, Metric
-from ranksvm.metrics.evaluation import values_and_weights
+from ranksvm.metrics.evaluation import column, document_ids, values_and_weights
 from ranksvm.metrics.names import parse_metrics
 from ranksvm.metrics.rankings import Rankings
 

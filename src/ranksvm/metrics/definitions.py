@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from ranksvm.exceptions import OptionError
 from ranksvm.metrics.rankings import Rankings
 
 __all__ = [
+    "METRICS",
     "Metric",
+    "AtCutoff",
     "NDCG",
     "MeanNDCG",
     "AveragePrecision",
@@ -23,6 +26,9 @@ __all__ = [
     "KendallTau",
     "ConcordanceIndex",
 ]
+
+# Name in lower case -> metric, in the order of messages. `_named` fills it.
+METRICS: dict[str, type["Metric"]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,12 +87,39 @@ class Metric:
         return None
 
 
+_Kind = TypeVar("_Kind", bound=type[Metric])
+
+
+def _named(*other_tools: str) -> Callable[[_Kind], _Kind]:
+    """Register a metric under its label and its names in other tools, in lower case.
+
+    These tools are trec_eval (without its prefix ``-m``), ir_measures, XGBoost and LightGBM.
+    """
+
+    def register(kind: _Kind) -> _Kind:
+        METRICS.update(dict.fromkeys((kind.label, *other_tools), kind))
+        return kind
+
+    return register
+
+
 @dataclasses.dataclass(frozen=True)
-class _AtCutoff(Metric):
+class AtCutoff(Metric):
+    """A metric of the first k documents.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        k; None: the whole list.
+    """
+
     cutoff: int | None = None
+    needs_cutoff: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.cutoff is None:
+            if self.needs_cutoff:
+                raise OptionError(f"{self.label!r} needs a cut-off, as in '{self.label}@10'.")
             return
         # As in scikit-learn's ndcg_score(k=...), a float is refused even where it is whole: 'ndcg@5.0' would be another
         # name of the same metric.
@@ -101,8 +134,9 @@ class _AtCutoff(Metric):
         return self.label if self.cutoff is None else f"{self.label}@{self.cutoff}"
 
 
+@_named("ndcg_cut")
 @dataclasses.dataclass(frozen=True)
-class NDCG(_AtCutoff):
+class NDCG(AtCutoff):
     """Normalised discounted cumulative gain: DCG@k over its maximum.
 
     ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. With ties
@@ -130,6 +164,7 @@ class NDCG(_AtCutoff):
         return values
 
 
+@_named()
 @dataclasses.dataclass(frozen=True)
 class MeanNDCG(Metric):
     """Mean of NDCG@k over all cut-offs k = 1 .. length of the list.
@@ -147,8 +182,9 @@ class MeanNDCG(Metric):
         return rankings.sums(_ratio(dcg, ideal, rankings.convention.no_relevant)) / rankings.sizes
 
 
+@_named("ap", "map_cut", "mean_average_precision")
 @dataclasses.dataclass(frozen=True)
-class AveragePrecision(_AtCutoff):
+class AveragePrecision(AtCutoff):
     """Mean, over the relevant documents of a query, of the precision at their ranks; its mean over queries is MAP.
 
     With ties averaged, the expected value: at the i-th place of a tie of n documents, m of them relevant, after N
@@ -189,8 +225,9 @@ class AveragePrecision(_AtCutoff):
         return _ratio(rankings.sums(precision, self.cutoff), best, rankings.convention.no_relevant)
 
 
+@_named("rr", "recip_rank", "reciprocal_rank")
 @dataclasses.dataclass(frozen=True)
-class ReciprocalRank(_AtCutoff):
+class ReciprocalRank(AtCutoff):
     """1 / rank of the first relevant document, 0 where there is none (up to the cut-off); its mean is MRR.
 
     With ties averaged, the expected value over random orders of tied documents.
@@ -211,8 +248,9 @@ class ReciprocalRank(_AtCutoff):
         return rankings.expected_reciprocal_rank(rankings.relevant, self.cutoff)
 
 
+@_named()
 @dataclasses.dataclass(frozen=True)
-class ERR(_AtCutoff):
+class ERR(AtCutoff):
     """Expected reciprocal rank: ``sum over r of 1/r R_r prod over s < r of (1 - R_s)``.
 
     A document stops the user with probability ``R = (2^y - 1) / 2^max_label``. ``max_label`` is the highest grade of
@@ -237,8 +275,9 @@ class ERR(_AtCutoff):
         return rankings.expected_reciprocal_rank(stop, self.cutoff)
 
 
+@_named("pre", "prec", "precision")
 @dataclasses.dataclass(frozen=True)
-class Precision(_AtCutoff):
+class Precision(AtCutoff):
     """Relevant documents among the first k, divided by k, also for a shorter list unless the convention differs.
 
     With ties averaged, the expected value over random orders of tied documents.
@@ -254,9 +293,7 @@ class Precision(_AtCutoff):
     """
 
     label: ClassVar[str] = "p"
-
-    def __post_init__(self) -> None:
-        _need_cutoff(self)
+    needs_cutoff: ClassVar[bool] = True
 
     def values(self, rankings: Rankings) -> np.ndarray:
         assert self.cutoff is not None
@@ -266,8 +303,9 @@ class Precision(_AtCutoff):
         return rankings.sums(rankings.averaged(rankings.relevant), self.cutoff) / places
 
 
+@_named("rec", "recall")
 @dataclasses.dataclass(frozen=True)
-class Recall(_AtCutoff):
+class Recall(AtCutoff):
     """Relevant documents among the first k, divided by all relevant documents of the query.
 
     With ties averaged, the expected value over random orders of tied documents. A query without a relevant document
@@ -284,15 +322,14 @@ class Recall(_AtCutoff):
     """
 
     label: ClassVar[str] = "r"
-
-    def __post_init__(self) -> None:
-        _need_cutoff(self)
+    needs_cutoff: ClassVar[bool] = True
 
     def values(self, rankings: Rankings) -> np.ndarray:
         found = rankings.sums(rankings.averaged(rankings.relevant), self.cutoff)
         return _ratio(found, rankings.n_relevant, rankings.convention.no_relevant)
 
 
+@_named()
 @dataclasses.dataclass(frozen=True)
 class PairwiseAccuracy(Metric):
     """Share of the pairs with different labels that the scores order correctly; equal scores are incorrect.
@@ -316,6 +353,7 @@ class PairwiseAccuracy(Metric):
         return rankings.pair_counts[0].astype(np.float64)
 
 
+@_named("tau", "kendall")
 @dataclasses.dataclass(frozen=True)
 class KendallTau(Metric):
     """Kendall's tau-b of labels and scores.
@@ -339,6 +377,7 @@ class KendallTau(Metric):
         return tau
 
 
+@_named()
 @dataclasses.dataclass(frozen=True)
 class ConcordanceIndex(Metric):
     """Harrell's concordance index of right-censored times: a HIGHER score has to mean a LONGER time.
@@ -365,12 +404,6 @@ class ConcordanceIndex(Metric):
 
     def query_weights(self, rankings: Rankings) -> np.ndarray:
         return rankings.concordance_counts[0].astype(np.float64)
-
-
-def _need_cutoff(metric: _AtCutoff) -> None:
-    if metric.cutoff is None:
-        raise OptionError(f"{metric.label!r} needs a cut-off, as in '{metric.label}@10'.")
-    _AtCutoff.__post_init__(metric)
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Evaluation: means and values per query of metrics, from labels and scores."""
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,16 +13,14 @@ from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular, frame_of
 from ranksvm.data import Queries, validation
 from ranksvm.data.censoring import checked_event
-from ranksvm.data.numeric_column import as_array
+from ranksvm.data.numeric_column import as_array, label_column, numeric_column
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, OptionError
-from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
-from ranksvm.metrics.t_test import t_test
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "column", "document_ids", "evaluate", "t_test"]
 
 # Published judgements have up to 5 grades.
 _MOST_GRADES = 5
@@ -354,6 +353,41 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
     """A metric of each query, and its weight in the mean: 0 where it has no value."""
     values, weights = metric.values(rankings), metric.query_weights(rankings)
     return values, np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
+
+
+def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, float]:
+    """Both ends of the interval, and the two-sided p-value; NaN for fewer than two values."""
+    n = len(contribution)
+    mean = float(contribution.mean())
+    if n < 2:
+        return np.nan, np.nan, np.nan
+    error = float(contribution.std(ddof=1)) / math.sqrt(n)
+    if error == 0:
+        return mean, mean, 1.0 if mean == 0 else 0.0
+    # the t distribution from scipy.special: importing scipy.stats takes longer than most programs run
+    from scipy import special
+
+    half = error * float(special.stdtrit(n - 1, 0.5 + confidence / 2))
+    return mean - half, mean + half, float(2 * special.stdtr(n - 1, -abs(mean) / error))
+
+
+def column(name: str, values: Any, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
+    """A column as float64; ``n_rows``: the length it must have, that of y; without ``finite`` it may be infinite."""
+    values = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional, got shape {values.shape}.")
+    if n_rows is not None:
+        check_one_per_row(name, values, n_rows, "y")
+    return values
+
+
+def document_ids(docid: Any, n_rows: int) -> np.ndarray:
+    """Document ids, one for each row of y."""
+    ids = np.asarray(docid)
+    check_one_per_row("docid", ids, n_rows, "y")
+    return ids
 
 
 def _queries(qid: Any, group: Any, n_rows: int) -> Queries:

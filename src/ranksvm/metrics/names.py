@@ -1,64 +1,23 @@
-"""Names of metrics, such as ``"ndcg@10"``, and the metrics they denote."""
+"""The metrics that are asked for: by names such as ``"ndcg@10"``, at cut-offs, and of data without labels."""
 
+import dataclasses
 import re
 from collections.abc import Iterable
+from typing import Any
 
+from ranksvm._util.checks import is_integer
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics.definitions import (
-    ERR,
-    NDCG,
-    AveragePrecision,
-    ConcordanceIndex,
-    KendallTau,
-    MeanNDCG,
-    Metric,
-    PairwiseAccuracy,
-    Precision,
-    Recall,
-    ReciprocalRank,
-    _AtCutoff,
-)
+from ranksvm.metrics.definitions import METRICS, AtCutoff, ConcordanceIndex, Metric, PairwiseAccuracy
 
-__all__ = ["parse_metric", "parse_metrics"]
+__all__ = ["ACCURACY", "CONCORDANCE", "DEFAULT_METRIC", "metrics_at", "only_metric", "parse_metric", "parse_metrics"]
 
-_KINDS: dict[str, type[Metric]] = {
-    kind.label: kind
-    for kind in (
-        NDCG,
-        MeanNDCG,
-        AveragePrecision,
-        ReciprocalRank,
-        ERR,
-        Precision,
-        Recall,
-        PairwiseAccuracy,
-        KendallTau,
-        ConcordanceIndex,
-    )
-}
-# Names that other tools use, in lower case: trec_eval (without its prefix ``-m``), ir_measures, XGBoost, LightGBM.
-_ALIASES = {
-    "ndcg_cut": "ndcg",
-    "ap": "map",
-    "map_cut": "map",
-    "mean_average_precision": "map",
-    "rr": "mrr",
-    "recip_rank": "mrr",
-    "reciprocal_rank": "mrr",
-    "pre": "p",
-    "prec": "p",
-    "precision": "p",
-    "rec": "r",
-    "recall": "r",
-    "tau": "kendall_tau",
-    "kendall": "kendall_tau",
-}
+# The metric of labels by which `score`, `eval_set` and searches evaluate by default.
+DEFAULT_METRIC = "ndcg@10"
+# The metrics of data without labels: listed pairs, and right-censored times.
+ACCURACY, CONCORDANCE = PairwiseAccuracy(), ConcordanceIndex()
+
 # trec_eval prints ndcg_cut_10 and takes ndcg_cut.10, P.5,10
 _TREC_CUTOFF = re.compile(r"(.*[a-z])[._]([0-9]+)\Z", re.ASCII)
-_AVAILABLE = (
-    "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau, "
-    "concordance_index"
-)
 
 
 def parse_metric(name: str | Metric) -> Metric:
@@ -94,12 +53,12 @@ def parse_metric(name: str | Metric) -> Metric:
     if not isinstance(name, str):
         raise OptionError(f"a metric is named by a string such as 'ndcg@10', got {name!r}.")
     label, at, cutoff = _TREC_CUTOFF.sub(r"\1@\2", name.strip().lower()).replace("-", "_").partition("@")
-    kind = _KINDS.get(_ALIASES.get(label, label))
+    kind = METRICS.get(label)
     if kind is None:
-        raise OptionError(f"unknown metric {name!r}: choose from {_AVAILABLE}.")
-    if not issubclass(kind, _AtCutoff):
+        raise OptionError(f"unknown metric {name!r}: choose from {_available()}.")
+    if not issubclass(kind, AtCutoff):
         if at:
-            raise OptionError(f"{kind.label!r} takes no cut-off, got {name!r}: choose from {_AVAILABLE}.")
+            raise OptionError(f"{kind.label!r} takes no cut-off, got {name!r}: choose from {_available()}.")
         return kind()
     if at and not re.fullmatch("0*[1-9][0-9]*", cutoff, re.ASCII):
         raise OptionError(f"the cut-off in {name!r} must be a whole number from 1, as in '{kind.label}@10'.")
@@ -136,5 +95,77 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
         names = [names]
     metrics = list(dict.fromkeys(parse_metric(name) for name in names))
     if not metrics:
-        raise OptionError(f"no metric is given: choose from {_AVAILABLE}.")
+        raise OptionError(f"no metric is given: choose from {_available()}.")
     return metrics
+
+
+def metrics_at(metrics: Iterable[Metric], cutoffs: Any) -> list[Metric]:
+    """Metrics, each without a cut-off at every one of the given ones.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+        Metrics; those that have a cut-off, or take none, stay as they are.
+    cutoffs : int, iterable of int, or None
+        The cut-offs, from 1; None: the metrics stay as they are.
+
+    Returns
+    -------
+    list of Metric
+        The metrics, in their order, without duplicates.
+
+    Raises
+    ------
+    OptionError
+        When there is no cut-off, or one is not a whole number from 1.
+    """
+    if cutoffs is None:
+        return list(dict.fromkeys(metrics))
+    numbers = [cutoffs] if is_integer(cutoffs) or not isinstance(cutoffs, Iterable) else list(cutoffs)
+    if not numbers:
+        raise OptionError("eval_at has no cut-off: give numbers such as [5, 10], or leave it out.")
+    found: list[Metric] = []
+    for metric in metrics:
+        if isinstance(metric, AtCutoff) and metric.cutoff is None:
+            found += [dataclasses.replace(metric, cutoff=number) for number in numbers]
+        else:
+            found.append(metric)
+    return list(dict.fromkeys(found))
+
+
+def only_metric(what: str, own: Metric, asked: Metric) -> Metric:
+    """The one metric of data without labels.
+
+    Parameters
+    ----------
+    what : str
+        What the data are, for the message.
+    own : Metric
+        Their metric.
+    asked : Metric
+        The metric that was asked for: this one, or the default one, which it stands in for.
+
+    Returns
+    -------
+    Metric
+        ``own``.
+
+    Raises
+    ------
+    OptionError
+        When another metric was asked for.
+    """
+    if asked.name not in (own.name, DEFAULT_METRIC):
+        raise OptionError(f"metric={asked.name!r} needs labels: {what} are evaluated by {own.name!r} only.")
+    return own
+
+
+def _available() -> str:
+    return ", ".join(form for kind in dict.fromkeys(METRICS.values()) for form in _forms(kind))
+
+
+def _forms(kind: type[Metric]) -> list[str]:
+    if not issubclass(kind, AtCutoff):
+        return [kind.label]
+    at = f"{kind.label}@k"
+    return [at] if kind.needs_cutoff else [kind.label, at]

@@ -12,9 +12,8 @@ from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
-from ranksvm.metrics.evaluation import Evaluation, check_confidence
+from ranksvm.metrics.evaluation import Evaluation, check_confidence, t_test
 from ranksvm.metrics.names import parse_metric
-from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 

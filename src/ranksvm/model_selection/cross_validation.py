@@ -24,8 +24,8 @@ from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.metrics.scorers import predict_scores
-from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.splitters import QueryKFold
 
 __all__ = ["CrossValidation", "cross_validate", "pooled", "query_splits"]

@@ -10,7 +10,7 @@ from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import compare, evaluate
-from ranksvm.metrics.t_test import t_test
+from ranksvm.metrics.evaluation import t_test
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feature_range import FeatureRange
 from ranksvm.serving.feedback import Lesson, lesson_of

@@ -344,6 +344,6 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         type=CommaList(),
         default=default,
         metavar="M,M,...",
-        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau, "
-        "concordance_index; also ndcg_cut_10, P_10, recip_rank, AP, RR@10, ...",
+        help="Metrics such as ndcg, ndcg@10, mean_ndcg, map, mrr, err, p@10, r@10, pairwise_accuracy; names of other "
+        "tools, such as ndcg_cut_10, P_10, recip_rank, AP, RR@10; an unknown name lists all.",
     )

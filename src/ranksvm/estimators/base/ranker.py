@@ -18,7 +18,7 @@ from ranksvm.estimators.base.summary import described_fit, fit_facts
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.fits.evaluation import pairs_to_evaluate
 from ranksvm.metrics import evaluate
-from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.model_files.persistence import save
 from ranksvm.model_files.schema import Number, Schema, Text, Texts
 

@@ -5,7 +5,7 @@ import pytest
 
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import parse_metrics
-from ranksvm.metrics.cutoffs import metrics_at
+from ranksvm.metrics.names import metrics_at
 
 
 @pytest.mark.parametrize(
