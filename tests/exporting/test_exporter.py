@@ -19,7 +19,7 @@ import ranksvm
 from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
 from ranksvm import KernelRankSVM, RankSVM, export, make_ranking, metrics
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.exporting.registry import TARGETS
+from ranksvm.exporting.registry import FORMATS
 
 LUCENE = ("solr", "elasticsearch", "opensearch")
 
@@ -203,7 +203,7 @@ def test_features_of_weight_0_are_left_out():
         assert "1 feature of weight 0 left out: b." in result.notes
         assert '"b"' not in result.text
     assert "b" not in json.loads(export(model, to="elasticsearch").text)["request"]["model"]["model"]["definition"]
-    for target in TARGETS:
+    for target in FORMATS:
         if target not in ("python", "javascript", "java", "c", "json", "onnx", "svm-rank", "liblinear", "libsvm"):
             with pytest.raises(OptionError, match="all weights of the model are 0"):
                 export(with_weights([0.0, 0.0]), to=target)
@@ -267,7 +267,7 @@ def test_a_min_max_scaler_knows_its_ranges(linear_cases):
 
 
 def test_only_lucene_needs_scores_that_are_not_negative(ranker, data):
-    for target in TARGETS:
+    for target in FORMATS:
         if target not in LUCENE:
             with pytest.raises(OptionError, match="non_negative is for engines that refuse negative scores"):
                 export(ranker, to=target, X=data.X, non_negative=True)

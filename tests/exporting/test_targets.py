@@ -7,7 +7,7 @@ from export_runtimes import RUNTIMES, scores_of
 from ranksvm import export
 from ranksvm.exceptions import OptionError
 
-NAMES = ["bm25", "page rank", 'it\'s "quoted"', "été", "a,b;c", "select", "x\\y"]
+NAMES = ["bm25", "page rank", 'it\'s "quoted"', "été", "a,b;c $n ${n}", "select", "x\\y"]
 PLAIN = [
     "bm25(title)",
     "attribute(age)",

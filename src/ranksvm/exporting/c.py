@@ -2,50 +2,85 @@
 
 import json
 
-from ranksvm.exporting.code import (
-    CODE_QUERY_METHODS,
-    arrays_of,
-    described,
-    lines_of,
-    numbers,
-    over_deviation,
-    test_entries,
-    test_scores,
-    tolerance,
-)
-from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import identifier_checked
+from ranksvm.exporting.code import Language, ScoringTemplates
 
 __all__ = ["C"]
 
+# Of C89 and later.
+_FILE = """/* $about
+   Install: compile this file with your sources, link with -lm, and declare
+     ${single}void ${name}_scores(const double *documents, size_t n_documents, double *scores);
+     extern const char *const ${name}_names[$n];
+   Self-test: cc -DRANKSVM_SELF_TEST $file -lm && ./a.out */
+#include <math.h>
+#include <stddef.h>
+
+#define N_FEATURES $n
+
+const char *const ${name}_names[N_FEATURES] = {
+$names
+};
+$arrays
+$scores
+#ifdef RANKSVM_SELF_TEST
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Exits with 1 unless three documents have the scores of the model. */
+int main(void)
+{
+    static const double values[][3] = {
+$entries
+    };
+    static const double expected[] = {$expected};
+    double scores[$n_test];
+    double *documents = calloc($n_test * N_FEATURES, sizeof(double));
+    size_t i;
+    if (documents == NULL) return 1;
+    for (i = 0; i < sizeof values / sizeof values[0]; i++) {
+        documents[(size_t) values[i][0] * N_FEATURES + (size_t) values[i][1]] = values[i][2];
+    }
+    ${name}_scores(documents, $n_test, scores);
+    free(documents);
+    for (i = 0; i < $n_test; i++) {
+        if (!(fabs(scores[i] - expected[i]) <= $tolerance)) {
+            printf("expected %.17g, got %.17g\\n", expected[i], scores[i]);
+            return 1;
+        }
+    }
+    puts("self-test passed");
+    return 0;
+}
+#endif
+"""
 _STATIC = """
-/* Score of a document of {n} features. */
-double {name}_score(const double *document)
-{{
+/* Score of a document of $n features. */
+double ${name}_score(const double *document)
+{
     double sum = 0;
     size_t j;
-    for (j = 0; j < N_FEATURES; j++) sum += WEIGHTS[j] * {value};
+    for (j = 0; j < N_FEATURES; j++) sum += WEIGHTS[j] * $value;
     return sum;
-}}
+}
 
 /* Scores of n_documents rows of features, one after another. */
-void {name}_scores(const double *documents, size_t n_documents, double *scores)
-{{
+void ${name}_scores(const double *documents, size_t n_documents, double *scores)
+{
     size_t i;
-    for (i = 0; i < n_documents; i++) scores[i] = {name}_score(documents + i * N_FEATURES);
-}}
+    for (i = 0; i < n_documents; i++) scores[i] = ${name}_score(documents + i * N_FEATURES);
+}
 """
 _BY_QUERY = """
 /* Scores of all documents of one query, which scale their features: n_documents rows, one after another. */
-void {name}_scores(const double *documents, size_t n_documents, double *scores)
-{{
+void ${name}_scores(const double *documents, size_t n_documents, double *scores)
+{
     size_t i, j;
     for (i = 0; i < n_documents; i++) scores[i] = 0;
-    for (j = 0; n_documents > 0 && j < N_FEATURES; j++) {{
+    for (j = 0; n_documents > 0 && j < N_FEATURES; j++) {
         const double *values = documents + j;
-{body}
-    }}
-}}
+$body
+    }
+}
 """
 _MIN_MAX = """        double low = values[0], high = values[0];
         if (WEIGHTS[j] == 0) continue;
@@ -59,118 +94,24 @@ _MIN_MAX = """        double low = values[0], high = values[0];
             scores[i] += WEIGHTS[j] * ((values[i * N_FEATURES] - low) / (high - low));
         }"""
 _STANDARD = """        /* relative to the first document, so that a constant feature is exactly 0 */
-        double first = values[0], mean = 0{declared};
+        double first = values[0], mean = 0$variables;
         if (WEIGHTS[j] == 0) continue;
         for (i = 0; i < n_documents; i++) mean += (values[i * N_FEATURES] - first) / (double) n_documents;
-{spread}        for (i = 0; i < n_documents; i++) {{
-            double value = {value};
-            scores[i] += WEIGHTS[j] * {scaled};
-        }}"""
+$spread        for (i = 0; i < n_documents; i++) {
+            double value = values[i * N_FEATURES]$minus_mean;
+            scores[i] += WEIGHTS[j] * $value;
+        }"""
 _SPREAD = """        for (i = 0; i < n_documents; i++) {
             double centred = values[i * N_FEATURES] - first - mean;
             variance += centred * centred / (double) n_documents;
         }
         deviation = sqrt(variance);
 """
-_COMMON = """
-#ifdef RANKSVM_SELF_TEST
-#include <stdio.h>
-#include <stdlib.h>
-
-/* Exits with 1 unless three documents have the scores of the model. */
-int main(void)
-{{
-    static const double values[][3] = {{
-{entries}
-    }};
-    static const double expected[] = {{{expected}}};
-    double scores[{n_test}];
-    double *documents = calloc({n_test} * N_FEATURES, sizeof(double));
-    size_t i;
-    if (documents == NULL) return 1;
-    for (i = 0; i < sizeof values / sizeof values[0]; i++) {{
-        documents[(size_t) values[i][0] * N_FEATURES + (size_t) values[i][1]] = values[i][2];
-    }}
-    {name}_scores(documents, {n_test}, scores);
-    free(documents);
-    for (i = 0; i < {n_test}; i++) {{
-        if (!(fabs(scores[i] - expected[i]) <= {tolerance})) {{
-            printf("expected %.17g, got %.17g\\n", expected[i], scores[i]);
-            return 1;
-        }}
-    }}
-    puts("self-test passed");
-    return 0;
-}}
-#endif
-"""
 _RESERVED = (
     *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
     *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
     *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "main"),
 )
-
-
-def write(request: Request) -> bytes:
-    """The source, of C89 and later.
-
-    Parameters
-    ----------
-    request : Request
-        What to write.
-
-    Returns
-    -------
-    bytes
-        One file.
-    """
-    n, name = request.scoring.n_features, request.name
-    declared = f"void {name}_scores(const double *documents, size_t n_documents, double *scores);"
-    if request.query_scaling is None:
-        declared = f"double {name}_score(const double *document);   {declared}"
-    names = lines_of([_literal(label) for label in request.names])
-    parts = [
-        f"/* {described(request)}",
-        "   Install: compile this file with your sources, link with -lm, and declare",
-        f"     {declared}",
-        f"     extern const char *const {name}_names[{n}];",
-        f"   Self-test: cc -DRANKSVM_SELF_TEST {request.file} -lm && ./a.out */",
-        "#include <math.h>",
-        "#include <stddef.h>",
-        "",
-        f"#define N_FEATURES {n}",
-        "",
-        f"const char *const {name}_names[N_FEATURES] = {{\n{names}\n}};",
-        *(
-            f"static const double {array}[N_FEATURES] = {{\n{numbers(values)}\n}};"
-            for array, values in arrays_of(request).items()
-        ),
-    ]
-    common = _COMMON.format(
-        entries=test_entries(request, "{{{}, {}, {}}}", "        "),
-        n_test=len(request.test.X),
-        expected=test_scores(request),
-        tolerance=tolerance(request),
-        name=name,
-    )
-    return ("\n".join(parts) + "\n" + _scoring(request) + common).encode()
-
-
-def _scoring(request: Request) -> str:
-    scaling, name = request.query_scaling, request.name
-    if scaling is None:
-        value = "document[j]" if request.scaling is None else "((document[j] - SHIFT[j]) / SCALE[j])"
-        return _STATIC.format(n=request.scoring.n_features, value=value, name=name)
-    if scaling.method == "min_max":
-        return _BY_QUERY.format(body=_MIN_MAX, name=name)
-    value = "values[i * N_FEATURES]" + (" - first - mean" if scaling.with_mean else "")
-    scaled, declared, spread = "value", "", ""
-    if scaling.with_std:
-        declared, spread = ", variance = 0, deviation", _SPREAD
-        scaled = over_deviation("value", scaling)
-    return _BY_QUERY.format(
-        body=_STANDARD.format(value=value, scaled=scaled, declared=declared, spread=spread), name=name
-    )
 
 
 def _literal(text: str) -> str:
@@ -182,11 +123,24 @@ def _literal(text: str) -> str:
     )
 
 
-C = Target(
-    "c",
-    "C, functions without dependencies",
-    ".c",
-    write,
-    query_methods=CODE_QUERY_METHODS,
-    check_name=lambda name: identifier_checked(name, "C", _RESERVED),
-)
+C = Language(
+    title="C",
+    reserved=_RESERVED,
+    file=_FILE,
+    array="static const double $array[N_FEATURES] = {\n$numbers\n};",
+    scores=ScoringTemplates(
+        _STATIC,
+        _BY_QUERY,
+        _MIN_MAX,
+        _STANDARD,
+        _SPREAD,
+        value="document[j]",
+        value_of_query="value",
+        centred="value",
+        variables=", variance = 0, deviation",
+    ).functions,
+    literal=_literal,
+    entry="{{{}, {}, {}}}",
+    entry_indent="        ",
+    single="double ${name}_score(const double *document);   ",
+).target("c", ".c")

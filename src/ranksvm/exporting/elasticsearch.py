@@ -64,9 +64,9 @@ def _check_name(name: str) -> None:
         raise OptionError(f'{name!r} cannot name a model here: leave out spaces and any of \\ / * ? " < > | , #.')
 
 
-def _target(name: str, title: str) -> Target:
-    return Target(name, title, ".json", write, non_negative=True, store="features", check_name=_check_name)
+def _target(name: str) -> Target:
+    return Target(name, ".json", write, non_negative=True, store="features", check_name=_check_name)
 
 
-ELASTICSEARCH = _target("elasticsearch", "Elasticsearch, learning-to-rank plugin (model/linear)")
-OPENSEARCH = _target("opensearch", "OpenSearch, learning-to-rank plugin (model/linear)")
+ELASTICSEARCH = _target("elasticsearch")
+OPENSEARCH = _target("opensearch")

@@ -13,7 +13,7 @@ from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import feature_ranges, self_test
 from ranksvm.exporting.naming import mapped_names
-from ranksvm.exporting.registry import TARGETS
+from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, name_of
 from ranksvm.exporting.scaling import QueryScaling
 from ranksvm.exporting.scoring import Linear, Scoring, scoring_of
@@ -51,10 +51,9 @@ def export(
     path : str or path-like, optional
         File to write, atomically; None: write no file. The result has the content in either case.
     to : str
-        The format: "solr", "elasticsearch" or "opensearch" (the learning-to-rank plugins), "vespa", "onnx" (needs ``pip
-        install "ranksvm[onnx]"``), "sql", "python", "javascript", "java", "c", "json", "svm-rank", "liblinear" or
-        "libsvm". Kernel models are for "onnx", and exact ones with the kernels rbf and poly for "svm-rank" and
-        "libsvm".
+        The format, such as "solr", "onnx" (needs ``pip install "ranksvm[onnx]"``), "sql", "python" or "json"; ``ranksvm
+        export --help`` lists all. Kernel models are for "onnx", and exact ones with the kernels rbf and poly for
+        "svm-rank" and "libsvm".
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
         Features, from which the documents of the self-test are taken, and the range of each feature for
         ``non_negative``.
@@ -96,10 +95,10 @@ def export(
     >>> export(ranker, to="python", names=["bm25", "links", "age"]).features
     ['bm25', 'links', 'age']
     """
-    if to not in TARGETS:
-        raise OptionError(f"to must be one of {', '.join(map(repr, TARGETS))}, got {to!r}.")
+    if to not in FORMATS:
+        raise OptionError(f"to must be one of {', '.join(map(repr, FORMATS))}, got {to!r}.")
     model = getattr(model, "best_estimator_", model)
-    target, scoring = TARGETS[to], scoring_of(model)
+    target, scoring = target_of(to), scoring_of(model)
     _check_expressible(target, scoring)
     if non_negative and not target.non_negative:
         raise OptionError(f"non_negative is for engines that refuse negative scores: {to} takes any score.")
@@ -138,7 +137,7 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
     scaling = scoring.scaling
     if isinstance(scaling, QueryScaling) and scaling.method not in target.query_methods:
         scaler = "QueryMinMaxScaler" if scaling.method == "min_max" else "QueryStandardScaler"
-        others = [other.name for other in TARGETS.values() if scaling.method in other.query_methods]
+        others = [name for name in FORMATS if scaling.method in target_of(name).query_methods]
         raise OptionError(
             f"the model scales features by query ({scaler}), which {target.name} cannot do: {target.no_query_scaler}. "
             f"These can: {', '.join(others)}. Or train with a scaler that is the same for all queries."

@@ -2,47 +2,88 @@
 
 import json
 
-from ranksvm.exporting.code import (
-    CODE_QUERY_METHODS,
-    Scores,
-    arrays_of,
-    described,
-    lines_of,
-    numbers,
-    test_entries,
-    test_scores,
-    tolerance,
-)
-from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import identifier_checked
+from ranksvm.exporting.code import Language, ScoringTemplates
 
 __all__ = ["JAVASCRIPT"]
 
+_FILE = """// $about
+// Install: const $name = require("./$file"), or <script src="$file"> in a page.
+// Self-test: node $file
+"use strict";
+const $name = (() => {
+  const NAMES = [
+$names,
+  ];
+  const KNOWN = new Set(NAMES);
+$arrays
+$scores
+  // Numbers of the documents of a query, from 0, best first.
+  function rank(documents) {
+    const found = scores(documents);
+    return found.map((_, i) => i).sort((i, k) => found[k] - found[i] || i - k);
+  }
+
+  function rowOf(document) {
+    if (!Array.isArray(document) && !ArrayBuffer.isView(document)) {
+      const unknown = Object.keys(document).find((name) => !KNOWN.has(name));
+      if (unknown !== undefined) throw new RangeError(`the model has no feature $${JSON.stringify(unknown)}`);
+      return NAMES.map((name) => (Object.prototype.hasOwnProperty.call(document, name) ? document[name] : 0));
+    }
+    if (document.length !== WEIGHTS.length) {
+      throw new RangeError(`a document has $${WEIGHTS.length} features, got $${document.length}`);
+    }
+    return document;
+  }
+
+  // Throws unless three documents have the scores of the model.
+  function selfTest() {
+    const documents = Array.from({ length: $n_test }, () => new Array(WEIGHTS.length).fill(0));
+    for (const [i, j, value] of [
+$entries
+    ]) documents[i][j] = value;
+    const expected = [$expected];
+    const found = scores(documents);
+    if (!found.every((value, i) => Math.abs(value - expected[i]) <= $tolerance)) {
+      throw new Error(`expected $${expected}, got $${found}`);
+    }
+  }
+
+  return { ${single}scores, rank, selfTest, NAMES, WEIGHTS };
+})();
+
+if (typeof module !== "undefined" && module.exports) {
+  module.exports = $name;
+  if (typeof require !== "undefined" && require.main === module) {
+    $name.selfTest();
+    console.log("self-test passed");
+  }
+}
+"""
 _STATIC = """
-  // Score of a document: an array of {n} numbers, or an object of values by name, 0 where absent, and nothing else.
-  function score(document) {{
+  // Score of a document: an array of $n numbers, or an object of values by name, 0 where absent, and nothing else.
+  function score(document) {
     const row = rowOf(document);
     let sum = 0;
-    for (let j = 0; j < WEIGHTS.length; j++) sum += WEIGHTS[j] * {value};
+    for (let j = 0; j < WEIGHTS.length; j++) sum += WEIGHTS[j] * $value;
     return sum;
-  }}
+  }
 
   // Scores of documents.
-  function scores(documents) {{
+  function scores(documents) {
     return documents.map(score);
-  }}
+  }
 """
 _BY_QUERY = """
   // Scores of all documents of one query, which scale their features.
-  function scores(documents) {{
+  function scores(documents) {
     const rows = documents.map(rowOf), n = rows.length;
     const sums = new Array(n).fill(0);
-    for (let j = 0; n > 0 && j < WEIGHTS.length; j++) {{
+    for (let j = 0; n > 0 && j < WEIGHTS.length; j++) {
       if (WEIGHTS[j] === 0) continue;
-{body}
-    }}
+$body
+    }
     return sums;
-  }}
+  }
 """
 _MIN_MAX = """      let low = Infinity, high = -Infinity;
       for (const row of rows) {
@@ -54,57 +95,13 @@ _STANDARD = """      // relative to the first document, so that a constant featu
       const first = rows[0][j];
       let mean = 0;
       for (const row of rows) mean += (row[j] - first) / n;
-{spread}      for (let i = 0; i < n; i++) {{
+$spread      for (let i = 0; i < n; i++) {
         const centred = rows[i][j] - first - mean;
-        sums[i] += WEIGHTS[j] * {value};
-      }}"""
+        sums[i] += WEIGHTS[j] * $value;
+      }"""
 _SPREAD = """      let variance = 0;
       for (const row of rows) variance += Math.pow(row[j] - first - mean, 2) / n;
       const deviation = Math.sqrt(variance);
-"""
-_SCORES = Scores(_STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, "row[j]", "rows[i][j]")
-_COMMON = """
-  // Numbers of the documents of a query, from 0, best first.
-  function rank(documents) {{
-    const found = scores(documents);
-    return found.map((_, i) => i).sort((i, k) => found[k] - found[i] || i - k);
-  }}
-
-  function rowOf(document) {{
-    if (!Array.isArray(document) && !ArrayBuffer.isView(document)) {{
-      const unknown = Object.keys(document).find((name) => !KNOWN.has(name));
-      if (unknown !== undefined) throw new RangeError(`the model has no feature ${{JSON.stringify(unknown)}}`);
-      return NAMES.map((name) => (Object.prototype.hasOwnProperty.call(document, name) ? document[name] : 0));
-    }}
-    if (document.length !== WEIGHTS.length) {{
-      throw new RangeError(`a document has ${{WEIGHTS.length}} features, got ${{document.length}}`);
-    }}
-    return document;
-  }}
-
-  // Throws unless three documents have the scores of the model.
-  function selfTest() {{
-    const documents = Array.from({{ length: {n_test} }}, () => new Array(WEIGHTS.length).fill(0));
-    for (const [i, j, value] of [
-{entries}
-    ]) documents[i][j] = value;
-    const expected = [{expected}];
-    const found = scores(documents);
-    if (!found.every((value, i) => Math.abs(value - expected[i]) <= {tolerance})) {{
-      throw new Error(`expected ${{expected}}, got ${{found}}`);
-    }}
-  }}
-
-  return {{ {exported}, NAMES, WEIGHTS }};
-}})();
-
-if (typeof module !== "undefined" && module.exports) {{
-  module.exports = {name};
-  if (typeof require !== "undefined" && require.main === module) {{
-    {name}.selfTest();
-    console.log("self-test passed");
-  }}
-}}
 """
 _RESERVED = (
     *("await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else"),
@@ -113,49 +110,16 @@ _RESERVED = (
     *("void", "while", "with", "yield", "require", "exports"),
 )
 
-
-def write(request: Request) -> bytes:
-    """The script, which defines one object.
-
-    Parameters
-    ----------
-    request : Request
-        What to write.
-
-    Returns
-    -------
-    bytes
-        The source.
-    """
-    names = lines_of([json.dumps(name) for name in request.names], "    ")
-    parts = [
-        f"// {described(request)}",
-        f'// Install: const {request.name} = require("./{request.file}"), or <script src="{request.file}"> in a page.',
-        f"// Self-test: node {request.file}",
-        '"use strict";',
-        f"const {request.name} = (() => {{",
-        f"  const NAMES = [\n{names},\n  ];",
-        "  const KNOWN = new Set(NAMES);",
-        *(f"  const {name} = [\n{numbers(values)},\n  ];" for name, values in arrays_of(request).items()),
-        "",
-    ]
-    by_query = request.query_scaling is not None
-    common = _COMMON.format(
-        entries=test_entries(request, "[{}, {}, {}]", "      "),
-        n_test=len(request.test.X),
-        expected=test_scores(request),
-        tolerance=tolerance(request),
-        exported="scores, rank, selfTest" if by_query else "score, scores, rank, selfTest",
-        name=request.name,
-    )
-    return ("\n".join(parts).rstrip("\n") + "\n" + _SCORES.of(request) + common).encode()
-
-
-JAVASCRIPT = Target(
-    "javascript",
-    "JavaScript, functions without dependencies",
-    ".js",
-    write,
-    query_methods=CODE_QUERY_METHODS,
-    check_name=lambda name: identifier_checked(name, "JavaScript", _RESERVED),
-)
+JAVASCRIPT = Language(
+    title="JavaScript",
+    reserved=_RESERVED,
+    file=_FILE,
+    array="  const $array = [\n$numbers,\n  ];",
+    scores=ScoringTemplates(
+        _STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, value="row[j]", value_of_query="rows[i][j]"
+    ).functions,
+    literal=json.dumps,
+    entry="[{}, {}, {}]",
+    entry_indent="      ",
+    single="score, ",
+).target("javascript", ".js")

@@ -62,7 +62,6 @@ def write(request: Request) -> bytes:
 
 JSON = Target(
     "json",
-    "JSON, weights with names",
     ".json",
     write,
     query_methods=frozenset({"min_max", "standard"}),

@@ -92,7 +92,6 @@ def is_liblinear(text: str) -> bool:
 
 LIBLINEAR = Target(
     "liblinear",
-    "LIBLINEAR, model file",
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,

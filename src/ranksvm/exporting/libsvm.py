@@ -97,7 +97,6 @@ def _kernel(function: object) -> list[str]:
 
 LIBSVM = Target(
     "libsvm",
-    "LIBSVM, model file",
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,

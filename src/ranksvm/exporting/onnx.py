@@ -178,7 +178,6 @@ def _fourier(graph: _Graph, Z: str, function: Fourier, types: Any) -> str:
 
 ONNX = Target(
     "onnx",
-    "ONNX, plain operators",
     ".onnx",
     write,
     query_methods=frozenset({"min_max", "standard"}),

@@ -2,26 +2,62 @@
 
 import keyword
 
-from ranksvm.exporting.code import (
-    CODE_QUERY_METHODS,
-    arrays_of,
-    described,
-    lines_of,
-    numbers,
-    test_entries,
-    test_scores,
-    tolerance,
-)
-from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import identifier_checked
+from ranksvm.exporting.code import Language, filled
+from ranksvm.exporting.request import Request
 
 __all__ = ["PYTHON"]
 
+_FILE = '''"""$about
+
+Install: copy this file; it needs nothing but Python. Self-test: python $file
+"""
+
+NAMES = [
+$names,
+]
+_KNOWN = frozenset(NAMES)
+$arrays
+$scores
+
+def rank(documents):
+    """Numbers of the documents of a query, from 0, best first."""
+    found = scores(documents)
+    return sorted(range(len(found)), key=lambda number: -found[number])
+
+
+def _row(document):
+    if hasattr(document, "get"):
+        if unknown := sorted(map(repr, set(document.keys()) - _KNOWN)):
+            raise ValueError(f"the model has no feature {unknown[0]}")
+        return [float(document.get(name, 0.0)) for name in NAMES]
+    row = [float(value) for value in document]
+    if len(row) != len(WEIGHTS):
+        raise ValueError(f"a document has {len(WEIGHTS)} features, got {len(row)}")
+    return row
+
+
+def self_test():
+    """Raise AssertionError unless three documents have the scores of the model."""
+    documents = [[0.0] * len(WEIGHTS) for _ in range($n_test)]
+    for number, column, value in [
+$entries
+    ]:
+        documents[number][column] = value
+    expected = [$expected]
+    found = scores(documents)
+    for one, other in zip(found, expected):
+        assert abs(one - other) <= $tolerance, f"expected {expected}, got {found}"
+
+
+if __name__ == "__main__":
+    self_test()
+    print("self-test passed")
+'''
 _STATIC = '''
 def score(document):
-    """Score of a document: a sequence of {n} numbers, or a dict of values by name, 0 where absent, and nothing else."""
+    """Score of a document: a sequence of $n numbers, or a dict of values by name, 0 where absent, and nothing else."""
     row = _row(document)
-    return sum({term})
+    return sum($term)
 
 
 def scores(documents):
@@ -43,10 +79,10 @@ def scores(documents):
 
 
 def _scaled(values):
-    """A feature of the documents of a query: {what}."""
+    """A feature of the documents of a query: $what."""
     if not values:
         return values
-{body}
+$body
 '''
 _MIN_MAX = """    low = min(values)
     spread = max(values) - low
@@ -56,81 +92,15 @@ _CENTRED = """    # relative to the first document, so that a constant feature i
     mean = sum(centred) / len(centred)
     centred = [value - mean for value in centred]"""
 _DEVIATION = "    deviation = (sum(value * value for value in centred) / len(centred)) ** 0.5"
-_COMMON = '''
-def rank(documents):
-    """Numbers of the documents of a query, from 0, best first."""
-    found = scores(documents)
-    return sorted(range(len(found)), key=lambda number: -found[number])
 
 
-def _row(document):
-    if hasattr(document, "get"):
-        if unknown := sorted(map(repr, set(document.keys()) - _KNOWN)):
-            raise ValueError(f"the model has no feature {{unknown[0]}}")
-        return [float(document.get(name, 0.0)) for name in NAMES]
-    row = [float(value) for value in document]
-    if len(row) != len(WEIGHTS):
-        raise ValueError(f"a document has {{len(WEIGHTS)}} features, got {{len(row)}}")
-    return row
-
-
-def self_test():
-    """Raise AssertionError unless three documents have the scores of the model."""
-    documents = [[0.0] * len(WEIGHTS) for _ in range({n_test})]
-    for number, column, value in [
-{entries}
-    ]:
-        documents[number][column] = value
-    expected = [{expected}]
-    found = scores(documents)
-    for one, other in zip(found, expected):
-        assert abs(one - other) <= {tolerance}, f"expected {{expected}}, got {{found}}"
-
-
-if __name__ == "__main__":
-    self_test()
-    print("self-test passed")
-'''
-
-
-def write(request: Request) -> bytes:
-    """The module.
-
-    Parameters
-    ----------
-    request : Request
-        What to write.
-
-    Returns
-    -------
-    bytes
-        The source.
-    """
-    parts = [
-        f'"""{described(request)}\n',
-        f"Install: copy this file; it needs nothing but Python. Self-test: python {request.file}",
-        '"""\n',
-        f"NAMES = [\n{lines_of([repr(name) for name in request.names])},\n]",
-        "_KNOWN = frozenset(NAMES)",
-        *(f"{name} = [\n{numbers(values)},\n]" for name, values in arrays_of(request).items()),
-        "",
-    ]
-    common = _COMMON.format(
-        entries=test_entries(request, "({}, {}, {})", "        "),
-        n_test=len(request.test.X),
-        expected=test_scores(request),
-        tolerance=tolerance(request),
-    )
-    return ("\n".join(parts) + _scoring(request) + "\n" + common).encode()
-
-
-def _scoring(request: Request) -> str:
+def _functions(request: Request) -> str:
     scaling = request.query_scaling
     if scaling is None:
         term = _TERM if request.scaling is None else _SCALED_TERM
-        return _STATIC.format(n=request.scoring.n_features, term=term)
+        return filled(_STATIC, n=request.scoring.n_features, term=term)
     if scaling.method == "min_max":
-        return _BY_QUERY.format(what="from 0 to 1", body=_MIN_MAX)
+        return filled(_BY_QUERY, what="from 0 to 1", body=_MIN_MAX)
     lines = [_CENTRED]
     found = "centred" if scaling.with_mean else "values"
     if scaling.with_std:
@@ -138,14 +108,16 @@ def _scoring(request: Request) -> str:
         lines += [_DEVIATION, f"    return [value / deviation if deviation > 0.0 else {constant} for value in {found}]"]
     else:
         lines.append(f"    return {found}")
-    return _BY_QUERY.format(what="relative to their mean and deviation", body="\n".join(lines))
+    return filled(_BY_QUERY, what="relative to their mean and deviation", body="\n".join(lines))
 
 
-PYTHON = Target(
-    "python",
-    "Python, a module without imports",
-    ".py",
-    write,
-    query_methods=CODE_QUERY_METHODS,
-    check_name=lambda name: identifier_checked(name, "Python", keyword.kwlist),
-)
+PYTHON = Language(
+    title="Python",
+    reserved=keyword.kwlist,
+    file=_FILE,
+    array="$array = [\n$numbers,\n]",
+    scores=_functions,
+    literal=repr,
+    entry="({}, {}, {})",
+    entry_indent="        ",
+).target("python", ".py")

@@ -1,27 +1,52 @@
-"""The formats that models are written in."""
+"""The formats that models are written in. A format is loaded on first use, so that the help lists them without it."""
 
-from ranksvm.exporting.c import C
-from ranksvm.exporting.elasticsearch import ELASTICSEARCH, OPENSEARCH
-from ranksvm.exporting.java import JAVA
-from ranksvm.exporting.javascript import JAVASCRIPT
-from ranksvm.exporting.json_model import JSON
-from ranksvm.exporting.liblinear import LIBLINEAR
-from ranksvm.exporting.libsvm import LIBSVM
-from ranksvm.exporting.onnx import ONNX
-from ranksvm.exporting.python import PYTHON
-from ranksvm.exporting.request import Target
-from ranksvm.exporting.solr import SOLR
-from ranksvm.exporting.sql import SQL
-from ranksvm.exporting.svm_light import SVM_RANK
-from ranksvm.exporting.vespa import VESPA
+from typing import TYPE_CHECKING
 
-__all__ = ["TARGETS"]
+from ranksvm._util.lazy import imported
 
-# Name -> format, in the order of --help.
-TARGETS: dict[str, Target] = {
-    target.name: target
-    for target in (
-        *(SOLR, ELASTICSEARCH, OPENSEARCH, VESPA, ONNX, SQL, PYTHON, JAVASCRIPT, JAVA, C, JSON),
-        *(SVM_RANK, LIBLINEAR, LIBSVM),
-    )
+if TYPE_CHECKING:
+    from ranksvm.exporting.request import Target
+
+__all__ = ["DESCRIPTIONS", "FORMATS", "target_of"]
+
+# What the help says of formats -> name of each -> its module in this folder, and its `Target` there.
+DESCRIPTIONS = {
+    "models of their learning-to-rank plugins": {
+        "solr": "solr.SOLR",
+        "elasticsearch": "elasticsearch.ELASTICSEARCH",
+        "opensearch": "elasticsearch.OPENSEARCH",
+    },
+    "a rank profile": {"vespa": "vespa.VESPA"},
+    'a graph of plain operators (needs pip install "ranksvm[onnx]")': {"onnx": "onnx.ONNX"},
+    "a view of scored documents": {"sql": "sql.SQL"},
+    "functions without dependencies": {
+        "python": "python.PYTHON",
+        "javascript": "javascript.JAVASCRIPT",
+        "java": "java.JAVA",
+        "c": "c.C",
+    },
+    "weights with names": {"json": "json_model.JSON"},
+    "model files of these programs": {
+        "svm-rank": "svm_light.SVM_RANK",
+        "liblinear": "liblinear.LIBLINEAR",
+        "libsvm": "libsvm.LIBSVM",
+    },
 }
+FORMATS = {name: place for formats in DESCRIPTIONS.values() for name, place in formats.items()}
+
+
+def target_of(name: str) -> "Target":
+    """The format with a given name.
+
+    Parameters
+    ----------
+    name : str
+        One of `FORMATS`.
+
+    Returns
+    -------
+    Target
+        The format.
+    """
+    module, attribute = FORMATS[name].split(".")
+    return getattr(imported(f"ranksvm.exporting.{module}"), attribute)

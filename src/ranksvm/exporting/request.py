@@ -103,8 +103,6 @@ class Target:
     ----------
     name : str
         As ``to`` names it.
-    title : str
-        What it is, for people.
     suffix : str
         Usual extension of the file.
     write : callable
@@ -124,7 +122,6 @@ class Target:
     """
 
     name: str
-    title: str
     suffix: str
     write: Callable[[Request], bytes]
     query_methods: frozenset[str] = frozenset()

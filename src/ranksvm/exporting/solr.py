@@ -63,7 +63,6 @@ def _check_name(name: str) -> None:
 
 SOLR = Target(
     "solr",
-    "Apache Solr, learning to rank (LinearModel)",
     ".json",
     write,
     non_negative=True,

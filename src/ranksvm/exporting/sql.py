@@ -143,4 +143,4 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-SQL = Target("sql", "SQL, a view of scored documents", ".sql", write, query_methods=frozenset({"min_max", "standard"}))
+SQL = Target("sql", ".sql", write, query_methods=frozenset({"min_max", "standard"}))

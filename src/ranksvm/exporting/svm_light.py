@@ -119,7 +119,6 @@ def _setting(value: float) -> str:
 
 SVM_RANK = Target(
     "svm-rank",
-    "SVM-rank and SVM-light, model file",
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,

@@ -118,7 +118,6 @@ def _feature(name: str) -> str:
 
 VESPA = Target(
     "vespa",
-    "Vespa, rank profile",
     ".profile",
     write,
     query_methods=frozenset({"min_max"}),

@@ -12,10 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 import ranksvm as package
 from export_runtimes import RUNTIMES, elasticsearch, scores_of, solr
-from ranksvm.cli.commands.export import TARGETS
-from ranksvm.cli.commands.import_model import FORMATS
+from ranksvm.cli.commands.import_model import FORMATS as IMPORTED
 from ranksvm.estimators.imported_ranker import IMPORT_FORMATS
-from ranksvm.exporting.registry import TARGETS as KNOWN
+from ranksvm.exporting.registry import DESCRIPTIONS, FORMATS, target_of
 
 
 class Written:
@@ -30,9 +29,13 @@ class Written:
         return self.content.decode()
 
 
-def test_formats_are_those_of_the_api():
-    assert list(KNOWN) == TARGETS
-    assert list(IMPORT_FORMATS) == FORMATS
+def test_formats_are_those_of_the_api(ranksvm):
+    assert list(IMPORT_FORMATS) == IMPORTED
+    assert [target_of(name).name for name in FORMATS] == list(FORMATS)
+    shown = " ".join(ranksvm("export", "--help").stdout.split())
+    for description, names in DESCRIPTIONS.items():
+        assert f"{', '.join(names)} {description}" in shown
+    assert f"[{'|'.join(FORMATS)}]" in shown
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +49,11 @@ def scaled_model(folder):
     return path
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", FORMATS)
 def test_a_model_in_every_format(ranksvm, folder, model, target, tmp_path):
     if target == "onnx":
         pytest.importorskip("onnx", reason="onnx is not installed")
-    path = tmp_path / f"exported{KNOWN[target].suffix}"
+    path = tmp_path / f"exported{target_of(target).suffix}"
     result = ranksvm("export", model, "--to", target, "-o", path)
     assert result.stdout == ""
     assert f"Wrote {path}: {target}, 5 features" in result.stderr

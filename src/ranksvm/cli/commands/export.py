@@ -19,17 +19,30 @@ from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, print_json
 from ranksvm.cli.terminal import print_data
+from ranksvm.exporting.registry import DESCRIPTIONS, FORMATS
 
-# the keys of ranksvm.exporting.registry.TARGETS, which must not be imported for --help
-TARGETS = [
-    *("solr", "elasticsearch", "opensearch", "vespa", "onnx", "sql", "python", "javascript", "java", "c", "json"),
-    *("svm-rank", "liblinear", "libsvm"),
-]
+_NAMES = {", ".join(formats): description for description, formats in DESCRIPTIONS.items()}
+_WIDTH = max(map(len, _NAMES))
+_HELP = """Write MODEL in the format of another program, with its scaler.
+
+\b
+{formats}
+
+Every file says how to install it and has a self-test: three documents and their scores.
+
+\b
+Examples:
+  ranksvm export model.rsvm --to solr --names names.tsv -o model.json
+  ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
+  ranksvm export model.rsvm --to c -o ranker.c
+""".format(formats="\n".join(f"{names:<{_WIDTH}}   {description}" for names, description in _NAMES.items()))
 
 
-@click.command("export", short_help="Write a model for a search engine, a runtime or a programming language.")
+@click.command(
+    "export", short_help="Write a model for a search engine, a runtime or a programming language.", help=_HELP
+)
 @click.argument("model", type=EXISTING_FILE)
-@click.option("--to", type=click.Choice(TARGETS), required=True, help="The format to write.")
+@click.option("--to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @click.option(
     "--names",
@@ -74,25 +87,7 @@ def export_command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Write MODEL in the format of another program, with its scaler.
-
-    \b
-    solr, elasticsearch, opensearch   models of their learning-to-rank plugins
-    vespa                             a rank profile
-    onnx                              a graph of plain operators (needs pip install "ranksvm[onnx]")
-    sql                               a view of scored documents
-    python, javascript, java, c       functions without dependencies
-    json                              weights with names
-    svm-rank, liblinear, libsvm       model files of these programs
-
-    Every file says how to install it and has a self-test: three documents and their scores.
-
-    \b
-    Examples:
-      ranksvm export model.rsvm --to solr --names names.tsv -o model.json
-      ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
-      ranksvm export model.rsvm --to c -o ranker.c
-    """
+    """Write a model in the format of another program."""
     import numpy as np
 
     from ranksvm.exporting import export
