@@ -78,7 +78,7 @@ class Pairs:
         other = np.where(swap, self.preferred, self.other)
         self.w *= 1.0 / np.abs(scores[preferred] - scores[other]).min()
         model = online.Model(self.w, None, np.zeros(4))
-        return lambda: online.learn_dense(model, online.SOLAR_FIRST, 1e-5, None, self.X, preferred, other, None)
+        return lambda: online.learn_dense(model, "solar_first", 1e-5, None, self.X, preferred, other, None)
 
 
 def products_a_second(repeats: int) -> float:
@@ -121,12 +121,12 @@ def throughput(repeats: int, n_pairs: int) -> list[str]:
         reads.append(f"{read / 1e9:.0f} GB/s with {n} features")
         # with the multiplications and additions of a pair, and elements of y += a x that move as many bytes
         actions = {
-            "SOLAR-I": (pairs.learn(online.SOLAR_FIRST, 1e-5, None), n_pairs, 3 * n, 2 * n),
+            "SOLAR-I": (pairs.learn("solar_first", 1e-5, None), n_pairs, 3 * n, 2 * n),
             "SOLAR-I, nothing learnt": (pairs.pass_over(), n_pairs, 2 * n, n),
-            "perceptron": (pairs.learn(online.PERCEPTRON, 0.0, None), n_pairs, 2.5 * n, 1.5 * n),
-            "SOLAR-II, diagonal": (pairs.learn(online.SOLAR_DIAGONAL, 1e4, np.ones(n)), n_pairs, 6 * n, 10 / 3 * n),
+            "perceptron": (pairs.learn("perceptron", 0.0, None), n_pairs, 2.5 * n, 1.5 * n),
+            "SOLAR-II, diagonal": (pairs.learn("solar_diagonal", 1e4, np.ones(n)), n_pairs, 6 * n, 10 / 3 * n),
             "SOLAR-II": (
-                few.learn(online.SOLAR_SECOND, 1e4, np.eye(n).reshape(-1)),
+                few.learn("solar_second", 1e4, np.eye(n).reshape(-1)),
                 few_pairs,
                 1.5 * n * n,
                 7 / 6 * n * n,

@@ -86,7 +86,7 @@ def model(n=4, **arrays):
     return online.Model(*{"w": np.zeros(n), "lag": np.zeros(n), "counts": np.zeros(4), **arrays}.values())
 
 
-def learn(csr=False, method=online.SOLAR_FIRST, S=None, preferred=FIRST, other=SECOND, weight=None, n=4):
+def learn(csr=False, method="solar_first", S=None, preferred=FIRST, other=SECOND, weight=None, n=4):
     call = online.learn_sparse if csr else online.learn_dense
     call(model(n), method, 1.0, S, *(CSR if csr else (X,)), preferred, other, weight)
 
@@ -220,10 +220,10 @@ REFUSED = {
     "documents": lambda: learn(preferred=ints(1, 5, 1)),
     "negative documents": lambda: learn(csr=True, other=ints(-1, 1, 1)),
     "weights of pairs": lambda: learn(weight=TWO),
-    "covariance": lambda: learn(method=online.SOLAR_SECOND, S=np.ones(15)),
-    "diagonal": lambda: learn(csr=True, method=online.SOLAR_DIAGONAL, S=np.ones(3)),
-    "no covariance": lambda: learn(method=online.SOLAR_SECOND),
-    "method": lambda: learn(method=7),
+    "covariance": lambda: learn(method="solar_second", S=np.ones(15)),
+    "diagonal": lambda: learn(csr=True, method="solar_diagonal", S=np.ones(3)),
+    "no covariance": lambda: learn(method="solar_second"),
+    "method": lambda: learn(method="solar_third"),
     "experts": lambda: committee(experts=(2, 3)),
     "survivals": lambda: committee(survivals=1),
     "survival": lambda: committee(survival=0),
@@ -257,7 +257,7 @@ def test_a_refused_model_does_not_decay():
     w, counts = np.ones(4), np.array([2.0, 1.0, 0.5, 1.0])
     with pytest.raises(ValueError, match=SAID):
         online.learn_dense(
-            online.Model(w, None, counts, 0.5), online.PERCEPTRON, 0.0, None, X, FIRST, SECOND, TWO
+            online.Model(w, None, counts, 0.5), "perceptron", 0.0, None, X, FIRST, SECOND, TWO
         )  # fmt: skip
     assert w.tolist() == [1, 1, 1, 1]
     assert counts.tolist() == [2, 1, 0.5, 1]

@@ -13,10 +13,10 @@ from online_oracle import Committee, Perceptron, PRank, SolarFirst, SolarSecond,
 from ranksvm._compiled import online
 
 LEARNERS = {
-    "solar-1": (online.SOLAR_FIRST, lambda n, C: SolarFirst(n, C)),
-    "solar-2": (online.SOLAR_SECOND, lambda n, gamma: SolarSecond(n, gamma)),
-    "solar-2 diagonal": (online.SOLAR_DIAGONAL, lambda n, gamma: SolarSecond(n, gamma, diagonal=True)),
-    "perceptron": (online.PERCEPTRON, lambda n, _: Perceptron(n)),
+    "solar-1": ("solar_first", lambda n, C: SolarFirst(n, C)),
+    "solar-2": ("solar_second", lambda n, gamma: SolarSecond(n, gamma)),
+    "solar-2 diagonal": ("solar_diagonal", lambda n, gamma: SolarSecond(n, gamma, diagonal=True)),
+    "perceptron": ("perceptron", lambda n, _: Perceptron(n)),
 }
 
 
@@ -27,7 +27,7 @@ class Learner:
         self.method, self.parameter = method, parameter
         self.w = np.zeros(n) if w is None else np.array(w)
         self.lag, self.counts = np.zeros(n) if average else None, np.zeros(4)
-        self.S = {online.SOLAR_SECOND: np.eye(n).reshape(-1), online.SOLAR_DIAGONAL: np.ones(n)}.get(method)
+        self.S = {"solar_second": np.eye(n).reshape(-1), "solar_diagonal": np.ones(n)}.get(method)
 
     def learn(self, X, pairs, weight=None):
         model = online.Model(self.w, self.lag, self.counts)
@@ -41,7 +41,7 @@ class Learner:
 
     @property
     def covariance(self):
-        if self.method == online.SOLAR_DIAGONAL:
+        if self.method == "solar_diagonal":
             return np.diag(self.S)
         lower = np.tril(self.S.reshape(len(self.w), -1))
         return lower + np.tril(lower, -1).T
@@ -115,7 +115,7 @@ def test_the_first_order_minimises_what_it_should(seed, a):
     rng = np.random.default_rng(seed)
     X, w, C = rng.normal(size=(2, 5)), rng.normal(size=5), 10.0 ** rng.uniform(-2, 1)
     z = X[0] - X[1]
-    found = Learner(online.SOLAR_FIRST, 5, C, w).learn(X, [(0, 1)], np.array([a])).w
+    found = Learner("solar_first", 5, C, w).learn(X, [(0, 1)], np.array([a])).w
     best = minimised(lambda v: 0.5 * (v - w) @ (v - w) + C * a * max(0.0, 1.0 - v @ z) ** 2, w)
     np.testing.assert_allclose(found, best, atol=1e-6)
 
@@ -128,7 +128,7 @@ def test_the_second_order_minimises_what_it_should(seed, a):
     X, w, gamma = rng.normal(size=(2, 5)), rng.normal(size=5), 10.0 ** rng.uniform(-1, 1)
     z, B = X[0] - X[1], rng.normal(size=(5, 8))
     S = B @ B.T / 8
-    learner = Learner(online.SOLAR_SECOND, 5, gamma, w)
+    learner = Learner("solar_second", 5, gamma, w)
     learner.S = S.reshape(-1).copy()
     learner.learn(X, [(0, 1)], np.array([a]))
     precision = np.linalg.inv(S)
@@ -147,7 +147,7 @@ def test_the_diagonal_step_minimises_the_same_with_a_diagonal_S():
     rng = np.random.default_rng(0)
     X, w, S, gamma = rng.normal(size=(2, 5)), 0.1 * rng.normal(size=5), rng.uniform(0.1, 1, 5), 0.5
     z = X[0] - X[1]
-    learner = Learner(online.SOLAR_DIAGONAL, 5, gamma, w)
+    learner = Learner("solar_diagonal", 5, gamma, w)
     learner.S = S.copy()
     learner.learn(X, [(0, 1)])
     best = minimised(lambda v: 0.5 * (v - w) ** 2 @ (1 / S) + 0.5 / gamma * max(0.0, 1.0 - v @ z) ** 2, w)
@@ -267,7 +267,7 @@ def huge(rng):
 
 def learn_millions(make, gamma, n_updates):
     rng = np.random.default_rng(0)
-    learner = Learner(online.SOLAR_SECOND, 46, gamma)
+    learner = Learner("solar_second", 46, gamma)
     while learner.counts[1] < n_updates:
         learner.w[:] = 0.0  # so that every pair is learnt from
         learner.learn(make(rng), some_pairs(rng, 1000, min(n_updates, 500_000)))

@@ -9,10 +9,18 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 import ranksvm
+from ranksvm.estimators import ONLINE_CHOICES
 from ranksvm.estimators.base.linear_ranker import LinearRanker
-from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS, SavedLinearRanker
+from ranksvm.estimators.base.online_ranker import OnlineRanker
+from ranksvm.estimators.base.saved_linear_ranker import (
+    SAVED_LINEAR_RANKERS,
+    SAVED_ONLINE_RANKERS,
+    SavedLinearRanker,
+    SavedOnlineRanker,
+)
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.model_files.persistence import load_as
+from ranksvm.model_files.registry import STORABLE
 
 LINEAR = [
     ranksvm.RankSVM(C=0.1),
@@ -78,6 +86,20 @@ def test_the_rankers_that_need_only_their_weights_are_listed(ranking):
     fitted = [estimator.fit(ranking.X, ranking.y, qid=ranking.qid) for estimator in [*LINEAR, *OTHERS]]
     stored = {type(each).__name__ for each in fitted if isinstance(each, LinearRanker) and "coef_" in vars(each)}
     assert stored | {"ImportedRanker"} == set(SAVED_LINEAR_RANKERS)  # which is not fitted
+
+
+@pytest.mark.parametrize("choice", ONLINE_CHOICES.values(), ids=ONLINE_CHOICES)
+def test_a_saved_online_ranker_scores(choice, ranking, tmp_path):
+    ranker = getattr(ranksvm, choice.estimator)(**choice.settled, random_state=0)
+    ranker.fit(ranking.X, ranking.y, qid=ranking.qid).save(tmp_path / "model")
+    found = load_as(tmp_path / "model", SAVED_ONLINE_RANKERS)
+    assert isinstance(found, SavedOnlineRanker) == choice.linear
+    np.testing.assert_array_equal(found.predict(ranking.X), ranker.predict(ranking.X))
+
+
+def test_every_online_ranker_is_a_choice():
+    online = {name for name, cls in STORABLE.items() if issubclass(cls, OnlineRanker)}
+    assert online == {choice.estimator for choice in ONLINE_CHOICES.values()}
 
 
 def test_messages_show_the_name_of_the_saved_class(ranking, tmp_path):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import ranksvm
 from ranksvm import metrics
-from ranksvm.cli.options.online import LEARNERS
+from ranksvm.estimators import ONLINE_CHOICES
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.feedback import Lesson
 from ranksvm.serving.learner import Learner, Schedule, begin
@@ -209,7 +209,7 @@ def test_clean_queries_are_ranked_as_well_as_without_wild_values(name):
 
 
 def test_every_learner_of_the_service_is_tested():
-    assert {name.partition(",")[0] for name in MODELS} == set(LEARNERS)
+    assert {name.partition(",")[0] for name in MODELS} == set(ONLINE_CHOICES)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,7 +5,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-static constexpr OnlinePairLoops kPairs = {count_online_pairs, fill_online_pairs};
+static constexpr OnlinePairLoops kPairs = {count_online_pairs, fill_online_pairs, kOnlineMethods,
+                                           static_cast<int>(std::size(kOnlineMethods))};
 template <class Real>
 static constexpr DenseOnlineLoops<Real> kDense = {learn_dense<Real>, committee_dense<Real>, prank_dense<Real>};
 template <class Real, class Index>

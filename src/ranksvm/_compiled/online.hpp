@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 
 #include "online_loops.hpp"
@@ -327,25 +328,29 @@ static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels
 // ---------------------------------------------------------------------------------------------------------------------
 // One entry for each storage
 
+// How to learn from pairs: Python has the names, in the order of the numbers.
+enum OnlineMethod : int { kSolarFirst, kSolarSecond, kSolarDiagonal, kPerceptron };
+static constexpr const char *kOnlineMethods[] = {"solar_first", "solar_second", "solar_diagonal", "perceptron"};
+
 // `parameter` is C of the first order and gamma of the second, S the covariance (n x n, or its diagonal).
 template <class Rows>
-static OnlineSums learn(OnlineMethod method, Rows &rows, const OnlinePairs &pairs, double parameter, double *S,
+static OnlineSums learn(int method, Rows &rows, const OnlinePairs &pairs, double parameter, double *S,
                                 OnlineModel &model) {
-    if (method == OnlineMethod::solar_first) return solar_first(rows, pairs, parameter, model);
-    if (method == OnlineMethod::solar_diagonal) return solar_diagonal(rows, pairs, parameter, S, model);
+    if (method == kSolarFirst) return solar_first(rows, pairs, parameter, model);
+    if (method == kSolarDiagonal) return solar_diagonal(rows, pairs, parameter, S, model);
     return perceptron(rows, pairs, model);
 }
 
 template <class Real>
-static OnlineSums learn_dense(OnlineMethod method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
+static OnlineSums learn_dense(int method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
                               double *S, OnlineModel model) {
     DenseRows<Real> rows(X, n);
-    if (method == OnlineMethod::solar_second) return solar_second(rows, pairs, parameter, S, model);
+    if (method == kSolarSecond) return solar_second(rows, pairs, parameter, S, model);
     return learn(method, rows, pairs, parameter, S, model);
 }
 
 template <class Real, class Index>
-static OnlineSums learn_sparse(OnlineMethod method, const Real *data, const Index *indices, const Index *pointers,
+static OnlineSums learn_sparse(int method, const Real *data, const Index *indices, const Index *pointers,
                                const OnlinePairs &pairs, double parameter, double *S, OnlineModel model) {
     SparseRows<Real, Index> rows(data, indices, pointers);
     return learn(method, rows, pairs, parameter, S, model);

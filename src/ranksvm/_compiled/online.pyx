@@ -32,22 +32,21 @@ cdef extern from "online_loops.hpp" namespace "ranksvm" nogil:
         int64_t size
         double *survival
 
-    cdef enum OnlineMethod "ranksvm::OnlineMethod":
-        pass
-
     cppclass OnlinePairLoops:
         int64_t (*count)(const double *, int64_t) except +
         void (*fill)(const double *, int64_t, bint, uint64_t, uint64_t, int32_t *, int32_t *) except +
+        const char **methods
+        int n_methods
 
     cppclass DenseOnlineLoops[Real]:
-        OnlineSums (*learn)(OnlineMethod, const Real *, int64_t, const OnlinePairs &, double, double *,
+        OnlineSums (*learn)(int, const Real *, int64_t, const OnlinePairs &, double, double *,
                             OnlineModel) except +
         OnlineSums (*committee)(const Real *, int64_t, const OnlinePairs &, const Committee &, OnlineModel) except +
         int64_t (*prank)(const Real *, int64_t, const int32_t *, const int32_t *, int64_t, double *, int64_t,
                          OnlineModel) except +
 
     cppclass SparseOnlineLoops[Real, Index]:
-        OnlineSums (*learn)(OnlineMethod, const Real *, const Index *, const Index *, const OnlinePairs &, double,
+        OnlineSums (*learn)(int, const Real *, const Index *, const Index *, const OnlinePairs &, double,
                             double *, OnlineModel) except +
         OnlineSums (*committee)(const Real *, const Index *, const Index *, int64_t, const OnlinePairs &,
                                 const Committee &, OnlineModel) except +
@@ -64,8 +63,17 @@ ctypedef fused index:
     int32_t
     int64_t
 
-# As the C++ enumeration has them.
-SOLAR_FIRST, SOLAR_SECOND, SOLAR_DIAGONAL, PERCEPTRON = range(4)
+
+def _methods():
+    cdef int number
+    names = []
+    for number in range(loops_of[OnlinePairLoops](chosen).n_methods):
+        names.append(loops_of[OnlinePairLoops](chosen).methods[number].decode())
+    return {name: number for number, name in enumerate(names)}
+
+
+# Name -> number, of the methods of learning from pairs.
+METHODS = _methods()
 
 
 cdef class Model:
@@ -121,16 +129,16 @@ cdef class Model:
         """Refuse rows of another number of features."""
         return need("a row of X", n_features, self.w.shape[0])
 
-    cdef int need_covariance(self, int method, const double[::1] S) except -1:
-        """Refuse a covariance that is not that of the method."""
+    cdef int need_method(self, method, const double[::1] S) except -1:
+        """The number of a method; refuse a covariance that it does not have."""
         cdef int64_t n = self.w.shape[0]
-        if method not in (SOLAR_FIRST, SOLAR_SECOND, SOLAR_DIAGONAL, PERCEPTRON):
-            raise ValueError(f"no method {method}")
-        if method == SOLAR_SECOND or method == SOLAR_DIAGONAL:
+        if method not in METHODS:
+            raise ValueError(f"no method {method!r}: choose from {', '.join(METHODS)}")
+        if method == "solar_second" or method == "solar_diagonal":
             if S is None:
                 raise ValueError("the second order needs a covariance")
-            need("S", S.shape[0], n * n if method == SOLAR_SECOND else n)
-        return 0
+            need("S", S.shape[0], n * n if method == "solar_second" else n)
+        return METHODS[method]
 
     cdef int need_committee(self, const double[:, ::1] experts, const double[::1] survivals,
                             const double[::1] survival) except -1:
@@ -187,15 +195,19 @@ def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream
         loops_of[OnlinePairLoops](chosen).fill(&y[0], y.shape[0], shuffle, seed, stream, &preferred[0], &other[0])
 
 
-def learn_dense(Model model, int method, double parameter, double[::1] S, const real[:, ::1] X,
+def learn_dense(Model model, method, double parameter, double[::1] S, const real[:, ::1] X,
                 const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
-    """Learn from pairs of dense rows; S is the covariance of the second order, flat, or its diagonal."""
+    """Learn from pairs of dense rows by one of `METHODS`.
+
+    S is the covariance of the second order, flat, or its diagonal.
+    """
+    cdef int number
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
     cdef OnlineModel now
     cdef double *covariance = NULL
     model.need_features(X.shape[1])
-    model.need_covariance(method, S)
+    number = model.need_method(method, S)
     _need_pairs(preferred, other, weight, X.shape[0])
     now = model.now()
     if preferred.shape[0] and model.w.shape[0]:
@@ -204,21 +216,22 @@ def learn_dense(Model model, int method, double parameter, double[::1] S, const 
             covariance = &S[0]
         with nogil:
             sums = loops_of[DenseOnlineLoops[real]](chosen).learn(
-                <OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
+                number, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 
 
-def learn_sparse(Model model, int method, double parameter, double[::1] S, const real[::1] data,
+def learn_sparse(Model model, method, double parameter, double[::1] S, const real[::1] data,
                  const index[::1] indices, const index[::1] indptr, int64_t n_features, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
     """Learn from pairs of CSR rows, the columns of each ascending; as `learn_dense`."""
+    cdef int number
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
     cdef OnlineModel now
     cdef double *covariance = NULL
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     model.need_features(n_features)
-    model.need_covariance(method, S)
+    number = model.need_method(method, S)
     _need_pairs(preferred, other, weight, indptr.shape[0] - 1)
     now = model.now()
     if preferred.shape[0] and data.shape[0]:
@@ -227,7 +240,7 @@ def learn_sparse(Model model, int method, double parameter, double[::1] S, const
             covariance = &S[0]
         with nogil:
             sums = loops_of[SparseOnlineLoops[real, index]](chosen).learn(
-                <OnlineMethod>method, &data[0], &indices[0], &indptr[0], pairs, parameter, covariance,
+                number, &data[0], &indices[0], &indptr[0], pairs, parameter, covariance,
                                   now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 

@@ -42,17 +42,17 @@ struct Committee {
     double *survival;   // of the present model
 };
 
-enum class OnlineMethod { solar_first, solar_second, solar_diagonal, perceptron };
-
 struct OnlinePairLoops {
     int64_t (*count)(const double *y, int64_t n);
     void (*fill)(const double *y, int64_t n, bool shuffle, uint64_t seed, uint64_t stream, int32_t *preferred,
                  int32_t *other);
+    const char *const *methods;  // names of the methods of `learn` below, by number
+    int n_methods;
 };
 
 template <class Real>
 struct DenseOnlineLoops {
-    OnlineSums (*learn)(OnlineMethod method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
+    OnlineSums (*learn)(int method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
                         double *S, OnlineModel model);
     OnlineSums (*committee)(const Real *X, int64_t n, const OnlinePairs &pairs, const Committee &committee,
                             OnlineModel model);
@@ -62,7 +62,7 @@ struct DenseOnlineLoops {
 
 template <class Real, class Index>
 struct SparseOnlineLoops {
-    OnlineSums (*learn)(OnlineMethod method, const Real *data, const Index *indices, const Index *pointers,
+    OnlineSums (*learn)(int method, const Real *data, const Index *indices, const Index *pointers,
                         const OnlinePairs &pairs, double parameter, double *S, OnlineModel model);
     OnlineSums (*committee)(const Real *data, const Index *indices, const Index *pointers, int64_t n,
                             const OnlinePairs &pairs, const Committee &committee, OnlineModel model);

@@ -1,6 +1,6 @@
 """scikit-learn estimators."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ranksvm._util.lazy import lazy_names
 
@@ -37,6 +37,36 @@ else:
             "SOLARRanker": "ranksvm.estimators.solar_ranker",
         },
     )
+
+
+class OnlineChoice(NamedTuple):
+    """What ``--learner`` of the commands chooses.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the class.
+    settled : dict
+        Parameters that the choice sets.
+    options : tuple of str
+        Parameters that a user may set, other than ``random_state``.
+    linear : bool
+        Whether it scores by ``coef_`` alone.
+    """
+
+    estimator: str
+    settled: dict[str, Any]
+    options: tuple[str, ...]
+    linear: bool = True
+
+
+ONLINE_CHOICES = {
+    "solar1": OnlineChoice("SOLARRanker", {"order": 1}, ("C", "decay", "average")),
+    "solar2": OnlineChoice("SOLARRanker", {"order": 2}, ("gamma", "covariance", "decay", "average")),
+    "prank": OnlineChoice("PRanker", {}, ("levels", "average")),
+    "perceptron": OnlineChoice("PairwisePerceptronRanker", {}, ("average",)),
+    "committee": OnlineChoice("CommitteePerceptronRanker", {}, ("n_experts",), linear=False),
+}
 
 __all__ = [
     "CommitteePerceptronRanker",

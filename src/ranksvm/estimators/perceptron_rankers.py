@@ -83,7 +83,7 @@ class PairwisePerceptronRanker(OnlineRanker):
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         learn = online.learn_dense if rows.dense else online.learn_sparse
-        learn(self._model, online.PERCEPTRON, 0.0, None, *rows.arrays, preferred, other, weight)
+        learn(self._model, "perceptron", 0.0, None, *rows.arrays, preferred, other, weight)
 
 
 @storable

@@ -260,11 +260,11 @@ class SOLARRanker(OnlineRanker):
             self._covariance_ = np.eye(n_features).reshape(-1) if full else np.ones(n_features)
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
-        method, parameter = online.SOLAR_FIRST, self.C
+        method, parameter = "solar_first", self.C
         if self.order == 2:
-            method = online.SOLAR_SECOND if self.covariance == "full" else online.SOLAR_DIAGONAL
+            method = "solar_second" if self.covariance == "full" else "solar_diagonal"
             parameter = self.gamma
-        if method == online.SOLAR_SECOND:
+        if method == "solar_second":
             rows, preferred, other = rows.dense_part(preferred, other)
         learn = online.learn_dense if rows.dense else online.learn_sparse
         model = online.Model(self.weights_, self.lag_, self.counts_, float(self.decay), self._covariance_)

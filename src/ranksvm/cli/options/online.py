@@ -6,19 +6,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ranksvm import estimators
 from ranksvm.cli.options.shared import Number, all_options, flag, list_option
+from ranksvm.estimators import ONLINE_CHOICES
 
-__all__ = ["LEARNERS", "learner_options", "make_learner"]
+__all__ = ["learner_options", "make_learner"]
 
-# Learner -> class, the parameters that its name sets, and its options other than the seed.
-LEARNERS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "solar1": ("SOLARRanker", {"order": 1}, ("C", "decay", "average")),
-    "solar2": ("SOLARRanker", {"order": 2}, ("gamma", "covariance", "decay", "average")),
-    "prank": ("PRanker", {}, ("levels", "average")),
-    "perceptron": ("PairwisePerceptronRanker", {}, ("average",)),
-    "committee": ("CommitteePerceptronRanker", {}, ("n_experts",)),
-}
-_OPTIONS = list(dict.fromkeys(name for *_, names in LEARNERS.values() for name in names))
+_OPTIONS = list(dict.fromkeys(name for choice in ONLINE_CHOICES.values() for name in choice.options))
 
 
 class _Decay(Number):
@@ -50,7 +44,7 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
     options = [
         click.option(
             "--learner",
-            type=click.Choice(list(LEARNERS)),
+            type=click.Choice(list(ONLINE_CHOICES)),
             default="solar2",
             show_default=True,
             help="What learns: SOLAR of first or second order, or a baseline.",
@@ -103,12 +97,11 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
 
 def make_learner(ctx: click.Context, options: dict[str, Any]) -> Any:
     """The unfitted ranker; options of other learners are refused."""
-    import ranksvm
-
-    name, settled, own = LEARNERS[options["learner"]]
+    learner = options["learner"]
+    choice = ONLINE_CHOICES[learner]
     for option in _OPTIONS:
-        if option not in own and ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
-            having = ", ".join(learner for learner, (*_, names) in LEARNERS.items() if option in names)
-            raise click.UsageError(f"{flag(option)} is an option of {having}, not of {options['learner']}.")
-    chosen = {option: options[option] for option in own}
-    return getattr(ranksvm, name)(**settled, **chosen, random_state=options["random_state"])
+        if option not in choice.options and ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            having = ", ".join(name for name, other in ONLINE_CHOICES.items() if option in other.options)
+            raise click.UsageError(f"{flag(option)} is an option of {having}, not of {learner}.")
+    chosen = {option: options[option] for option in choice.options}
+    return getattr(estimators, choice.estimator)(**choice.settled, **chosen, random_state=options["random_state"])

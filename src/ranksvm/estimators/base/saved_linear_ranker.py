@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ranksvm.estimators import ONLINE_CHOICES
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.model_files.schema import Array, Schema
 
@@ -59,5 +60,7 @@ SAVED_LINEAR_RANKERS = {
 
 # The same for online rankers whose `coef_` is computed from these attributes.
 SAVED_ONLINE_RANKERS = {
-    name: type(name, (SavedOnlineRanker,), {}) for name in ("SOLARRanker", "PRanker", "PairwisePerceptronRanker")
+    choice.estimator: type(choice.estimator, (SavedOnlineRanker,), {})
+    for choice in ONLINE_CHOICES.values()
+    if choice.linear
 }
