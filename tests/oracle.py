@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse
+import scipy.special
 
 
 def pairs_of(y, qid, selection="all"):
@@ -24,11 +25,29 @@ def centred(scores, qid):
     return out
 
 
+class LogisticFunction:
+    """``log(1 + exp(-m))`` as a user would write it."""
+
+    def value(self, margins):
+        return np.logaddexp(0.0, -margins)
+
+    def derivative(self, margins):
+        return -scipy.special.expit(-margins)
+
+    def curvature(self, margins):
+        return scipy.special.expit(margins) * scipy.special.expit(-margins)
+
+    def conjugate(self, u):
+        """``sup of u m - value(m)``, for u in [-1, 0]."""
+        return scipy.special.xlogy(-u, -u) + scipy.special.xlogy(1.0 + u, 1.0 + u)
+
+
 class ExplicitPairs:
     """A loss over explicit pairs, and the RankSVM problem with it.
 
     A pair weighs ``v_i v_j q / p_i`` (sample weights of its two rows, weight of its query, propensity of the preferred
-    row), times what the weighting says. The loss is the squared hinge, or the Huberised hinge of some width.
+    row), times what the weighting says. The loss is the squared hinge, the Huberised hinge of some width, or a function
+    of the margin.
     """
 
     def __init__(
@@ -38,6 +57,7 @@ class ExplicitPairs:
         X=None,
         *,
         width=None,
+        function=None,
         selection="all",
         weighting="uniform",
         sample_weight=None,
@@ -48,6 +68,7 @@ class ExplicitPairs:
     ):
         self.qid = np.asarray(qid)
         self.width = width
+        self.function = function
         self.X = X.toarray().astype(np.float64) if scipy.sparse.issparse(X) else X
         self.X = None if X is None else np.asarray(self.X, dtype=np.float64)
         n = len(self.qid)
@@ -88,16 +109,22 @@ class ExplicitPairs:
     def curved(self, scores):
         """The pairs at which the loss is curved, and its second derivative there."""
         margins = self.margins(scores)
+        if self.function is not None:
+            return np.ones(len(margins), dtype=bool), self.function.curvature(margins)
         if self.width is None:
             return margins < 1.0, 2.0
         return (margins < 1.0) & ~(margins < 1.0 - self.width), 1.0 / self.width
 
     def pulls(self, scores):
         """Minus the derivative with respect to the margin of each pair's loss, its weight left out."""
+        if self.function is not None:
+            return -self.function.derivative(self.margins(scores))
         h = self.hinges(scores)
         return 2.0 * h if self.width is None else np.minimum(h / self.width, 1.0)
 
     def values(self, scores):
+        if self.function is not None:
+            return self.function.value(self.margins(scores))
         h, d = self.hinges(scores), self.width
         return h**2 if d is None else np.where(h <= d, h**2 / (2.0 * (d or 1.0)), h - 0.5 * (d or 1.0))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from oracle import ExplicitPairs, centred
+from oracle import ExplicitPairs, LogisticFunction, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
-from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
+from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, Logistic, SquaredHinge
 from ranksvm.losses.protocol import LossSums
 
 # The ways through the pairs of a query, as options of ComparablePairs.
@@ -51,7 +51,10 @@ LOSSES = {
     "huber": (lambda pairs: AtWidth(HuberHinge(pairs), WIDTH), WIDTH),
     "wide huber": (lambda pairs: AtWidth(HuberHinge(pairs), 2.5), 2.5),
     "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
+    "logistic": (lambda pairs: AtWidth(Logistic(pairs)), None),
 }
+# what the oracle needs of losses that are neither a squared nor a Huberised hinge
+FUNCTIONS = {"logistic": LogisticFunction()}
 # the same with one that visits every pair
 EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
 
@@ -104,7 +107,8 @@ def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs
         over = make_pairs(y, qid, way, **options)
     else:
         over = PairList.from_pairs(Queries.from_qid(qid, len(y)), pairs, **options)
-    loss, oracle = make(over), ExplicitPairs(y, qid, width=width, pairs=pairs, **options)
+    loss, function = make(over), FUNCTIONS.get(name)
+    oracle = ExplicitPairs(y, qid, width=width, function=function, pairs=pairs, **options)
     order = over.rows if over.rows is not None else np.arange(len(y))
     assert over.n_pairs == oracle.n_pairs
     assert over.weight == pytest.approx(oracle.weight.sum(), rel=1e-12)

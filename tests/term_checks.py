@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from oracle import ExplicitPairs
+from oracle import ExplicitPairs, LogisticFunction
 from ranksvm.data import ComparablePairs, PairList, Queries, partition
 from ranksvm.losses import LossSpec
 from ranksvm.terms.parts.part import Part
@@ -19,8 +19,11 @@ LOSSES = {
     "squared_hinge": (LossSpec("squared_hinge"), None),
     "huber": (LossSpec("huber", 0.4), 0.4),
     "hinge": (LossSpec("hinge"), 0.3),
+    "logistic": (LossSpec("logistic"), None),
     "function": (LossSpec("custom", function=SquaredHingeFunction()), None),
 }
+# what the oracle needs of losses that are neither a squared nor a Huberised hinge
+FUNCTIONS = {"logistic": LogisticFunction()}
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 
 
@@ -47,7 +50,7 @@ class TermProblem:
         else:
             self.pairs = ComparablePairs.from_labels(queries, y, **weights)
         self.X = STORAGES[storage](X)
-        self.oracle = ExplicitPairs(y, qid, X, width=self.width, **weights)
+        self.oracle = ExplicitPairs(y, qid, X, width=self.width, function=FUNCTIONS.get(loss), **weights)
 
     def points(self, n=3):
         """Weights at which some margins are below 1 and some above, and steps from there."""

@@ -127,7 +127,7 @@ class OptionError(RankSVMError, ValueError):
     >>> from ranksvm import RankSVM
     >>> from ranksvm.exceptions import OptionError
     >>> try:
-    ...     RankSVM(loss="logistic").fit([[1.0], [2.0]], [1, 0], qid=[1, 1])
+    ...     RankSVM(loss="exponential").fit([[1.0], [2.0]], [1, 0], qid=[1, 1])
     ... except OptionError as error:
     ...     print("squared_hinge" in str(error))
     True

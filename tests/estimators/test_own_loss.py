@@ -9,27 +9,10 @@ import scipy.sparse
 import scipy.special
 from sklearn.base import clone
 
-from oracle import ExplicitPairs
+from oracle import ExplicitPairs, LogisticFunction as Logistic
 from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, regularization_path
 from ranksvm.exceptions import OptionError
 from sweep_checks import SquaredHingeFunction
-
-
-class Logistic:
-    """``log(1 + exp(-m))``."""
-
-    def value(self, margins):
-        return np.logaddexp(0.0, -margins)
-
-    def derivative(self, margins):
-        return -scipy.special.expit(-margins)
-
-    def curvature(self, margins):
-        return scipy.special.expit(margins) * scipy.special.expit(-margins)
-
-    def conjugate(self, u):
-        """``sup of u m - value(m)``, for u in [-1, 0]."""
-        return scipy.special.xlogy(-u, -u) + scipy.special.xlogy(1.0 + u, 1.0 + u)
 
 
 class SmoothHinge:
@@ -161,8 +144,8 @@ def test_a_model_file_cannot_hold_it(tmp_path):
     ("loss", "message"),
     [
         (Logistic, "loss is the class Logistic"),
-        (object(), "loss must be one of 'squared_hinge', 'hinge', 'huber'"),
-        ("logistic", "loss must be one of 'squared_hinge', 'hinge', 'huber'"),
+        (object(), "loss must be one of 'squared_hinge', 'hinge', 'huber', 'logistic'"),
+        ("exponential", "loss must be one of 'squared_hinge', 'hinge', 'huber', 'logistic'"),
         (np.sin, "loss must be one of"),
     ],
 )

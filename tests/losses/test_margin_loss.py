@@ -7,7 +7,18 @@ from hypothesis import given, settings, strategies as st
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.losses import HuberHinge, SquaredHinge
-from sweep_checks import LOSSES, SWEEPS, WAYS, WIDTH, AtWidth, check_against_pairs, evaluate, make_loss, product
+from sweep_checks import (
+    FUNCTIONS,
+    LOSSES,
+    SWEEPS,
+    WAYS,
+    WIDTH,
+    AtWidth,
+    check_against_pairs,
+    evaluate,
+    make_loss,
+    product,
+)
 
 ulp = np.spacing(1.0)
 NAMES = st.sampled_from(sorted(LOSSES))
@@ -89,7 +100,7 @@ def test_equals_the_sums_over_the_pairs_of_a_list(problem, name, seed):
 
 
 @settings(max_examples=100, deadline=None)
-@given(problems(), st.sampled_from(SWEEPS), st.integers(0, 2**32), NAMES)
+@given(problems(), st.sampled_from(SWEEPS), st.integers(0, 2**32), st.sampled_from(sorted(LOSSES.keys() - FUNCTIONS)))
 def test_any_order_to_begin_with_gives_the_same(problem, way, seed, name):
     y, qid, scores, weights = problem
     loss = make_loss(y, qid, way, name=name, **weights)
@@ -236,7 +247,8 @@ def test_a_long_query_before_a_short_one(way, name, weighting):
     v[2:39] = np.nan
     out = product(loss, state, v)
     rest = np.delete(np.arange(len(y)), np.arange(2, 39))
-    H = ExplicitPairs(y, qid, width=LOSSES[name][1], weighting=weighting).loss_hessian(np.nan_to_num(scores))
+    oracle = ExplicitPairs(y, qid, width=LOSSES[name][1], function=FUNCTIONS.get(name), weighting=weighting)
+    H = oracle.loss_hessian(np.nan_to_num(scores))
     np.testing.assert_allclose(out[rest], (H @ np.nan_to_num(v))[rest], atol=1e-9)
     Z = np.empty((2 * len(X), 3))
     assert loss.hessian_rows(state, 0, len(sizes), X, Z) is None

@@ -251,7 +251,7 @@ def test_choice_is_by_counts():
 
     def choice(X, pairs, loss="squared_hinge"):
         term = ThreadedTerm(as_design_matrix(X), LossSpec(loss).over(pairs))
-        return choose_solver(term, loss, partial(DualSize.of, pairs)).solver
+        return choose_solver(term, LossSpec(loss), partial(DualSize.of, pairs)).solver
 
     assert choice(X, pairs) == "dual"
     assert RankSVM().fit(X, y, qid=qid).solver_ == "dual"

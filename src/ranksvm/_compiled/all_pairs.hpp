@@ -288,21 +288,26 @@ RANKSVM_INLINE LossSums huber_of_all_pairs(const LabelledQuery &query, const Pai
     return visit_huber<false, false>(query, state, width);
 }
 
-// out = L x of a query whose scores the state has.
-RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &state, int64_t first, const double *x,
-                                           double *out, LabelledQuery &query) {
-    const int32_t *documents = pairs.by_level + first;
-    gather_labelled(pairs, first, query);
-    for (int64_t r = 0; r < query.m; ++r) {
-        query.s[r] = state.scores[first + documents[r]];
-        query.x[r] = x[documents[r]];
-    }
+RANKSVM_INLINE void visit_curved_pairs(const LabelledQuery &query, const PairState &state) {
     if (query.gaps)
         visit_laplacian<true, true>(query, state);
     else if (query.weighted)
         visit_laplacian<true, false>(query, state);
     else
         visit_laplacian<false, false>(query, state);
+}
+
+// out = L x of a query whose scores the state has; `visit` goes through the pairs.
+template <class Visit>
+RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &state, int64_t first, const double *x,
+                                           double *out, LabelledQuery &query, const Visit &visit) {
+    const int32_t *documents = pairs.by_level + first;
+    gather_labelled(pairs, first, query);
+    for (int64_t r = 0; r < query.m; ++r) {
+        query.s[r] = state.scores[first + documents[r]];
+        query.x[r] = x[documents[r]];
+    }
+    visit(query);
     put_sides(query, documents, -1.0, query.as_other, 1.0, query.as_preferred, out);
 }
 

@@ -9,7 +9,9 @@
 
 #include "centre_queries.hpp"
 #include "hessian_rows.hpp"
+#include "lanes.hpp"
 #include "loss_sums.hpp"
+#include "margin_functions.hpp"
 #include "pair_list_loops.hpp"
 #include "portable.hpp"
 
@@ -84,6 +86,59 @@ static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_
                               double *curvature, double *counts, double *gradient_range) {
     return evaluate_list(pairs, first_query, last_query, scores_range, HuberOfPair{1.0, width}, curvature, counts,
                          gradient_range);
+}
+
+// A function of margin_functions.hpp: value and gradient; `curvature` receives the second derivative of each pair's loss, `counts`
+// their sum for each document. Pairs are gathered a block at a time, across queries.
+template <class Function>
+RANKSVM_INLINE LossSums evaluate_smooth_list(const PairList &pairs, int64_t first_query, int64_t last_query,
+                                             const double *scores_range, const Function &function, double *curvature,
+                                             double *counts, double *gradient_range) {
+    constexpr int64_t kBlock = 256;
+    const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
+    std::fill_n(gradient_range, end - origin, 0.0);
+    std::fill_n(counts + origin, end - origin, 0.0);
+    int64_t preferred[kBlock], other[kBlock];
+    double margins[kBlock], weights[kBlock], pulls[kBlock], bends[kBlock];
+    Lanes value = all_lanes(0.0);
+    int64_t q = first_query;
+    for (int64_t p = pairs.pair_pointers[first_query], last = pairs.pair_pointers[last_query]; p < last;) {
+        const int64_t size = std::min(kBlock, last - p);
+        for (int64_t c = 0; c < size;) {
+            while (pairs.pair_pointers[q + 1] <= p + c) ++q;
+            const int64_t base = pairs.pointers[q] - origin, until = std::min(size, pairs.pair_pointers[q + 1] - p);
+            for (; c < until; ++c) {
+                preferred[c] = base + pairs.preferred[p + c];
+                other[c] = base + pairs.other[p + c];
+                margins[c] = scores_range[preferred[c]] - scores_range[other[c]];
+                weights[c] = pairs.weight[p + c];
+            }
+        }
+        for (int64_t c = size; c < size + kWidth && c < kBlock; ++c) margins[c] = weights[c] = 0.0;
+        for (int64_t c = 0; c < size; c += kWidth) {
+            const AtMargins at = function.at(lanes_at(margins + c));
+            const Lanes weight = lanes_at(weights + c);
+            value += weight * at.value;
+            put_lanes(pulls + c, weight * at.pull);
+            put_lanes(bends + c, weight * at.bend);
+        }
+        for (int64_t c = 0; c < size; ++c) {
+            gradient_range[preferred[c]] -= pulls[c];
+            gradient_range[other[c]] += pulls[c];
+            counts[origin + preferred[c]] += bends[c];
+            counts[origin + other[c]] += bends[c];
+            curvature[p + c] = bends[c];
+        }
+        p += size;
+    }
+    return {sum_of(value), 0.0, 0.0};
+}
+
+static LossSums smooth_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, int function,
+                               double *curvature, double *counts, double *gradient_range) {
+    return with_margin_function(function, [&](auto of_margin) {
+        return evaluate_smooth_list(pairs, first_query, last_query, scores_range, of_margin, curvature, counts, gradient_range);
+    });
 }
 
 // L v, L the Laplacian of the graph of the pairs, weighted by their curvature.

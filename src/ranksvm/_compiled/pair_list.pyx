@@ -39,11 +39,14 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
         double threshold
         double width
         cbool smoothing
+        int function
         double factor
         @staticmethod
         LossSums squared_hinge(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums smooth(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
@@ -111,6 +114,19 @@ def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, d
     own.width = width
     own.smoothing = smoothing
     made.table.apply = ListOperator.huber
+    return made
+
+
+def smooth(ListArrays arrays, int function, double[::1] active, double[::1] degrees):
+    """The operator from scores to the gradient of a function of the margin, by its number in margin_functions.hpp.
+
+    Writes the pairs' weights times the second derivatives, and their sum for each document.
+    """
+    if not function:
+        raise ValueError("no number of a function of the margin")
+    cdef QueryOperator made = _new_operator(arrays, active, degrees)
+    (<ListOperator *>made.memory).function = function
+    made.table.apply = ListOperator.smooth
     return made
 
 

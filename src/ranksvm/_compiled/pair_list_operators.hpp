@@ -16,6 +16,7 @@ struct ListOperator {
     double threshold;          // of the squared hinge
     double width;              // of the Huberised hinge
     bool smoothing;            // of the hinge: excess and slack count
+    int function;              // number of a function of the margin
     double factor;             // of the Laplacian
 
     // scores -> gradient; writes what is active
@@ -29,6 +30,12 @@ struct ListOperator {
         const ListOperator &own = *static_cast<const ListOperator *>(context);
         const LossSums sums = own.loops->huber(*own.pairs, first, last, v_range, own.width, own.active, own.degrees, u_range);
         return own.smoothing ? sums : LossSums{sums.value, 0.0, 0.0};
+    }
+
+    // scores -> gradient; writes the second derivatives
+    static LossSums smooth(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
+        const ListOperator &own = *static_cast<const ListOperator *>(context);
+        return own.loops->smooth(*own.pairs, first, last, v_range, own.function, own.active, own.degrees, u_range);
     }
 
     // v -> factor * L v

@@ -29,7 +29,8 @@ struct Pairs {
 };
 
 // The pairs at which a loss is curved: those that violate the outer threshold and, with a ring, not the inner one. Of
-// queries that are swept the order and the windows keep them (the inner one with a ring only), of others the scores.
+// queries that are swept the order and the windows keep them (the inner one with a ring only), of others the scores. A loss
+// that is a function of margin_functions.hpp is curved at all pairs: every query is visited.
 struct PairState {
     int32_t *order;   // (n_rows,) documents of each query by ascending score
     int32_t *outer;   // (n_rows,) in that order: see sorted_query.hpp
@@ -38,6 +39,7 @@ struct PairState {
     double *degrees;  // (n_rows,) weight of the curved pairs of each document
     double outer_threshold, inner_threshold;
     int32_t ring;
+    int32_t function;  // number of the function of the margin, or 0
 };
 
 }  // namespace ranksvm

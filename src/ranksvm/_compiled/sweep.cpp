@@ -6,7 +6,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-static constexpr SweepLoops kSweep = {squared_hinge, huber, laplacian, compress_levels, count_pairs, order_by_level};
+static constexpr SweepLoops kSweep = {squared_hinge,   huber,       smooth,        laplacian,
+                                      compress_levels, count_pairs, order_by_level};
 template <class Real>
 static constexpr SweepRowLoops<Real> kSweepRows = {hessian_rows<Real>};
 

@@ -1,5 +1,5 @@
-// Value, gradient and curvature of a loss over all pairs, query by query: every pair visited where they are few, else by the
-// margin sweep, in O(m log m) for m documents. Arrays named *_range hold only the rows of a range of queries.
+// Value, gradient and curvature of a loss over all pairs, query by query: every pair visited where they are few, or the loss is
+// curved at all of them, else by the margin sweep, in O(m log m) for m documents. Arrays named *_range hold only the rows of a range of queries.
 #ifndef RANKSVM_SWEEP_HPP
 #define RANKSVM_SWEEP_HPP
 
@@ -15,6 +15,7 @@
 #include "pair_sums.hpp"
 #include "portable.hpp"
 #include "query_order.hpp"
+#include "smooth_pairs.hpp"
 #include "sorted_query.hpp"
 #include "squared_rows.hpp"
 
@@ -45,10 +46,12 @@ RANKSVM_INLINE Added<kTotals> add_segments(SortedQuery &query, const Task &task)
 // of the violating pairs that i loses and wins, the hinges of i as the other document add up to c+ (t + s_i) - S+, as the
 // preferred one to c- (t - s_i) + S-.
 struct SquaredHingeSums {
+    static constexpr bool kVisitsAll = false;
+
     // minus the derivative of a pair's loss, over what is summed up of it where all pairs are visited
     RANKSVM_INLINE_METHOD double slope() const { return 2.0; }
 
-    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state) const {
+    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &) const {
         return squared_hinge_of_all_pairs(query, state);
     }
 
@@ -80,11 +83,12 @@ struct SquaredHingeSums {
 // below it. Also what the hinge loss itself has more, and the sum of h (1 - h/d) over the ring: what the duality gap of the
 // hinge problem has beyond the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
 struct HuberSums {
+    static constexpr bool kVisitsAll = false;
     double width;
 
     RANKSVM_INLINE_METHOD double slope() const { return 1.0; }
 
-    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state) const {
+    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &) const {
         return huber_of_all_pairs(query, state, width);
     }
 
@@ -110,6 +114,17 @@ struct HuberSums {
         const double squares = std::max(hinges - product, 0.0);  // h^2 = h (1 - margin)
         return {0.5 * squares / width + (1.0 - 0.5 * width) * within - margins,
                 hinges - 0.5 * squares / width + 0.5 * width * within, std::max(hinges - squares / width, 0.0)};
+    }
+};
+
+// A function of margin_functions.hpp.
+struct SmoothSums {
+    static constexpr bool kVisitsAll = true;
+
+    RANKSVM_INLINE_METHOD double slope() const { return 1.0; }
+
+    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &workers) const {
+        return {visit_smooth<VisitSmooth>(query, state.function, workers), 0.0, 0.0};
     }
 };
 
@@ -162,17 +177,17 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
         if (pairs.n_levels[q] < 2) {
             std::fill_n(gradient, m, 0.0);
             std::fill_n(counts, m, 0.0);
-        } else if (pairs.visited[q]) {
+        } else if (Loss::kVisitsAll || pairs.visited[q]) {
             labelled.resize(m);
             numbers = visit_query(pairs, state, first, scores, labelled);
             if (numbers) {
                 const int32_t *documents = pairs.by_level + first;
-                sums = loss.visited(labelled, state);
+                sums = loss.visited(labelled, state, workers);
                 put_sides(labelled, documents, 1.0, labelled.lost, 1.0, labelled.won, counts);
                 put_sides(labelled, documents, loss.slope(), labelled.as_other, -loss.slope(), labelled.as_preferred,
                           gradient);
             }
-        } else {
+        } else if constexpr (!Loss::kVisitsAll) {
             resize(sorted, m, pairs.n_levels[q], workers);
             double *x = room_for<double>(sorted.values, 2 * m);
             numbers = sort_query(pairs, state, first, scores, sorted, x);
@@ -203,6 +218,11 @@ static LossSums huber(const Pairs &pairs, const PairState &state, int64_t first_
                       const Workers &workers) {
     return evaluate_range(pairs, state, first_query, last_query, scores_range, HuberSums{width}, gradient_range, scratch,
                           workers);
+}
+
+static LossSums smooth(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                       const double *scores_range, double *gradient_range, SortedQuery &scratch, const Workers &workers) {
+    return evaluate_range(pairs, state, first_query, last_query, scores_range, SmoothSums(), gradient_range, scratch, workers);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -239,9 +259,15 @@ static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_
         double *out = out_range + (first - origin);
         if (pairs.n_levels[q] < 2) {
             std::fill_n(out, m, 0.0);
+        } else if (state.function) {
+            labelled.resize(m);
+            laplacian_of_all_pairs(pairs, state, first, v, out, labelled, [&](const LabelledQuery &query) {
+                visit_smooth<VisitSmoothLaplacian>(query, state.function, workers);
+            });
         } else if (pairs.visited[q]) {
             labelled.resize(m);
-            laplacian_of_all_pairs(pairs, state, first, v, out, labelled);
+            laplacian_of_all_pairs(pairs, state, first, v, out, labelled,
+                                   [&](const LabelledQuery &query) { visit_curved_pairs(query, state); });
         } else {
             resize(sorted, m, pairs.n_levels[q], workers);
             laplacian_by_sweep(pairs, state, first, v, out, sorted);
@@ -286,6 +312,7 @@ template <class Real>
 RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                            const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &query) {
     QueryOrder sorted;
+    LabelledQuery labelled;
     Vector<Real> plain, times_gain;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
@@ -302,6 +329,11 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
             std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }
+        if (state.function) {
+            labelled.resize(m);
+            smooth_rows_of_query(pairs, state, first, X, n, factor, Z, labelled);
+            continue;
+        }
         sorted.find(pairs, state, q, query);
         LevelVectors<Real> others(n_levels, pairs.adjacent != 0, n, plain);
         LevelVectors<Real> gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
@@ -313,8 +345,10 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
 template <class Real>
 static int64_t hessian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                             Real *X_range, int64_t n, double factor, Real *out, SortedQuery &query) {
-    const int64_t squared = squared_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
-    if (squared != kNotSquared) return squared;
+    if (!state.function) {
+        const int64_t squared = squared_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
+        if (squared != kNotSquared) return squared;
+    }
     centre_queries(pairs.pointers, first_query, last_query, n, X_range);
     laplacian_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
     return kNotSquared;

@@ -46,6 +46,7 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         double outer_threshold
         double inner_threshold
         int32_t ring
+        int32_t function
 
     cppclass SweepLoops:
         void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
@@ -74,6 +75,8 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         LossSums squared_hinge(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums smooth(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
@@ -161,10 +164,11 @@ cdef class PairArrays:
             return 0
         if self.n_swept < 0:
             raise ValueError("no way was chosen: call `choose` first")
-        if self.n_swept > 0 and (state.state.order == NULL or state.state.outer == NULL or
-                                 (state.state.ring and state.state.inner == NULL)):
+        if not state.state.function and self.n_swept > 0 and (
+                state.state.order == NULL or state.state.outer == NULL or
+                (state.state.ring and state.state.inner == NULL)):
             raise ValueError("queries are swept, but the state has no order or no windows")
-        if self.n_swept < self.n_queries and state.state.scores == NULL:
+        if (state.state.function or self.n_swept < self.n_queries) and state.state.scores == NULL:
             raise ValueError("queries are visited, but the state has no scores")
         return 0
 
@@ -174,7 +178,8 @@ cdef class StateArrays:
 
     Evaluations copy the scores of visited queries to ``scores``, unless they are given in that memory. ``order``, ``outer``
     and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
-    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``.
+    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``. With the number of a
+    function of margin_functions.hpp all queries are visited.
     """
 
     cdef PairState state
@@ -183,7 +188,7 @@ cdef class StateArrays:
     cdef int n_threads
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
-                 double[::1] degrees, bint ring, int n_threads=1):
+                 double[::1] degrees, bint ring, int n_threads=1, int function=0):
         self.n_rows = degrees.shape[0]
         need_if_given("order", order, self.n_rows)
         need_if_given("outer", outer, self.n_rows)
@@ -197,6 +202,7 @@ cdef class StateArrays:
         self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
         self.state.outer_threshold = self.state.inner_threshold = 0.0
         self.state.ring = ring
+        self.state.function = function
         self.n_threads = n_threads
 
 
@@ -240,6 +246,15 @@ def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
     own.width = width
     own.smoothing = smoothing
     made.table.apply = SweepOperator.huber
+    return made
+
+
+def smooth(PairArrays arrays, StateArrays state):
+    """The operator from scores to the gradient of the sum of the state's function of the margin over the pairs."""
+    if not state.state.function:
+        raise ValueError("the state has no function of the margin")
+    cdef QueryOperator made = _new_operator(arrays, state)
+    made.table.apply = SweepOperator.smooth
     return made
 
 

@@ -20,6 +20,8 @@ struct SweepLoops {
     LossSums (*huber)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *scores_range, double width, double *gradient_range, SortedQuery &scratch,
                       const Workers &workers);
+    LossSums (*smooth)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                       const double *scores_range, double *gradient_range, SortedQuery &scratch, const Workers &workers);
     void (*laplacian)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *v_range, double *out_range, SortedQuery &scratch, const Workers &workers);
     void (*compress_levels)(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,

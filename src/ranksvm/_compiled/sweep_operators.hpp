@@ -36,6 +36,13 @@ struct SweepOperator {
         return own.smoothing ? sums : LossSums{sums.value, 0.0, 0.0};
     }
 
+    // scores -> gradient
+    static LossSums smooth(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
+        Scratch scratch(*own.pool);
+        return own.loops->smooth(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), own.workers);
+    }
+
     // v -> factor * L v
     static LossSums laplacian(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const SweepOperator &own = *static_cast<const SweepOperator *>(context);

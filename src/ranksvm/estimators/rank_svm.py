@@ -31,23 +31,25 @@ class RankSVMCore(DualMixin, LinearRanker):
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
     ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 by default). The work is O(l log l) in the
-    number of documents, independent of the number of pairs, and every fit ends with a certificate: the optimum is at
-    most ``duality_gap_`` below ``objective_``.
+    number of documents, independent of the number of pairs (except for the loss "logistic"), and every fit ends with a
+    certificate: the optimum is at most ``duality_gap_`` below ``objective_``.
 
     Parameters
     ----------
     C : float, default 1.0
         Weight of a pair, positive. The sum over the pairs is not normalised, so the best C decreases as the data grow;
         `RankSVMCV` chooses it.
-    loss : {"squared_hinge", "hinge", "huber"} or object, default "squared_hinge"
-        Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
-        ``max(0, 1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; or the
-        Huberised hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d
-        the ``huber_width``. The hinge is approached by Huberised hinges of decreasing width; the certificate is that of
-        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
-        ``curvature(margins)``, each from an array of margins to an array of the same shape, defines any nonnegative
-        convex function of the margin: every pair is then visited, on one thread, and the model cannot be saved to a
-        model file (it can be pickled if the object can).
+    loss : {"squared_hinge", "hinge", "huber", "logistic"} or object, default "squared_hinge"
+        Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014); ``max(0,
+        1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; the Huberised
+        hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
+        ``huber_width``; or ``log(1 + exp(-m))``, the model of Bradley and Terry and the linear RankNet, which gives
+        probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every pair is visited: its
+        work grows with the number of pairs, its memory does not. The hinge is approached by Huberised hinges of
+        decreasing width; the certificate is that of the hinge problem itself. An object with the methods
+        ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to an
+        array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited, on
+        one thread, and the model cannot be saved to a model file (it can be pickled if the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; no effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
@@ -133,7 +135,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         Where the model was fitted: "cpu", "cuda:0", or a list of GPUs. It is not part of a pickle or a model file.
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
-        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge" and
+        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for losses without a width and
         for "hinge" solved by the dual, which smooths nothing.
     pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
         Dual variables of the pairs, query by query, where ``solver_`` is "dual"; `dual_coef` presents them.

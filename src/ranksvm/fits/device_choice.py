@@ -181,4 +181,8 @@ def unable(solver: str, loss: LossSpec) -> str | None:
         return "has no solver 'dual', which reads the rows one at a time"
     if loss.function is not None:
         return "cannot evaluate a loss that is given as functions of Python"
+    from ranksvm.terms.device.term import DeviceTerm  # not for every fit
+
+    if loss.name not in DeviceTerm.supported_losses:
+        return f"has no loss {loss.name!r}, only {', '.join(map(repr, DeviceTerm.supported_losses))}"
     return None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranksvm._util.loss_names import LOSSES
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import linear_scores
@@ -16,7 +17,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.training_set import TrainingSet
-from ranksvm.losses import LOSSES
+from ranksvm.losses import LossSpec
 from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
 from ranksvm.solvers import SolverResult, Status, dual_ascent, projected_newton
 from ranksvm.solvers.cone import SignCone
@@ -76,20 +77,22 @@ class LinearProblem(RankSVMProblem):
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
         if self.solver == "auto":
-            self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
+            self.solver, fraction_of = choose_solver(term, self.loss, dual_size)
         return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
-        chosen = choose_constrained_solver(term, self.solver, self.loss.name, self._dual_size(term))
+        chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
 
     def _dual_size(self, term: DataTerm) -> Callable[[], DualSize] | None:
         """What gives the size of the dual; None if there is none that can be solved, which "dual" must not ask for."""
-        if self.loss.name not in LOSSES:
+        if self.loss.name not in PairDual.supported_losses:
             if self.solver == "dual":
-                raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
+                losses = ", ".join(map(repr, PairDual.supported_losses))
+                given = repr(self.loss.name) if self.loss.function is None else "one of your own"
+                raise OptionError(f"solver='dual' is for the losses {losses}, not for {given}: use solver='auto'.")
             return None
         # not for rows that are elsewhere or computed when they are read
         has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign)
@@ -206,6 +209,9 @@ DUAL_WORK = 64.0
 DUAL_PAIRS = 8.0
 
 
+DEFAULT_LOSS = LossSpec(LOSSES[0])
+
+
 class SolverChoice(NamedTuple):
     """A solver and its settings.
 
@@ -222,7 +228,7 @@ class SolverChoice(NamedTuple):
 
 
 def choose_solver(
-    size: Size, loss: str = "squared_hinge", dual_size: Callable[[], DualSize] | None = None
+    size: Size, loss: LossSpec = DEFAULT_LOSS, dual_size: Callable[[], DualSize] | None = None
 ) -> SolverChoice:
     """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
@@ -234,8 +240,8 @@ def choose_solver(
     ----------
     size : Size
         Of the data.
-    loss : str
-        Name of the loss.
+    loss : LossSpec
+        The loss.
     dual_size : callable, optional
         Gives the size of the dual, if the problem has one that can be solved; called only if it matters.
 
@@ -254,7 +260,7 @@ def choose_solver(
 def choose_constrained_solver(
     size: Size,
     solver: str = "auto",
-    loss: str = "squared_hinge",
+    loss: LossSpec = DEFAULT_LOSS,
     dual_size: Callable[[], DualSize] | None = None,
 ) -> SolverChoice:
     """The settings for weights of given signs: explicit Hessians, products with them ("tron"), or the dual.
@@ -266,7 +272,7 @@ def choose_constrained_solver(
     solver : str
         "newton", "tron", "dual", or "auto": explicit Hessians where they are worth their cost, else the dual where it
         is the cheaper problem.
-    loss, dual_size : str, callable
+    loss, dual_size : LossSpec, callable
         As in `choose_solver`.
 
     Returns
@@ -292,9 +298,9 @@ def _hessians_are_cheap(size: Size) -> bool:
     return fraction > 0.0 and (of_all <= CHEAP_HESSIAN or (of_all <= most_of_all and of_sample <= most_of_sample))
 
 
-def _dual_is_cheap(size: Size, loss: str, dual: DualSize) -> bool:
+def _dual_is_cheap(size: Size, loss: LossSpec, dual: DualSize) -> bool:
     # a stored value takes 8 bytes, or somewhat more or less
     stored = dual.n_rows * size.row_bytes / 8.0
-    few_pairs = loss == "hinge" or dual.n_pairs <= DUAL_PAIRS * dual.n_rows
+    few_pairs = loss.smoothed or dual.n_pairs <= DUAL_PAIRS * dual.n_rows
     few_rows = dual.n_rows <= DUAL_ROWS * size.n_variables
     return few_pairs and few_rows and dual.n_numbers <= DUAL_NUMBERS * stored and dual.work <= DUAL_WORK * stored

@@ -182,7 +182,7 @@ def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
     """
     n_rows, n = pairs.n_rows, design.n_features
     size = n_rows * design.row_bytes
-    constant, per_feature = HINGE if loss.name == "hinge" else SMOOTH
+    constant, per_feature = HINGE if loss.smoothed else SMOOTH
     passes = constant + per_feature * min(n, MOST_FEATURES) * min(1.0, FEW_ROWS / max(1, n_rows))
     multiplications = 0.0
     if n <= HESSIAN_VARIABLES:

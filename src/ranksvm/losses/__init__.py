@@ -4,6 +4,7 @@ from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
 from ranksvm.losses.shifted_huber_hinge import ShiftedHuberHinge
+from ranksvm.losses.smooth_losses import Logistic
 from ranksvm.losses.spec import LOSSES, LossSpec
 from ranksvm.losses.squared_hinge import SquaredHinge
 
@@ -12,6 +13,7 @@ __all__ = [
     "FunctionLoss",
     "Hinge",
     "HuberHinge",
+    "Logistic",
     "LossSpec",
     "LossSums",
     "MarginFunction",

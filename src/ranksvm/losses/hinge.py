@@ -23,6 +23,7 @@ class HuberHinge(MarginLoss):
         The pairs of the data set.
     """
 
+    name = "huber"
     ring = True
 
     @staticmethod
@@ -96,6 +97,7 @@ class Hinge(HuberHinge):
         The pairs of the data set.
     """
 
+    name = "hinge"
     smoothed = True
     first_width = 1.0
     warm_width = 0.25

@@ -69,6 +69,8 @@ class FunctionLoss:
         The function.
     """
 
+    name = "custom"
+
     def __init__(self, pairs: Any, function: MarginFunction):
         self.pairs = pairs
         self.function = function

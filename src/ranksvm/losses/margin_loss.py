@@ -14,7 +14,7 @@ from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.protocol import LossSums, QueryOperator
 from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, Reach, SumLengths, growth, spread_of
 
-__all__ = ["ListState", "ListSums", "SweepState", "SweepSums", "sums_over"]
+__all__ = ["ListState", "ListSums", "MarginLoss", "SmoothLoss", "SweepState", "SweepSums", "sums_over"]
 
 
 class SweepState:
@@ -32,6 +32,8 @@ class SweepState:
         Number of threads that share a long query.
     scores : ndarray of float64, shape (n_rows,), optional
         Memory for the scores: evaluations of scores that are there already do not copy them.
+    function : int
+        Number of a function that is curved at all pairs, which are visited; 0 for losses with a threshold.
 
     Attributes
     ----------
@@ -55,9 +57,10 @@ class SweepState:
         near: "SweepState | None" = None,
         n_threads: int = 1,
         scores: np.ndarray | None = None,
+        function: int = 0,
     ):
         self.order = self.outer = self.inner = None
-        if pairs.n_swept:
+        if pairs.n_swept and not function:
             if near is None or near.order is None:
                 self.order = np.arange(pairs.n_rows, dtype=np.int32)
                 self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
@@ -69,7 +72,7 @@ class SweepState:
         self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
         swept = self.order, self.outer, self.inner
-        self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads)
+        self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads, function)
 
 
 class SweepSums:
@@ -79,16 +82,19 @@ class SweepSums:
     ----------
     pairs : ComparablePairs
         The pairs.
+    function : int
+        Number of a function that is curved at all pairs, which are visited; 0 for losses with a threshold.
     """
 
-    def __init__(self, pairs: ComparablePairs):
+    def __init__(self, pairs: ComparablePairs, function: int = 0):
         self.pairs = pairs
+        self.function = function
 
     @cached_property
     def lengths(self) -> SumLengths:
         """Numbers of terms of the sums."""
         pairs, sizes = self.pairs, np.diff(self.pairs.pointers)
-        if not pairs.n_swept:
+        if self.function or not pairs.n_swept:
             most = int(pairs.pairs_per_query.max(initial=0))
             return SumLengths(int(sizes.max(initial=0)), most + pairs.n_queries)
         visited = int(np.where(pairs.visited, pairs.pairs_per_query, 0).max(initial=0))
@@ -99,13 +105,16 @@ class SweepSums:
     def new_state(
         self, ring: bool, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None
     ) -> SweepState:
-        return SweepState(self.pairs, ring, near, n_threads, scores)
+        return SweepState(self.pairs, ring, near, n_threads, scores, self.function)
 
     def squared_hinge(self, state, threshold):
         return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
 
     def huber(self, state, width, smoothing):
         return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing)
+
+    def smooth(self, state):
+        return sweep.smooth(self.pairs.arrays, state.arrays)
 
     def hessian(self, state):
         return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
@@ -140,10 +149,13 @@ class ListSums:
     ----------
     pairs : PairList
         The pairs.
+    function : int
+        As that of `SweepSums`.
     """
 
-    def __init__(self, pairs: PairList):
+    def __init__(self, pairs: PairList, function: int = 0):
         self.pairs = pairs
+        self.function = function
 
     @cached_property
     def lengths(self) -> SumLengths:
@@ -162,13 +174,16 @@ class ListSums:
     def huber(self, state, width, smoothing):
         return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
 
+    def smooth(self, state):
+        return pair_list.smooth(self.pairs.arrays, self.function, state.active, state.degrees)
+
     def hessian(self, state):
         return pair_list.laplacian(self.pairs.arrays, state.active, state.degrees, state.curvature)
 
 
-def sums_over(pairs: Any) -> SweepSums | ListSums:
+def sums_over(pairs: Any, function: int = 0) -> SweepSums | ListSums:
     """The way that suits the form of the pairs."""
-    return ListSums(pairs) if isinstance(pairs, PairList) else SweepSums(pairs)
+    return ListSums(pairs, function) if isinstance(pairs, PairList) else SweepSums(pairs, function)
 
 
 class MarginLoss:
@@ -182,17 +197,23 @@ class MarginLoss:
         The pairs of the data set.
     """
 
+    # name in ranksvm._util.loss_names
+    name: ClassVar[str]
+    # number of the function of _compiled/margin_functions.hpp; 0 for a loss that is curved in a window of margins only
+    function: ClassVar[int] = 0
     # whether the loss is linear beyond an inner window
     ring: ClassVar[bool] = False
     # Whether its width is a smoothing, to be reduced until the target problem is solved, and the initial widths:
     # without knowledge of the solution, and with the solution of a similar problem.
     smoothed: ClassVar[bool] = False
+    # whether minus its derivative is the probability of the other order, so that scores need no calibration
+    probabilistic: ClassVar[bool] = False
     first_width: ClassVar[float | None] = None
     warm_width: ClassVar[float | None] = None
 
     def __init__(self, pairs: Any):
         self.pairs = pairs
-        self.sums = sums_over(pairs)
+        self.sums = sums_over(pairs, self.function)
 
     @staticmethod
     def derivative(margins: np.ndarray, width: float | None) -> np.ndarray:
@@ -208,7 +229,7 @@ class MarginLoss:
 
     def over(self, pairs: Any) -> Self:
         other = copy.copy(self)
-        other.pairs, other.sums = pairs, sums_over(pairs)
+        other.pairs, other.sums = pairs, sums_over(pairs, self.function)
         return other
 
     def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
@@ -273,3 +294,26 @@ class MarginLoss:
 
     def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
         return self.sums.hessian(state).rows(first, last, X_range, out)
+
+
+class SmoothLoss(MarginLoss):
+    """Base of losses that are curved at every margin: all pairs are visited, in O(pairs) and without listing them.
+
+    See `PairwiseLoss` for the methods. A subclass has the number of a ``function``, its ``derivative`` and
+    ``_round_off``. Weights of the Laplacian are those of the pairs times the second derivatives.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs or PairList
+        The pairs of the data set.
+    """
+
+    def curvature(self, width: float | None = None) -> float:
+        """1: the second derivatives are weights of the Laplacian."""
+        return 1.0
+
+    def _reach(self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool) -> Reach:
+        return Reach(self.pairs.weight, self.pairs.weight, sums.value, sums.value)
+
+    def _operator(self, state, width):
+        return self.sums.smooth(state)

@@ -1,27 +1,25 @@
-"""Specification of a loss: name and settings, small enough to send to other processes; and the list of losses."""
+"""Specification of a loss: name and settings, small enough to send to other processes; and the class of each name."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ranksvm._util.loss_names import LOSSES
 from ranksvm.exceptions import OptionError
 from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.protocol import PairwiseLoss
+from ranksvm.losses.smooth_losses import SMOOTH_LOSSES
 from ranksvm.losses.squared_hinge import SquaredHinge
 
 __all__ = ["LOSSES", "LossSpec"]
 
-_CLASSES: dict[str, type[MarginLoss]] = {"squared_hinge": SquaredHinge, "hinge": Hinge, "huber": HuberHinge}
-
-# the names of the losses, the default first
-LOSSES = tuple(_CLASSES)
-
+_CLASSES: dict[str, type[MarginLoss]] = {kind.name: kind for kind in (SquaredHinge, Hinge, HuberHinge, *SMOOTH_LOSSES)}
 
 # the name of a loss that is a function of the user's own
-CUSTOM = "custom"
+CUSTOM = FunctionLoss.name
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,11 @@ class LossSpec:
     def smoothed(self) -> bool:
         """Whether the loss is minimised through smooth losses of decreasing width."""
         return self.function is None and _CLASSES[self.name].smoothed
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether a difference of scores is the logit of a preference's probability."""
+        return self.function is None and _CLASSES[self.name].probabilistic
 
     @property
     def first_width(self) -> float | None:

@@ -21,6 +21,7 @@ class SquaredHinge(MarginLoss):
         The pairs of the data set.
     """
 
+    name = "squared_hinge"
     margin = 1.0
 
     @staticmethod

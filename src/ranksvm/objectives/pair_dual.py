@@ -77,8 +77,8 @@ class PairDual:
         The features.
     pairs : ComparablePairs or PairList
         The pairs.
-    loss : {"squared_hinge", "hinge", "huber"}
-        Loss of a pair.
+    loss : str
+        Loss of a pair, one of ``supported_losses``.
     width : float
         Width of the Huberised hinge; other losses ignore it.
     C : float
@@ -90,6 +90,8 @@ class PairDual:
     """
 
     reserve = 0.0
+    # the losses whose dual is a quadratic function of alpha
+    supported_losses = ("squared_hinge", "hinge", "huber")
 
     def __init__(
         self,

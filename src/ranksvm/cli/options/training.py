@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import click
 
+from ranksvm._util.loss_names import LOSSES
 from ranksvm.cli.click_evaluation import click_options
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
@@ -29,10 +30,10 @@ __all__ = [
     "solver_options",
 ]
 
-# Parameters chosen by name, and their values. They repeat the library's lists, because the library must not be
+# Parameters chosen by name, and their values. Some repeat the library's lists, because the library must not be
 # imported for --help. The first value of each is the default.
 CHOICES = {
-    "loss": ["squared_hinge", "hinge", "huber"],
+    "loss": list(LOSSES),
     "pair_selection": ["all", "adjacent"],
     "pair_weighting": ["uniform", "per_query", "label_gap", "gain_gap"],
     "scaler": ["none", "query-minmax", "query-standard", "standard", "minmax"],

@@ -18,6 +18,7 @@ from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
+from ranksvm.fits.options import loss_of
 from ranksvm.model_files.schema import Number, Schema
 from ranksvm.model_selection.calibration import platt_slope
 from ranksvm.model_selection.cross_validation import query_splits
@@ -34,8 +35,8 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class _WhenCalibrated(Generic[Arguments, Result]):
-    """A method that only calibrated models have, for `hasattr`; the error of the others says what to do.
+class _WithProbabilities(Generic[Arguments, Result]):
+    """A method that only models with probabilities have, for `hasattr`; the error of the others says what to do.
 
     (That of scikit-learn's ``available_if`` says that there is no such attribute, and the reason in its cause.)
     """
@@ -46,10 +47,10 @@ class _WhenCalibrated(Generic[Arguments, Result]):
     def __get__(self, ranker: Any, owner: type | None = None) -> Callable[Arguments, Result]:
         if ranker is None:
             return self._method  # type: ignore[return-value]  # of the class, for documentation
-        if not hasattr(ranker, "calibration_slope_"):
+        if not hasattr(ranker, "calibration_slope_") and not ranker._minimizes_likelihood():
             raise AttributeError(
                 f"{self._method.__name__} needs a calibrated model: call calibrate(Preferences), or "
-                "calibrate(X, pairs=...), after every fit (or prune).",
+                "calibrate(X, pairs=...), after every fit (or prune); or fit with loss='logistic'.",
                 name=self._method.__name__,
                 obj=ranker,
             )
@@ -135,11 +136,13 @@ class CalibratedMixin(Ranker):
             warnings.warn(_NO_SLOPE.format(_order_of(margins)), UninformativeWarning, stacklevel=2)
         return self
 
-    @_WhenCalibrated
+    @_WithProbabilities
     def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
         """Probability that the document of each row of ``chosen`` is preferred to that of ``rejected``.
 
-        The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration.
+        The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration. A model with the loss
+        "logistic" needs none: ``1 / (1 + exp(-(s_i - s_j)))`` is what it was fitted as. Where C is large for the data,
+        held-out pairs may ask for a slope below 1, which `calibrate` then takes.
 
         Parameters
         ----------
@@ -168,7 +171,12 @@ class CalibratedMixin(Ranker):
                 f"chosen has {n_rows_of(chosen)} rows and rejected {n_rows_of(rejected)}: row i of each is one pair."
             )
         margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
-        return expit(self.calibration_slope_ * margins)
+        return expit(getattr(self, "calibration_slope_", 1.0) * margins)
+
+    def _minimizes_likelihood(self) -> bool:
+        """Whether the loss is minus the logarithm of a likelihood of preferences."""
+        fitted = getattr(self, "fitted_params_", {})
+        return "loss" in fitted and loss_of(fitted["loss"], fitted["huber_width"]).probabilistic
 
     def _with_same_params(self) -> Any:
         """An estimator, not fitted, with the hyper-parameters that this model was fitted with (or chose)."""

@@ -86,14 +86,15 @@ class DualMixin(Ranker):
     ) -> DualCoef:
         """The optimal dual variables: one alpha for each pair, query by query, computed on access.
 
-        With the hinges ``h_ij = max(0, 1 - (s_i - s_j))`` and the weights ``a_ij`` of the pairs they are ``alpha_ij =
-        2 C a_ij h_ij`` for the squared hinge, and ``alpha_ij = C a_ij clip(h_ij / width_, 0, 1)`` for the hinge (with
-        the final width of its smoothing) and the Huber loss. They are feasible for the dual, and their dual objective
-        is ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the
-        objective, whose norm is ``sqrt(2 * duality_gap_)`` for the squared hinge: fit with a small ``tol`` if you need
-        more digits. With ``monotone``, ``coef_`` is that far from the projection of the sum onto the weights of the
-        right signs. If the solver was "dual", the variables are its final ones, and the sum (or its projection) is
-        ``coef_`` itself. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
+        With the hinges ``h_ij = max(0, 1 - (s_i - s_j))`` and the weights ``a_ij`` of the pairs they are ``alpha_ij = 2
+        C a_ij h_ij`` for the squared hinge, and ``alpha_ij = C a_ij clip(h_ij / width_, 0, 1)`` for the hinge (with the
+        final width of its smoothing) and the Huber loss. For the logistic loss they are ``alpha_ij = C a_ij / (1 +
+        exp(m_ij))`` with the margins ``m_ij = s_i - s_j``. They are feasible for the dual, and their dual objective is
+        ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the objective,
+        whose norm is ``sqrt(2 * duality_gap_)`` for losses without a width: fit with a small ``tol`` if you need more
+        digits. With ``monotone``, ``coef_`` is that far from the projection of the sum onto the weights of the right
+        signs. If the solver was "dual", the variables are its final ones, and the sum (or its projection) is ``coef_``
+        itself. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, Launcher
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
+from ranksvm.exceptions import OptionError
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
@@ -87,6 +88,8 @@ class DeviceTerm:
         The rows of the pairs in the order of the device, if they are there already.
     """
 
+    # those that _compiled/device/losses.hpp has
+    supported_losses = ("squared_hinge", "hinge", "huber")
     # the device evaluates them one after another
     positions_at_once = 1
     most_fraction = 1.0
@@ -105,6 +108,11 @@ class DeviceTerm:
         self.device = device
         self.device_names = [device.name]
         self.design = design
+        if loss.name not in self.supported_losses:
+            raise OptionError(
+                f"the kernels of a device have the losses {', '.join(map(repr, self.supported_losses))}, "
+                f"not {loss.name!r}."
+            )
         self.loss = loss
         self.pairs = pairs = loss.pairs
         self.n_variables = design.n_features

@@ -1,0 +1,204 @@
+// Sums over all pairs of one query of a loss that is curved at every margin: all_pairs.hpp without thresholds, and long queries
+// shared out among threads.
+#ifndef RANKSVM_SMOOTH_PAIRS_HPP
+#define RANKSVM_SMOOTH_PAIRS_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "all_pairs.hpp"
+#include "lanes.hpp"
+#include "loss_sums.hpp"
+#include "margin_functions.hpp"
+#include "pairs.hpp"
+#include "portable.hpp"
+#include "segments.hpp"
+#include "workers.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+// A query of so many documents is cut into so many shares, whatever the number of threads is, so that sums are the same to the
+// last bit.
+constexpr int64_t kSharedVisits = 1024, kVisitShares = 16;
+
+// The value, and the sums of pulls and bends.
+template <bool kWeighted, bool kGaps, class Function>
+struct VisitSmooth {
+    const LabelledQuery &query;
+    Function function;
+    PairWeights<kWeighted, kGaps> weights;
+    double *as_other, *lost;
+    Lanes own, pulls, degree, value;
+
+    RANKSVM_INLINE_METHOD VisitSmooth(const LabelledQuery &labelled, Function f, double *sums, double *bends)
+        : query(labelled), function(f), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums), lost(bends),
+          own(all_lanes(0.0)), pulls(own), degree(own), value(own) {}
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        weights.begin(i);
+        own = all_lanes(query.s[i]);
+        pulls = degree = all_lanes(0.0);
+    }
+    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+        const AtMargins at = function.at(own - s);
+        const Lanes pull = weights.times_gap(j, at.pull), bend = weights.times_gap(j, at.bend);
+        add_lanes(as_other + j, weights.times_a(pull));
+        add_lanes(lost + j, weights.times_a(bend));
+        pulls += weights.times_b(j, pull);
+        degree += weights.times_b(j, bend);
+        value += weights.times_a(weights.times_b(j, weights.times_gap(j, at.value)));
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i) {
+        query.as_preferred[i] = sum_of(pulls);
+        query.won[i] = sum_of(degree);
+    }
+    RANKSVM_INLINE_METHOD double total() const { return sum_of(value); }
+};
+
+// Differences of x over the pairs, weighted by their bends.
+template <bool kWeighted, bool kGaps, class Function>
+struct VisitSmoothLaplacian {
+    const LabelledQuery &query;
+    Function function;
+    PairWeights<kWeighted, kGaps> weights;
+    double *as_other;
+    Lanes infinity, zero, own, x, flows;
+
+    RANKSVM_INLINE_METHOD VisitSmoothLaplacian(const LabelledQuery &labelled, Function f, double *sums, double *)
+        : query(labelled), function(f), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums),
+          infinity(all_lanes(std::numeric_limits<double>::infinity())), zero(all_lanes(0.0)), own(zero), x(zero),
+          flows(zero) {}
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        weights.begin(i);
+        own = all_lanes(query.s[i]);
+        x = all_lanes(query.x[i]);
+        flows = all_lanes(0.0);
+    }
+    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+        const Lanes margin = own - s, difference = x - lanes_at(query.x + j);
+        // beyond the last other document x may be NaN
+        const Lanes flow = where_less(margin, infinity, weights.times_gap(j, function.at(margin).bend * difference), zero);
+        add_lanes(as_other + j, weights.times_a(flow));
+        flows += weights.times_b(j, flow);
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
+    RANKSVM_INLINE_METHOD double total() const { return 0.0; }
+};
+
+// Goes through the pairs of the preferred documents first .. last: `visit_pairs` of a part.
+template <class Visit>
+RANKSVM_INLINE void visit_pairs_of(const LabelledQuery &query, int64_t first, int64_t last, Visit &visit) {
+    const double *s = query.s;
+    for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
+        const int64_t whole = from + (below - from) / kWidth * kWidth;
+        const Lanes rest = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
+        for (int64_t i = std::max(below, first); i < std::min(end, last) && from < below; ++i) {
+            visit.begin(i);
+            for (int64_t j = from; j < whole; j += kWidth) visit.pairs(j, lanes_at(s + j));
+            if (whole < below) visit.pairs(whole, rest);
+            visit.end(i);
+        }
+    });
+}
+
+template <template <bool, bool, class> class Visit, bool kWeighted, bool kGaps, class Function>
+RANKSVM_INLINE double share_pairs(const LabelledQuery &query, Function function, const Workers &workers) {
+    if (query.m < kSharedVisits) {
+        Visit<kWeighted, kGaps, Function> visit(query, function, query.as_other, query.lost);
+        visit_pairs_of(query, 0, query.m, visit);
+        return visit.total();
+    }
+    // each share adds to sums of its own
+    const int64_t room = query.m + kWidth;
+    Vector<double> sums(static_cast<size_t>(2 * kVisitShares * room), 0.0);
+    double totals[kVisitShares], total = 0.0;
+    for_each(workers, kVisitShares, [&](int64_t k) {
+        double *own = sums.data() + 2 * k * room;
+        Visit<kWeighted, kGaps, Function> visit(query, function, own, own + room);
+        visit_pairs_of(query, query.m * k / kVisitShares, query.m * (k + 1) / kVisitShares, visit);
+        totals[k] = visit.total();
+    });
+    for (int64_t k = 0; k < kVisitShares; ++k) {
+        const double *own = sums.data() + 2 * k * room;
+        total += totals[k];
+        for (int64_t r = 0; r < query.m; ++r) query.as_other[r] += own[r], query.lost[r] += own[room + r];
+    }
+    return total;
+}
+
+template <template <bool, bool, class> class Visit>
+RANKSVM_INLINE double visit_smooth(const LabelledQuery &query, int function_number, const Workers &workers) {
+    return with_margin_function(function_number, [&](auto function) {
+        using Function = decltype(function);
+        if (query.gaps) return share_pairs<Visit, true, true, Function>(query, function, workers);
+        if (query.weighted) return share_pairs<Visit, true, false, Function>(query, function, workers);
+        return share_pairs<Visit, false, false, Function>(query, function, workers);
+    });
+}
+
+// Weights of the pairs of the preferred document i with the others from .. below, times the bends.
+template <bool kWeighted, bool kGaps, class Function>
+RANKSVM_INLINE void bends_of(const LabelledQuery &query, Function function, int64_t i, int64_t from, int64_t below, double *out) {
+    PairWeights<kWeighted, kGaps> weights{query, all_lanes(1.0), all_lanes(0.0)};
+    weights.begin(i);
+    const Lanes own = all_lanes(query.s[i]);
+    for (int64_t j = from; j < below; j += kWidth) {
+        const Lanes bend = weights.times_gap(j, function.at(own - lanes_at(query.s + j)).bend);
+        put_lanes(out + j, weights.times_a(weights.times_b(j, bend)));
+    }
+}
+
+// out -= sum of weight[j] x_j over the documents from .. below, four rows at a time.
+template <class Real>
+RANKSVM_INLINE void subtract_rows(const double *weight, double scale, const int32_t *documents, int64_t from, int64_t below,
+                                  const Real *X, int64_t n, Real *RANKSVM_RESTRICT out) {
+    const auto weight_of = [&](int64_t j) { return static_cast<Real>(scale * weight[j]); };
+    const auto row_of = [&](int64_t j) { return X + documents[j] * n; };
+    int64_t j = from;
+    for (; j + 4 <= below; j += 4) {
+        const Real a = weight_of(j), b = weight_of(j + 1), c = weight_of(j + 2), d = weight_of(j + 3);
+        const Real *x = row_of(j), *y = row_of(j + 1), *z = row_of(j + 2), *u = row_of(j + 3);
+        for (int64_t f = 0; f < n; ++f) out[f] -= (a * x[f] + b * y[f]) + (c * z[f] + d * u[f]);
+    }
+    for (; j < below; ++j) {
+        const Real a = weight_of(j), *x = row_of(j);
+        for (int64_t f = 0; f < n; ++f) out[f] -= a * x[f];
+    }
+}
+
+// Rows Z with factor * X' L X = (X'Z + Z'X) / 2, as laplacian_rows of sweep.hpp makes them.
+template <class Real>
+RANKSVM_INLINE void smooth_rows_of_query(const Pairs &pairs, const PairState &state, int64_t first, const Real *X, int64_t n,
+                                         double factor, Real *Z, LabelledQuery &query) {
+    const int32_t *documents = pairs.by_level + first;
+    const double *counts = state.degrees + first;
+    gather_labelled(pairs, first, query);
+    gather_scores(state.scores + first, documents, query);
+    Vector<double> bends(static_cast<size_t>(query.m + kWidth));
+    const auto rows = [&](auto bends_at) {
+        for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
+            for (int64_t i = below; i < end; ++i) {
+                const Real *x = X + documents[i] * n, count = static_cast<Real>(factor * counts[documents[i]]);
+                Real *RANKSVM_RESTRICT out = Z + documents[i] * n;
+                for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
+                if (from == below) continue;
+                bends_at(i, from, below);
+                subtract_rows(bends.data(), 2.0 * factor, documents, from, below, X, n, out);
+            }
+        });
+    };
+    with_margin_function(state.function, [&](auto function) {
+        if (query.gaps)
+            rows([&](auto... at) { bends_of<true, true>(query, function, at..., bends.data()); });
+        else if (query.weighted)
+            rows([&](auto... at) { bends_of<true, false>(query, function, at..., bends.data()); });
+        else
+            rows([&](auto... at) { bends_of<false, false>(query, function, at..., bends.data()); });
+    });
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif
