@@ -16,38 +16,38 @@ from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["adaptive"]
 
-# Conjugate gradients stop once the residual is this part of the gradient, or the part of it that the last step left,
+# Conjugate gradients stop once the residual is this fraction of the gradient, or the fraction that the last step left,
 # times NEXT_REDUCTION.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
-# Where pairs cross their margins with every step, such inexact steps can alternate between the same points. After this
+# If pairs cross their margins with every step, such inexact steps can alternate between the same points. After this
 # many steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these
 # reductions.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
 LEAST_REDUCTION = 1e-3
 CG_PRODUCTS = 500
-# The problem on a sample is solved until the gradient is this part of what it was: of as few rows a variable as a
-# preconditioner needs, it says no more of the solution.
+# The problem on a sample is solved until the gradient has decreased to this fraction: a sample with only as many rows a
+# variable as a preconditioner needs says no more of the solution.
 SAMPLE_REDUCTION = 0.05
-# Hessians are built once products have cost this part of what one costs, and it is expected to save as much. (On 300
+# Hessians are built once products have cost this fraction of a Hessian, and it is expected to save its cost. (On 300
 # features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)
 SPENT_SHARE = 0.18
-# They are built at once where the expected products are this part of what they cost. (On the grid of
+# They are built at once if the expected products are this fraction of their cost. (On the grid of
 # benchmarks/solver_choice.py it is at least 0.88 where they are faster, and at most 0.73 where they are slower by more
 # than a quarter.)
 EXPECTED_SHARE = 0.8
-# Fewer products say nothing of those that follow.
+# Fewer products do not predict the later ones.
 FEWEST_PRODUCTS = 4
-# The logarithm by which the gap is still to decrease, where that is not known.
+# Remaining decrease of the logarithm of the gap, if it is not known.
 MOST_REDUCTION = 20.0
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Learnt(NamedTuple):
-    """What the problem on a sample passes on: a preconditioner, by what each product with it reduced the logarithm of
-    the squared residual, which is much the same for all data, and whether Hessians paid."""
+    """Results of the problem on a sample: a preconditioner, the reduction of the logarithm of the squared residual by
+    each product with it, which is much the same for all data, and whether Hessians saved time."""
 
     solve: Solve | None = None
     reductions: tuple[float, ...] = ()
@@ -66,14 +66,14 @@ def adaptive(
 ) -> SolverResult:
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
-    How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. Where the
-    differences of a few rows show that they will be many, Newton's method is used from the start (`newton`). Otherwise
+    The number of products of conjugate gradients depends on the conditioning, which is unknown beforehand. If the
+    differences of a few rows show that it will be large, Newton's method is used from the start (`newton`). Otherwise
     conjugate gradients begin, with the diagonal as their preconditioner. Once the products have cost a fifth as much as
     an explicit Hessian, and it is expected to save more products than it costs, Newton's method goes on from there.
-    What lies ahead without a Hessian follows from how far the last products reduced the residual, what lies ahead with
-    it from the number of rows in it. As for any purchase that ends a rent, the work is then at most about twice that of
-    the better choice made beforehand. A problem on a sample of the data is solved first, in the same way, and passes on
-    its solution, its preconditioner, and whether Hessians paid.
+    The remaining cost without a Hessian is estimated from the reduction of the residual by the last products, the cost
+    with it from the number of rows in it. As in the ski-rental problem, the work is then at most about twice the work
+    of the better choice. A problem on a sample of the data is solved first, in the same way, and passes on
+    its solution, its preconditioner, and whether Hessians saved time.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def adaptive(
 def _solve_sample(
     objective: AdaptiveObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> tuple[np.ndarray, Learnt]:
-    """A starting point, and a preconditioner, from the problem on a sample; the given start where there is none."""
+    """A starting point, and a preconditioner, from the problem on a sample; `start` if there is no sample."""
     sample = objective.sample()
     if sample is None:
         return start, Learnt()
@@ -123,8 +123,8 @@ def _solve_sample(
 def _minimise(
     objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
 ) -> tuple[SolverResult, Learnt]:
-    """Newton steps by conjugate gradients, then by Hessians if they pay; the result, and what was learnt."""
-    earlier = objective.earlier_hessian()  # of other weights, for which it paid
+    """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learnt."""
+    earlier = objective.earlier_hessian()  # of other weights, for which it saved time
     if learnt.paid or earlier is not None:
         return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)
     if learnt.solve is None:
@@ -160,7 +160,7 @@ def _minimise(
 
 
 class _Steps:
-    """Newton steps by conjugate gradients, and the decision when Hessians pay.
+    """Newton steps by conjugate gradients, and the decision when Hessians are worth their cost.
 
     Parameters
     ----------
@@ -171,26 +171,26 @@ class _Steps:
     solve : callable
         The preconditioner.
     reductions : tuple of float
-        What is known of it.
+        Known reductions of the logarithm of the squared residual by its products.
     """
 
     def __init__(self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...]):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
-        # by what each product reduced the logarithm of the squared residual, and what was left of that before the last
+        # reduction of the logarithm of the squared residual by each product, and the fraction left before the last one
         self.reductions = list(reductions)
         self._left = 1.0
 
     def pay_at_once(self, point: Point, scale: np.ndarray) -> bool:
-        """Whether Hessians are expected to pay from the first step on, with the diagonal of the Hessian there."""
+        """Whether Hessians are expected to save time from the first step on, given the diagonal of the Hessian."""
         log_reduction = self._log_reduction(point, self.objective.gap(point))
         cost = self.objective.first_hessian_cost + self.objective.cost_with_hessian(log_reduction)
         return cost < np.inf and self.objective.expected_products(scale, log_reduction) >= EXPECTED_SHARE * cost
 
     def step(self, point: Point, tolerance: float) -> NewtonStep:
-        """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or what
-        the products gave until Hessians paid."""
+        """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or the
+        unfinished step when Hessians become worth their cost."""
         objective = self.objective
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -207,7 +207,7 @@ class _Steps:
         return newton_step
 
     def _pays(self, point: Point, gap: float, n_products: int, left: float) -> bool:
-        """Whether it is time to build Hessians, after so many products for a step, that left so much of the gap."""
+        """Whether to build Hessians now, after ``n_products`` of a step that left the fraction ``left`` of the gap."""
         if n_products == 0:  # a step takes at least one
             self._left = left
             return False
@@ -224,11 +224,11 @@ class _Steps:
         return ahead >= cost + self.objective.cost_with_hessian(log_reduction)
 
     def _note(self, left: float) -> None:
-        """What is left of the squared residual after a product."""
+        """Record the fraction of the squared residual that is left after a product."""
         self.reductions.append(float(np.log(self._left / left)) if left > 0.0 else np.inf)
 
     def _log_reduction(self, point: Point, gap: float) -> float:
-        """By what the logarithm of the gap is still to be reduced."""
+        """The remaining reduction of the logarithm of the gap."""
         objective, tol = self.objective, self.monitor.tol
         suffices = objective.smoothing_suffices(point, tol)
         goal = max(objective.goal(point, tol), self.monitor.enough) if suffices else 0.0

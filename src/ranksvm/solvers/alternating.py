@@ -1,4 +1,4 @@
-"""Alternating minimisation: step after step as the objective takes them, with a certificate."""
+"""Alternating minimisation: the steps of the objective one after another, with a certificate."""
 
 import threading
 from typing import Any
@@ -20,8 +20,8 @@ def alternating(
 ) -> SplitResult:
     """Take the steps of an objective until its certificate meets ``tol``; the last one is the solution.
 
-    Unlike `douglas_rachford` it keeps no best point and finishes none: steps are those of a published algorithm, and so
-    is the result.
+    Unlike `douglas_rachford` it neither keeps nor finishes a best point: the steps and the result are exactly those of
+    a published algorithm.
 
     Parameters
     ----------

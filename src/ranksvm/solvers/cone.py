@@ -1,4 +1,4 @@
-"""Signs that weights must have: a cone, the projection onto it, and the duality gap that it gives."""
+"""Sign constraints on weights: a cone, the projection onto it, and the duality gap of the constrained problem."""
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class SignCone:
         return np.clip(v, self._lower, self._upper) + 0.0  # 0 where it is -0
 
     def gaps(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The part of each weight in the duality gap ``m'g - 1/2 |m|^2``.
+        """The share of each weight in the duality gap ``m'g - 1/2 |m|^2``.
 
         Parameters
         ----------

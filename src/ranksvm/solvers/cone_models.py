@@ -1,4 +1,4 @@
-"""Quadratic models that are easily minimised over a cone: of a diagonal Hessian, or of an explicit one."""
+"""Quadratic models that are easily minimised over a cone: with a diagonal Hessian, or with an explicit one."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,11 +10,11 @@ from ranksvm.solvers.protocol import Cone
 
 __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 
-# Block pivoting exchanges single variables after so many exchanges that did not lower the number of wrong signs.
+# Block pivoting exchanges single variables after this many exchanges that did not lower the number of wrong signs.
 GRACE = 3
 # It ends after this number of exchanges for each variable, at the latest.
 MOST_EXCHANGES = 3
-# A number below this part of the largest one is round-off, whatever its sign.
+# A number below this fraction of the largest one is round-off, whatever its sign.
 ROUND_OFF = 1e-13
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -83,8 +83,8 @@ class HessianModel:
     def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The minimiser by block principal pivoting.
 
-        Variables are free or 0. Where the solution for the free ones has a wrong sign, or the negative gradient of
-        another one leads into the cone, all these change sides at once; if that does not lower their number for a
+        Variables are free or 0. If the solution for the free ones has wrong signs, or the negative gradient of
+        others leads into the cone, all these change sides at once; if that does not lower their number for a
         while, only the last one does, which ends after finitely many exchanges (Júdice & Pires, Computers Oper. Res.
         21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). It begins with the variables that were free the last time.
 

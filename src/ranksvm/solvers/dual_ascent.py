@@ -8,8 +8,8 @@ from ranksvm.solvers.protocol import DualObjective
 
 __all__ = ["dual_ascent"]
 
-# Each iteration takes one epoch more than this part of those so far, and at most EPOCHS: a certificate costs half an
-# epoch.
+# An iteration takes one epoch more than this fraction of the epochs so far, and at most EPOCHS: a certificate costs
+# half an epoch.
 EPOCH_SHARE = 0.1
 EPOCHS = 20
 
@@ -28,15 +28,15 @@ def dual_ascent(
     An iteration is one epoch (a visit to every block) or several, and ends with the certificate. In the history,
     ``evaluations`` counts the epochs.
 
-    Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008,
-    with the pairs of a query for a block.
+    Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
+    here a block is the pairs of a query.
 
     Parameters
     ----------
     objective : DualObjective
         The problem.
     start : object
-        A point of it, evaluated: changed in place.
+        An evaluated point of the problem, changed in place.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -49,7 +49,7 @@ def dual_ascent(
     Returns
     -------
     SolverResult
-        The last point, its certificate and why it stopped.
+        The last point, its certificate and the reason for stopping.
     """
     monitor = Monitor(objective, tol, max_iter, interrupted, label)  # type: ignore[arg-type]
     point = start

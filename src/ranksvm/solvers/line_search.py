@@ -52,7 +52,7 @@ def shorten(objective: Objective, point: Point, trial: Point, slope: float, end:
     Returns
     -------
     Point
-        The point found.
+        The new point.
     """
     alpha = _flat_position(objective.line(point, trial), point.value, slope, end, objective.positions_at_once)
     new = objective.between(point, trial, alpha)

@@ -18,8 +18,8 @@ __all__ = [
     "load_lapack",
 ]
 
-# Up to so many variables our own loops factorise, LAPACK beyond, which takes 0.25 s to load. Measured for 46 and 128
-# variables: our factor takes 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the BLAS's 3.6 and 8.0.
+# Up to this number of variables our own loops factorise, beyond it LAPACK, which takes 0.25 s to load. Measured for 46
+# and 128 variables: our factor 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the BLAS's 3.6 and 8.0.
 FEW_VARIABLES = 128
 
 # A cosine between a step and the change of the gradient below this is round-off.
@@ -32,7 +32,7 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Parameters
     ----------
     hessian : ndarray of float64, shape (n, n)
-        Symmetric, positive definite up to round-off. Where that hides all but the diagonal, it is the diagonal that is
+        Symmetric, positive definite up to round-off. If round-off hides all but the diagonal, only the diagonal is
         inverted.
 
     Returns
@@ -51,7 +51,7 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
             "choose solver='tron', which needs none."
         )
     diagonal = np.diagonal(hessian).copy()
-    diagonal[diagonal <= 0.0] = 1.0  # lost in the round-off of far larger entries
+    diagonal[diagonal <= 0.0] = 1.0  # lost in the round-off of much larger entries
     hessian[np.diag_indices_from(hessian)] = diagonal
     # Scaled to a unit diagonal: features of very different scales then lose no digits.
     scale = 1.0 / np.sqrt(diagonal)
@@ -69,9 +69,9 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def load_lapack(n_variables: int) -> None:
-    """Load what `by_cholesky` needs for so many variables.
+    """Load the libraries that `by_cholesky` needs for ``n_variables``.
 
-    To be called before `one_blas_thread`, which limits only the BLAS libraries that are loaded by then.
+    Call it before `one_blas_thread`, which limits only the BLAS libraries that are already loaded.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def load_lapack(n_variables: int) -> None:
 
 
 def _factorised(matrix: np.ndarray, scale: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Solves with H, of which the matrix is ``S H S`` for a diagonal S; None if it is not positive definite."""
+    """A solver of systems with H, where ``matrix = S H S``, S diagonal; None if H is not positive definite."""
     # S H S = L L', so that H = (S^-1 L) (S^-1 L)': the rows of L are scaled once, instead of every vector twice
     unscaled = (1.0 / scale)[:, np.newaxis]
     if len(matrix) <= FEW_VARIABLES:
@@ -136,7 +136,7 @@ def by_secant(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """An approximate inverse that maps the last change of the gradient to the step that caused it (BFGS update).
 
-    The curvature along the last step is known for nothing: a preconditioner from another point, or from a sample,
+    The curvature along the last step is known at no cost: a preconditioner from another point, or from a sample,
     learns it without a pass over the data.
 
     Parameters
@@ -151,7 +151,7 @@ def by_secant(
     Returns
     -------
     callable
-        The updated one, self-adjoint and positive definite; ``solve`` itself where the change shows no curvature.
+        The updated one, self-adjoint and positive definite; ``solve`` itself if the change shows no curvature.
     """
     curvature = inner(step, change)
     if not curvature > ROUND_OFF * np.sqrt(inner(step, step) * inner(change, change)):
@@ -204,7 +204,7 @@ def conjugate_gradient(
     gradient : ndarray of float64
         ``g``.
     precondition : callable
-        ``r -> M^-1 r``, M as H; in another inner product than H's it breaks the method down.
+        ``r -> M^-1 r``, M self-adjoint in the same inner product as H, otherwise the method fails.
     inner : callable
         The inner product, written ``u'v`` below.
     tolerance : float
@@ -212,14 +212,14 @@ def conjugate_gradient(
     max_products : int
         Largest number of products with H.
     radius : float
-        Of the trust region, in the norm of M.
+        Radius of the trust region, in the norm of M.
     stop : callable, optional
         ``stop(n_products, r'M^-1 r / g'M^-1 g)`` returns before each product whether to stop there.
 
     Returns
     -------
     NewtonStep
-        The step, its residual and what it cost.
+        The step, its residual and its cost.
     """
     step, residual = np.zeros_like(gradient), -gradient
     z = precondition(residual)

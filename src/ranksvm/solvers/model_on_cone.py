@@ -10,13 +10,13 @@ from ranksvm.solvers.protocol import Cone
 
 __all__ = ["minimise_model"]
 
-# Conjugate gradients on a face stop once the residual is this part of what it was: the face may be the wrong one.
+# Conjugate gradients on a face stop once the residual has decreased to this fraction: the face may be the wrong one.
 FACE_TOLERANCE = 0.1
-# Variables at 0 may leave it again once the free ones have at most this part of the gap: until then, the gradient of
-# those at 0 is more an effect of the free ones than a reason to free them. (Word pairs of 20,360 x 279,643, nonnegative
-# weights, C = 1: 113 products for a fit; 563 if they may leave at once, because the same ones come and go.)
+# Variables may leave 0 again once the free ones have at most this fraction of the gap: until then, the gradient of
+# variables at 0 is mainly an effect of the free ones, no reason to free them. (Word pairs, 20,360 x 279,643,
+# nonnegative weights, C = 1: 113 products a fit; 563 if they may leave at once, because the same ones come and go.)
 RELEASE_SHARE = 0.5
-# After so many faces the step is good enough: it decreases the model, which is all that a Newton step needs.
+# Maximum number of faces: the step is then good enough, as it decreases the model, which is all a Newton step needs.
 MOST_FACES = 100
 
 
@@ -32,13 +32,13 @@ def minimise_model(
 ) -> NewtonStep:
     """Minimise ``q(d) = g'd + 1/2 d'Hd`` approximately over the steps d with w + d in a cone.
 
-    An approximate Hessian says which variables are at 0; conjugate gradients minimise over the others, the *face*, and
-    their end is projected onto the cone. The variables that the projection has set to 0 leave the face, and so on. Once
+    An approximate Hessian selects the variables at 0; conjugate gradients minimise over the others, the *face*, and
+    their result is projected onto the cone. The variables that the projection has set to 0 leave the face. Once
     the gap comes from variables at 0 rather than from the face, a new face is chosen. q may increase by a projection;
     the best vector of all is returned.
 
-    This is an active-set method with projections, as Moré & Toraldo's (SIAM J. Optim. 1, 1991), whose projected
-    gradients free or bind only a few variables at a time, and therefore took ten times as many products.
+    This is an active-set method with projections, like the method of Moré & Toraldo (SIAM J. Optim. 1, 1991), whose
+    projected gradients free or bind only a few variables at a time, and therefore took ten times as many products.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def minimise_model(
     Returns
     -------
     NewtonStep
-        A step with ``q(d) < 0``, hence a direction of descent, and what it cost.
+        A step with ``q(d) < 0``, hence a direction of descent, and its cost.
     """
     at, slope, n_products = w, gradient, 0
     best, lowest = NewtonStep(np.zeros_like(w), -gradient, 0.0, 0), 0.0

@@ -1,4 +1,4 @@
-"""What every solver shares: the trace, the stopping tests, interruption, and the result."""
+"""Shared parts of all solvers: the trace, the stopping tests, interruption, and the result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class History:
     hessian_products: list[int] = field(default_factory=list)
 
     def after(self, earlier: History) -> History:
-        """This trace appended to an earlier one, from whose last iterate it started: counts continue from there."""
+        """This trace appended to an earlier one, at whose last iterate it started: counts continue from there."""
         evaluations = [earlier.evaluations[-1] + count for count in self.evaluations[1:]]
         products = [earlier.hessian_products[-1] + count for count in self.hessian_products[1:]]
         return History(
@@ -76,7 +76,7 @@ class SolverResult:
     value : float
         Objective there.
     gap : float
-        Duality gap there, with what round-off may hide: the optimum is not below ``value - gap``.
+        Duality gap there, including a bound on round-off: the optimum is not below ``value - gap``.
     n_iter : int
         Iterations done.
     status : Status
@@ -103,7 +103,7 @@ class SolverResult:
     alpha: np.ndarray | None = None
 
     def after(self, earlier: SolverResult) -> SolverResult:
-        """This result combined with that of an earlier run, from whose end it started."""
+        """This result combined with the result of an earlier run, at whose end it started."""
         return replace(self, n_iter=earlier.n_iter + self.n_iter, history=self.history.after(earlier.history))
 
     @property
@@ -136,7 +136,7 @@ logger = logging.getLogger("ranksvm.solvers")
 
 # A relative change of the objective below this is round-off.
 ROUND_OFF = 1e-14
-# A bound on round-off that is beyond the tolerance is worth another step where it has fallen by this factor.
+# If the bound on round-off exceeds the tolerance, another step is worth its cost if the bound fell by this factor.
 LESS_ROUND_OFF = 0.5
 
 
@@ -182,7 +182,7 @@ class Monitor:
         # the gap recorded last, if it includes round-off
         self._proven: float | None = None
         self._refreshed = False
-        # the bound on round-off found last, where it was not all of a certificate
+        # the last bound on round-off, if it was not the whole of a certificate
         self._round_off = float("inf")
         objective.reserve = 0.0
 
@@ -207,7 +207,7 @@ class Monitor:
         value, gap = self._append(point)
         status = self._status(point, value, gap)
         if self.label is not None:
-            # as `_status` compares them: with what round-off hides, as far as it is known
+            # as `_status` compares them: with the bound on round-off, if it is known
             tested = gap + self.objective.reserve if self._proven is None else self._proven
             line = "%siteration %d: objective %.9g, relative gap %.2e (tol %.2e)"
             logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)
@@ -223,7 +223,7 @@ class Monitor:
             (value, gap), self._proven = self._append(point), None
         if status is not None and self._proven is None:
             round_off = self._include_round_off(point, gap)
-            # the reserve was for the round-off of another point: here there may be less
+            # the reserve was for the round-off of another point: it may be smaller here
             if status is not Status.INTERRUPTED and gap + round_off <= self.tol * value:
                 return Status.CONVERGED
         return status
@@ -240,7 +240,7 @@ class Monitor:
         return value, gap
 
     def _status(self, point: Point, value: float, gap: float) -> Status | None:
-        """The reason to stop at the iterate recorded last, if there is one."""
+        """The reason to stop at the last recorded iterate, or None."""
         history, allowed, self._proven = self.history, self.tol * value, None
         if 0.0 < self.enough >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
             return Status.CONVERGED
@@ -265,7 +265,7 @@ class Monitor:
         return Status.PRECISION if self._without_progress >= 3 else None
 
     def _include_round_off(self, point: Point, gap: float) -> float:
-        """Add what round-off hides to the gap recorded last; it is also returned by itself."""
+        """Add the bound on round-off to the last recorded gap; return the bound."""
         round_off = self.objective.round_off(point, self.tol)
         self._proven = self.history.duality_gap[-1] = gap + round_off
         return round_off
@@ -276,7 +276,7 @@ class Monitor:
             self._include_round_off(point, self.history.duality_gap[-1])
         gap = self.history.duality_gap[-1]
         value = self.history.objective[-1]
-        if not (math.isfinite(value) and math.isfinite(gap)):  # with what round-off may hide
+        if not (math.isfinite(value) and math.isfinite(gap)):  # including round-off
             raise overflow_of_certificate(value, gap)
         return SolverResult(point.w, value, gap, self.n_iter, status, self.history, point)
 

@@ -16,7 +16,7 @@ __all__ = ["by_hessians", "newton", "solve_sample"]
 # change the solution anyway.
 SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
-# Its smoothing is not reduced beyond this tolerance: a narrower ring has too few pairs of a sample.
+# Its smoothing is not reduced beyond this tolerance: in a sample, a narrower ring has too few pairs.
 SAMPLE_TOL = 1e-4
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
 # once products since the last one have cost this part of what it costs (10,000 x 46: 10 products and one Hessian take
@@ -29,9 +29,9 @@ SAMPLE_ACCURACY = 0.3
 # some of the curvature: from then on conjugate gradients are used.
 TRUSTED_SLOPE = 0.5
 CG_PRODUCTS = 20
-# A step takes so many products, however good the preconditioner is.
+# Minimum number of products per step, however good the preconditioner is.
 FEW_PRODUCTS = 2
-# For conjugate gradients that stop at this tolerance or above it, products in float32 do, unless a step was poor.
+# Products in float32 suffice for conjugate gradients with at least this tolerance, unless a step was poor.
 SINGLE_TOLERANCE = 0.01
 
 
@@ -49,9 +49,9 @@ def newton(
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
 
-    For large data, the explicit Hessian is that of a sample and preconditions conjugate gradients on the exact one,
-    which then need one or two products; where they need so many more that Hessians of more rows would have cost less,
-    these are built from then on. The solution of the sample's problem is the starting point. For small data, or
+    For large data, the explicit Hessian is computed from a sample and preconditions conjugate gradients on the exact
+    Hessian, which then need one or two products. If they need so many that Hessians of more rows would have cost less,
+    such Hessians are built from then on. The solution of the sample's problem is the starting point. For small data, or
     few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner
     learns the curvature along the last step. Steps are accepted by the slope at their end, not by the decrease of the
     objective, which near the optimum is less than its round-off.
@@ -86,7 +86,7 @@ def newton(
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start) if point is None else point
-    # that of an earlier solve, for other weights, is good for a first step
+    # the Hessian of an earlier solve, for other weights, is good enough for a first step
     return by_hessians(objective, point, monitor, objective.earlier_hessian())
 
 
@@ -97,20 +97,20 @@ def by_hessians(
     earlier: np.ndarray | None = None,
     trusted: bool = True,
 ) -> SolverResult:
-    """The steps of `newton` from a point on.
+    """The steps of `newton` from some point.
 
     Parameters
     ----------
     objective : Objective
         The problem.
     point : Point
-        Where to begin, not recorded yet.
+        The starting point, not recorded yet.
     monitor : Monitor
-        What has been recorded before.
+        The trace so far.
     earlier : ndarray of float64, shape (n_variables, n_variables), optional
-        A Hessian to begin with, of another point or other weights.
+        A Hessian for the first step, from another point or other weights.
     trusted : bool
-        Whether to take a step with nothing but such a Hessian; otherwise it preconditions conjugate gradients.
+        Whether to take steps with such a Hessian alone; otherwise it preconditions conjugate gradients.
 
     Returns
     -------
@@ -119,13 +119,13 @@ def by_hessians(
     """
     solve = None if earlier is None else by_cholesky(earlier)
     precondition = solve
-    solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, where it is known
+    solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, if it is known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, misled = 1.0, False
     begun = monitor.n_iter + 1  # iterations before
     n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
-    trusts_single = True  # whether float32 may do in products
+    trusts_single = True  # whether products in float32 may suffice
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of another curvature
@@ -179,7 +179,7 @@ def solve_sample(
     interrupted: threading.Event | None,
     solve: Callable[..., SolverResult] = newton,
 ) -> np.ndarray:
-    """A starting point: the solution of the problem on a sample, itself found from a smaller sample.
+    """A starting point: the solution of the problem on a sample, which itself starts from a smaller sample.
 
     Parameters
     ----------

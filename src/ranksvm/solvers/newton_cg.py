@@ -13,7 +13,7 @@ from ranksvm.solvers.protocol import Point, PreconditionedObjective
 
 __all__ = ["newton_cg"]
 
-# Conjugate gradients stop once the residual is this part of the gradient, or the part of it that the last step left,
+# Conjugate gradients stop once the residual is this fraction of the gradient, or the fraction that the last step left,
 # times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5

@@ -11,14 +11,14 @@ from ranksvm.solvers.protocol import Objective, Point
 
 __all__ = ["plain_tron"]
 
-# Of the published code: the tolerance of conjugate gradients, ratios of actual to predicted decrease, factors of the
+# From the published code: the tolerance of conjugate gradients, ratios of actual to predicted decrease, factors of the
 # radius.
 CG_TOLERANCE = 0.1
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
-# The published code has no limit. This one is never met on the data sets it was published with.
+# The published code has no limit. This one is never reached on the data sets of its publication.
 CG_PRODUCTS = 10_000
-# No further progress within the digits of the objective.
+# A smaller decrease is no progress within the precision of the objective.
 ROUND_OFF = 1e-12
 
 
@@ -35,8 +35,8 @@ def plain_tron(
 
     Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), Algorithms 1
     and 2, as Lee & Lin (2014) use it for RankSVM: conjugate gradients without a preconditioner, a trust region in the
-    Euclidean norm, and steps that are rejected if they are too long. `tron` departs from this where that saves work, so
-    its iterates, and the models at which a loose rule stops, are others.
+    Euclidean norm, and steps that are rejected if they are too long. `tron` departs from this to save work, so
+    its iterates, and the models at which a loose rule stops, differ.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def plain_tron(
     point : Point, optional
         The evaluation at ``start``, if there is one.
     tol : float
-        Norm of the gradient to reach, relative to that at 0.
+        Norm of the gradient to reach, relative to its norm at 0.
     max_iter : int
         Largest number of accepted steps.
     interrupted : threading.Event, optional

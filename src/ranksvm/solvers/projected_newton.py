@@ -15,14 +15,14 @@ from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["projected_newton"]
 
-# A model is solved until its gap is the square of this part of the objective's, or of the part that the last step left,
-# times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
+# A model is solved until its gap, relative to the objective's, is the square of this fraction, or of the fraction that
+# the last step left times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
 CG_PRODUCTS = 500
-# A Hessian of a sample with which a step takes so many products is replaced by one of more rows.
+# If a step takes this many products with the Hessian of a sample, a Hessian of more rows replaces it.
 MANY_PRODUCTS = 20
-# The Hessian of a sample leaves about this part of the gradient: a step that is to leave less takes products.
+# The Hessian of a sample leaves about this fraction of the gradient: a step that should leave less takes products.
 SAMPLE_ACCURACY = 0.3
 
 
@@ -41,12 +41,12 @@ def projected_newton(
     """Minimise a strongly convex objective over a cone.
 
     The step from a point is an approximate minimiser of the quadratic model over the cone (`minimise_model`), so it is
-    a direction of descent within the cone, and is shortened as any other one. Near the solution the weights at their
-    bounds stay the same, and the steps are those of Newton's method in the other weights (Lin & Moré, "Newton's method
+    a direction of descent within the cone, and is shortened like any other. Near the solution the weights at their
+    bounds stay the same, and the steps are Newton steps in the other weights (Lin & Moré, "Newton's method
     for large bound-constrained optimization problems", SIAM J. Optim. 9, 1999; Lee, Sun & Saunders, SIAM J. Optim. 24,
     2014).
 
-    With explicit Hessians of all rows a model costs no pass over the data; those of a sample precondition products with
+    With explicit Hessians of all rows a model costs no pass over the data; a sample's Hessians precondition products with
     the Hessian of all rows. Without explicit Hessians the diagonal preconditions.
 
     Parameters
@@ -54,7 +54,7 @@ def projected_newton(
     objective : ConstrainedObjective
         The problem.
     start : ndarray of float64, shape (n,)
-        The starting point; its projection is taken.
+        The starting point, which is projected.
     point : Point, optional
         The evaluation at ``start``, if there is one.
     tol : float
@@ -102,7 +102,7 @@ class _SteppingByProducts:
         self.near: ConeModel | None = None
 
     def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
-        """A step that leaves at most the square of ``tolerance`` of the gap in the model."""
+        """A step after which the gap of the model is at most ``tolerance**2`` times the gap."""
         if self.near is None:
             self.near = DiagonalModel(self.objective.cone, curvature_scale(self.objective, point))
         return self._by_products(point, self.near, tolerance**2 * gap)
@@ -122,15 +122,15 @@ class _SteppingByProducts:
 
 
 class _SteppingByHessian(_SteppingByProducts):
-    """Steps by an explicit Hessian, which serves several steps."""
+    """Steps with an explicit Hessian, which is used for several steps."""
 
     def __init__(self, objective: ConstrainedObjective, monitor: Monitor):
         super().__init__(objective, monitor)
-        # that of an earlier solve, for other weights, is good for a first step
+        # the Hessian of an earlier solve, for other weights, is good enough for a first step
         earlier = objective.earlier_hessian()
         self.near = None if earlier is None else HessianModel(objective.cone, earlier)
         self._n_before = 0  # products before the present Hessian
-        self._exact = False  # whether the last step took only a Hessian of all rows
+        self._exact = False  # whether the last step used only a Hessian of all rows
 
     def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
         objective, monitor = self.objective, self.monitor

@@ -1,4 +1,4 @@
-"""The interface of objectives for solvers: the part that all of them need, and extensions for some."""
+"""The interface of objectives for solvers: methods that all solvers need, and extensions for some."""
 
 import threading
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class Objective(Protocol):
     positions_at_once : int
         Number of positions to pass to `line` at a time: 1 if each costs as much as the first.
     reserve : float
-        The part of the gap that a solver allows for round-off: `goal` and `smoothing_suffices` leave it.
+        The fraction of the gap that a solver reserves for round-off: `goal` and `smoothing_suffices` leave it.
     """
 
     positions_at_once: int
@@ -58,13 +58,13 @@ class Objective(Protocol):
         """Duality gap at a point: a bound on how far its value is above the optimum."""
 
     def certificate(self, point: Any) -> tuple[float, float]:
-        """Value and duality gap, at a point, of the target problem, which the objective may be a smoothing of."""
+        """Value and duality gap at a point, for the target problem, which the objective may smooth."""
 
     def round_off(self, point: Any, tol: float) -> float:
-        """Bound on what round-off hides from the certificate, which need not be sharp if it is far below ``tol``."""
+        """Bound on the error of the certificate by round-off, which need not be sharp if it is far below ``tol``."""
 
     def refresh(self, point: Any) -> bool:
-        """Evaluate a point again, in place, if that may be more accurate, and say whether it was."""
+        """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
 
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
@@ -73,7 +73,7 @@ class Objective(Protocol):
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
-        """Smooth less, where it is time to: a point for w or near it then, else the same; and evaluations that took."""
+        """Smooth less if it is time to: a new point at or near w, else the same one; and the number of evaluations."""
 
     def line(self, point: Any, trial: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes on the segment from one point to another, as functions of positions in [0, 1]."""
@@ -82,7 +82,7 @@ class Objective(Protocol):
         """The point at ``alpha`` on the segment."""
 
     def hessian_product(self, point: Any, v: np.ndarray, double: bool = True) -> np.ndarray:
-        """Hessian at a point times a vector; unless ``double``, float32 may do where it holds the Hessian well."""
+        """Hessian at a point times a vector; unless ``double``, float32 may be used if it is accurate enough."""
 
     def release(self, point: Any) -> None:
         """Mark a point as no longer needed."""
@@ -92,10 +92,10 @@ class SampledObjective(Objective, Protocol):
     """An objective that a smaller one may approximate."""
 
     def sample(self) -> "HessianObjective | None":
-        """The problem on a small part of the data, or of the space, or None if there is no smaller one."""
+        """The problem on a small part of the data, or of the space; None if there is no smaller problem."""
 
     def from_sample(self, sample: Any, w: np.ndarray) -> np.ndarray:
-        """The vector for a vector of the sample's problem; the objective takes over the sample's smoothing."""
+        """Convert a vector of the sample's problem; the objective takes over the sample's smoothing."""
 
 
 class HessianObjective(SampledObjective, Protocol):
@@ -106,12 +106,12 @@ class HessianObjective(SampledObjective, Protocol):
     n_variables : int
         Number of variables.
     hessian_fraction : float
-        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
+        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, if building one costs more than
         it saves.
     hessian_cost : float
         Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
     refined_cost : float
-        The same of a Hessian of more data, after `refine`; infinite if it has all.
+        Cost of a Hessian of more data, after `refine`; infinite if it already has all.
     """
 
     n_variables: int
@@ -127,10 +127,10 @@ class HessianObjective(SampledObjective, Protocol):
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
     def refine(self) -> bool:
-        """Use more of the data, or more digits, in explicit Hessians from now on; False if they have all."""
+        """Use more data, or more digits, in explicit Hessians from now on; False if they already use all."""
 
     def earlier_hessian(self) -> np.ndarray | None:
-        """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""
+        """The Hessian for the present weights with the curvature from an earlier call of `hessian`, if any."""
 
 
 class PreconditionedObjective(SampledObjective, Protocol):
@@ -158,14 +158,14 @@ class DiagonalObjective(Objective, Protocol):
     curvature_rank: int
 
     def reweight(self, C: float, point: Any = None) -> None:
-        """Switch to another C, for which a point is changed, too."""
+        """Switch to another C, and update a point for it."""
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number is used for all."""
 
 
 class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
-    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`.
+    """An objective for which an explicit Hessian may or may not be worth its cost, as required by `adaptive`.
 
     Attributes
     ----------
@@ -180,21 +180,21 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
         """The Hessian at 0, if it costs less than others."""
 
     def cost_with_hessian(self, log_reduction: float) -> float:
-        """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
+        """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Products for the same with the diagonal ``scale`` of the Hessian; 0 if unknown."""
+        """Products for the same reduction with the diagonal ``scale`` of the Hessian; 0 if unknown."""
 
     def sample(self) -> "AdaptiveObjective | None": ...
 
 
 class Cone(Protocol):
-    """The vectors whose entries have given signs.
+    """The vectors whose entries have prescribed signs.
 
     Attributes
     ----------
     signs : ndarray of int, shape (n,)
-        1 for an entry that is not negative, -1 for one that is not positive, 0 for any one.
+        1 for an entry that is not negative, -1 for an entry that is not positive, 0 for any entry.
     """
 
     signs: np.ndarray
@@ -203,7 +203,7 @@ class Cone(Protocol):
         """The nearest vector of the cone."""
 
     def gaps(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Parts of the entries in the duality gap at w of a function ``1/2 |w|^2 + convex`` with this gradient."""
+        """Shares of the entries in the duality gap at w of a function ``1/2 |w|^2 + convex`` with this gradient."""
 
 
 class ConstrainedObjective(HessianObjective, DiagonalObjective, Protocol):
@@ -215,10 +215,10 @@ class ConstrainedObjective(HessianObjective, DiagonalObjective, Protocol):
 
 
 class DualObjective(Protocol):
-    """A concave dual whose variables come in blocks, with the primal point that belongs to each of its points."""
+    """A concave dual whose variables form blocks, with a primal point for each of its points."""
 
     def ascend(self, point: Any, epochs: int) -> None:
-        """Visit every block so many times, and maximise over it; the point is changed in place."""
+        """Visit every block ``epochs`` times, and maximise over it; the point is changed in place."""
 
     def certificate(self, point: Any) -> tuple[float, float]:
         """Value of the primal problem, and the duality gap."""
@@ -227,10 +227,10 @@ class DualObjective(Protocol):
         """The duality gap."""
 
     def round_off(self, point: Any, tol: float) -> float:
-        """Bound on what round-off hides from the certificate."""
+        """Bound on the error of the certificate by round-off."""
 
     def refresh(self, point: Any) -> bool:
-        """Evaluate a point again, in place, if that may be more accurate, and say whether it was."""
+        """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
 
 
 class SplitPoint(Protocol):
@@ -241,7 +241,7 @@ class SplitPoint(Protocol):
     value, round_off : float
         The objective there, and a bound on its error.
     bound : float
-        A lower bound of its minimum, less its error.
+        A lower bound of its minimum, minus the error of the bound.
     ranks : ndarray of int
         Ranks of the variables.
     """
@@ -260,7 +260,7 @@ class SplitObjective(Protocol):
     """A sum of two convex functions with a proximal operator each, and the variables of a splitting method for it."""
 
     def step(self, accuracy: float, interrupted: threading.Event | None = None) -> Any:
-        """Take the next step; a problem solved on the way may keep a gap of ``accuracy``."""
+        """Take the next step; a subproblem may keep a gap of ``accuracy``."""
 
     def finish(self, point: Any, accuracy: float) -> Any:
         """A point that is not worse and can be stored: minimised over half of the variables, the others fixed."""

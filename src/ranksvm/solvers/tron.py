@@ -12,21 +12,21 @@ from ranksvm.solvers.protocol import DiagonalObjective, Point
 
 __all__ = ["curvature_scale", "tron"]
 
-# Ratios of actual to predicted decrease, and factors of the radius, as Lin & Moré have them.
+# Ratios of actual to predicted decrease, and factors of the radius, as in Lin & Moré.
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 CG_TOLERANCE = 0.1
 CG_PRODUCTS = 500
-# So many times the directions in which the objective is curved, and more, are many variables.
+# There are "many variables" if there are at least this many times as many as directions of curvature.
 MANY_VARIABLES = 4
-# Continuation: a smaller C is solved for until the gap is this part of the objective, and the next one is larger by
-# this factor, from the first C for which the gap at the start is about the objective. Not where the gap at the start
+# Continuation: a smaller C is solved for until the gap is this fraction of the objective, and the next C is larger by
+# this factor, from the first C for which the gap at the start is about the objective. Not used if the gap at the start
 # is less than this multiple of the objective. (Made text, C = 128, 39 pairs a document: 1,000 x 47,000 took 64 products
 # instead of 618, 5,000 x 50,000 took 222 instead of 1,796; word pairs of 20,360 x 279,643, 853 instead of 1,998. At
 # C = 1, where the gap at the start is 100 to 1,000 times the objective, it takes as many as a cold start, or somewhat
 # more.)
 STAGE_TOL, STAGE_FACTOR, STAGES_FROM = 0.1, 4.0, 1e3
-# Where the objective changes by less than this part of itself, its decrease is taken from the slopes.
+# If the relative change of the objective is below this, its decrease is computed from the slopes.
 SMALL_CHANGE = 1e-6
 
 
@@ -47,13 +47,13 @@ def tron(
     RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug), preconditioned by the diagonal of the Hessian,
     whose norm also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in three points:
 
-    1. Where there are many more variables than pairs, the norm is the plain one: the Hessian is the identity but for
+    1. If there are many more variables than pairs, the norm is Euclidean: the Hessian is the identity except in
        few directions, which conjugate gradients find one by one and the diagonal would blur (on word pairs, with the
-       hinge loss, 18 products against 1283). Elsewhere the diagonal is a must for features of very different size.
-    2. The diagonal is that at the start, for the whole run. Recomputed each time, it changes with the violating pairs,
-       and with it the length of the same step: on nearly separable data the region then shrank to nothing.
-    3. A step that is too long is not rejected but shortened to about the lowest point on its way, which is found from
-       the scores alone, so that no conjugate gradients are in vain.
+       hinge loss, 18 products against 1283). Otherwise features of very different size require the diagonal.
+    2. The diagonal is computed at the start, for the whole run. Recomputed each time, it changes with the violating
+       pairs, and so does the length of the same step: on nearly separable data the region then shrank to nothing.
+    3. A step that is too long is not rejected but shortened to about the lowest point on its way, which is computed
+       from the scores alone, so that no conjugate gradients are wasted.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def tron(
     max_iter : int
         Largest number of steps.
     continuation : bool
-        Whether to begin with smaller C if it pays; for a start at 0.
+        Whether to begin with smaller C if it saves time; for a start at 0.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
     label : str or None
@@ -83,7 +83,7 @@ def tron(
     point = monitor.evaluate(start) if point is None else point
     C, radius = objective.C, None
     stages = _smaller_weights(objective, point) if continuation else []
-    # what is recorded belongs to the problem itself, also during a stage
+    # the trace is of the problem itself, also during a stage
     while (status := monitor.record(point)) is None:
         while stages and _nearly_solved(objective, point, stages[0]):
             stages, radius = stages[1:], None
@@ -93,7 +93,7 @@ def tron(
             if objective.gap(point) == 0.0:  # only less smoothing can improve it
                 continue
         if radius is None:
-            # One norm for the whole stage: where it changed with the violating pairs, so did the meaning of the radius.
+            # One norm for the whole stage: if it changed with the violating pairs, so would the meaning of the radius.
             precondition = by_diagonal(curvature_scale(objective, point))
             radius = float(np.sqrt(objective.inner(point.gradient, precondition(point.gradient))))
         newton_step = conjugate_gradient(
@@ -113,7 +113,7 @@ def tron(
 
 
 def _smaller_weights(objective: DiagonalObjective, point: Point) -> list[float]:
-    """The values of C to solve for before the objective's own, ascending; none where a cold start is as good."""
+    """The values of C to solve for before the objective's own, ascending; none if a cold start is as good."""
     value, gap = objective.certificate(point)
     if objective.n_variables <= objective.curvature_rank or not np.inf > gap >= STAGES_FROM * value > 0.0:
         return []
@@ -136,29 +136,29 @@ def _take(
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
     # of the quadratic model: -(g'd + 1/2 d'Hd), from the residual
     promised = -0.5 * (slope - objective.inner(newton_step.residual, step))
-    # a promise that rounds to nothing is not worth a step
+    # a predicted decrease that is round-off is not worth a step
     ratio = _decrease(point, trial, slope, end) / promised if promised > 0.0 else 0.0
     if ratio > ACCEPT or slope >= 0.0 or end <= 0.0:
         objective.release(point)
         return trial, _new_radius(radius, newton_step.length, ratio, newton_step.on_boundary)
-    # Too long: the way back to the lowest point costs sweeps over the scores, a rejected step its products.
+    # Too long: going back to the lowest point costs only sweeps over the scores; a rejected step wastes its products.
     return shorten(objective, point, trial, slope, end, monitor), radius
 
 
 def curvature_scale(objective: DiagonalObjective, point: Point) -> np.ndarray:
-    """What to divide by before conjugate gradients know any better.
+    """Diagonal preconditioner at the starting point.
 
     Parameters
     ----------
     objective : Objective
         The problem.
     point : Point
-        Where.
+        The point.
 
     Returns
     -------
     ndarray of float64, shape (n_variables,) or (1,)
-        The diagonal of the Hessian; 1 where the Hessian is the identity but for few directions.
+        The diagonal of the Hessian; 1 if the Hessian is the identity except in few directions.
     """
     if objective.n_variables > MANY_VARIABLES * objective.curvature_rank:
         return np.ones(1)
@@ -169,7 +169,7 @@ def _decrease(point: Point, trial: Point, slope: float, end: float) -> float:
     decrease = point.value - trial.value
     if abs(decrease) > SMALL_CHANGE * abs(point.value):
         return decrease
-    # The trapezium rule on the slope: exact where no pair crosses its margin, and free of cancellation.
+    # The trapezium rule on the slope: exact if no pair crosses its margin, and free of cancellation.
     return -0.5 * (slope + end)
 
 
