@@ -1,4 +1,4 @@
-"""Objectives: a regulariser, C, the loss of a model's scores, and the certificate."""
+"""Objectives: a regulariser plus C times the loss of a model's scores, with a certificate."""
 
 from typing import TYPE_CHECKING
 

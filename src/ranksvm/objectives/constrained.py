@@ -1,4 +1,4 @@
-"""The objective of a linear model whose weights have given signs."""
+"""The objective of a linear model with sign constraints on its weights."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ __all__ = ["ConstrainedObjective"]
 class ConstrainedObjective(LinearObjective):
     """`LinearObjective` over a cone: ``1/2 |w|^2 + C * loss(X w)`` with ``signs_j * w_j >= 0``.
 
-    It is evaluated only at vectors of the cone: any other one is projected first, such as a warm start or a solution
-    extrapolated from others. The duality gap is that of `SignCone`.
+    It is evaluated only at vectors of the cone: any other vector is projected first, such as a warm start or an
+    extrapolated solution. `SignCone` defines the duality gap.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class ConstrainedObjective(LinearObjective):
     reducible : bool
         Whether the width is a smoothing.
     fraction_of : callable, optional
-        The part of the rows that explicit Hessians take.
+        Returns the fraction of the rows for explicit Hessians.
     shown : bool
-        Whether certificates are results.
+        Whether certificates are shown as results.
     cone : SignCone
         The signs.
     """

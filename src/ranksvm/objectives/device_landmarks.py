@@ -1,4 +1,4 @@
-"""Landmarks whose functions are evaluated, multiplied and fitted on a device."""
+"""Landmarks whose functions are evaluated, multiplied and fitted on a device (GPU)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ __all__ = ["DeviceLandmarks"]
 
 
 class DeviceLandmarks(Landmarks):
-    """`Landmarks` with Phi on a device: a preconditioner there costs two products with it, and n numbers each way.
+    """`Landmarks` with Phi on a device: a preconditioner costs two products there, and n numbers are copied each way.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ TASK_ROWS = 1 << 12
 
 
 class KernelPoint:
-    """A point at which a kernel objective was evaluated, with the data for its products.
+    """A point at which a kernel objective was evaluated, with the data for products with the Hessian.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class KernelPoint:
         self.value = np.inf
         self.sums = LossSums(np.inf)
         self.gradient = w
-        # of the gradient in the kernel's space: its coefficients g, and Qg
+        # gradient in the kernel's space: its coefficients g, and Qg
         self.slopes = self.slope_values = coefficients
 
 
@@ -53,12 +53,12 @@ class KernelObjective(SmoothedObjective):
 
     A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product with another one is
     ``b_1's_2`` and needs no product with Q, and both rows follow every step by recurrence. The gradient is ``g = b + C
-    dloss/ds``, the Hessian ``I + C H Q``, H that of the loss with respect to the scores; it is self-adjoint in this
+    dloss/ds``, the Hessian ``I + C H Q``, H the loss's Hessian with respect to the scores; it is self-adjoint in this
     inner product. An evaluation costs one product with Q, as does a product with the Hessian; in the coefficients
-    alone it is two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, that of `LinearObjective` in the norm of
-    the kernel's space.
+    alone it costs two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the
+    norm of the kernel's space.
 
-    The problem is that of Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3.
+    Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class KernelObjective(SmoothedObjective):
     n_threads : int
         Number of threads.
     landmarks : Landmarks, optional
-        Functions on which the Hessian is inverted exactly, and from whose best one a solver begins.
+        Functions on which the Hessian is inverted exactly; a solver starts at the best one of them.
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
@@ -218,10 +218,10 @@ class KernelObjective(SmoothedObjective):
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
 
     def round_off(self, point: KernelPoint, tol: float) -> float:
-        """Bound on the errors of value and gap: of Q and its products, of the scores' recurrence, and of all sums.
+        """Bound on the errors of value and gap due to Q and its products, the recurrence of scores, and all sums.
 
         It follows the argument of `round_off` in objectives/linear.py, in the norm of the kernel's space. To first
-        order an error of the scores changes the value by half of ``b'Qb``'s, because the gradient is small.
+        order an error of the scores changes the value by half as much as ``b'Qb``, because the gradient is small.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class KernelObjective(SmoothedObjective):
         with np.errstate(over="ignore", invalid="ignore"):
             loss = self.loss.round_off(point.scores, point.sums, self.width, off, True)
             off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
-            # the loss has the slopes g - b: g and half of b's form, or g - b and half of it, whatever is less
+            # the loss has the slopes g - b: g and half of b's form, or g - b and half of it, the smaller of both
             of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.beyond + loss.value)
             of_value += length * float(np.abs(b) @ np.abs(point.scores))
             of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
@@ -252,7 +252,7 @@ class KernelObjective(SmoothedObjective):
             return of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value
 
     def value_rounding(self, point: KernelPoint) -> float:
-        """Approximate difference, near the optimum, between the value at a point and that with the unrounded Q.
+        """Approximate difference, near the optimum, between the values at a point with Q rounded and unrounded.
 
         To first order the two differ by half of the rounding error of ``b'Qb``: where the gradient is 0, a change of
         ``Q b`` changes the loss by minus twice as much.
@@ -280,7 +280,7 @@ class KernelObjective(SmoothedObjective):
         return self.vector(v[0] + self.C * self._curvature_product(point, v[1]))
 
     def preconditioner(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray]:
-        """An approximate inverse of the Hessian, self-adjoint in the same inner product, free of products with Q."""
+        """An approximate inverse of the Hessian, self-adjoint in the same inner product, without products with Q."""
         if self.landmarks is None or self._within is None:
             return np.copy
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
@@ -289,8 +289,8 @@ class KernelObjective(SmoothedObjective):
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.
 
-        Its loss has the current smoothing, which is not reduced: the solution for a narrow width there may be far from
-        the solution here, where a narrow width then costs many steps.
+        Its loss has the current smoothing, which is not reduced: its solution for a narrow width may be far from the
+        solution of this problem, for which a narrow width then costs many steps.
         """
         if self.landmarks is None:
             return None
@@ -365,7 +365,7 @@ class CoefficientObjective(KernelObjective):
     """
 
     def vector(self, coefficients: np.ndarray | None = None) -> np.ndarray:
-        """The coefficients themselves; None: those of the function 0."""
+        """The coefficients themselves; None: the coefficients of the function 0."""
         return np.zeros(self.n_variables) if coefficients is None else np.array(coefficients)
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:

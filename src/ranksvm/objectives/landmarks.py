@@ -20,9 +20,9 @@ __all__ = ["Landmarks"]
 NOISE = 1e-7
 
 
-# Beyond the landmarks the Hessian is taken for so many times the mean of its diagonal, weighted by the diagonal itself.
+# Beyond the landmarks the Hessian is approximated by this multiple of the mean of its diagonal, weighted by itself.
 # Products on MQ2008 at (gamma, C) = (2^-5, 1), (2^-1, 1), (2^-3, 1/8), (2^-1, 32): 112, 201, 71, 1342 without
-# landmarks; with 300 of them 26, 117, 26, - for 1; 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
+# landmarks; with 300 of them 26, 117, 26, - for the multiple 1; 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
 THETA = 3.0
 
 
@@ -31,8 +31,8 @@ class Landmarks:
 
     With the landmarks Z, ``Q_ZZ = U S U'`` and ``W = U S^-1/2`` (small eigenvalues left out), the values of the basis
     functions at all documents are ``Phi = Q[:, Z] W``. A function with coordinates w there has the coefficients
-    ``W w`` at the landmarks, the values ``Phi w`` and the norm ``|w|``; so the problem over these functions is a linear
-    one, with the features Phi.
+    ``W w`` at the landmarks, the values ``Phi w`` and the norm ``|w|``; so the problem over these functions is linear,
+    with the features Phi.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ class Landmarks:
         return ThreadedTerm(self.design, loss, n_threads)
 
     def hessian(self, within: LinearObjective, point: Any) -> np.ndarray:
-        """The Hessian of the problem over these functions at a point of the problem over all.
+        """The Hessian of the problem over these functions at a point of the whole problem.
 
         Parameters
         ----------
         within : LinearObjective
-            The problem over these functions, with a `term` of theirs.
+            The problem over these functions, with a term from `term`.
         point : KernelPoint
             The point.
 
@@ -118,13 +118,13 @@ class Landmarks:
         return self.values.T @ r
 
     def preconditioner(self, hessian: np.ndarray, degrees: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """An approximate inverse of the Hessian ``I + L Q``: exact on these functions, a number beyond them.
+        """An approximate inverse of the Hessian ``I + L Q``: exact on these functions, a multiple of I beyond them.
 
         With c the coordinates of r's projection, ``z = r / theta + Z W (H^-1 c - c / theta)``, H the Hessian of the
         problem over these functions; both parts are self-adjoint in the inner product of the kernel's space. Beyond
-        the landmarks the Hessian is not the identity: with theta = 1 functions that are partly within and partly
-        beyond would be far too long, and conjugate gradients slower than without (at gamma = 2^-1, C = 32 on MQ2008,
-        with 300 landmarks, 4236 products against 1226; with theta as below 539).
+        the landmarks the Hessian is not the identity: with theta = 1, functions partly within and partly beyond the
+        span would be far too long, and conjugate gradients slower than without landmarks (at gamma = 2^-1, C = 32 on
+        MQ2008, with 300 landmarks, 4236 products against 1226; 539 with `theta`).
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Landmarks:
         return solve
 
     def theta(self, degrees: np.ndarray) -> float:
-        """Approximate size of the Hessian outside of these functions, where it is large.
+        """Approximate size of the Hessian beyond the span of these functions, in directions in which it is large.
 
         Parameters
         ----------

@@ -20,32 +20,32 @@ from ranksvm.terms.protocol import DataTerm, Term
 
 __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective", "round_off"]
 
-# Smoothing may cause this fraction of the allowed gap. If it causes more, and the gradient's share is down to this
+# Smoothing may cause this fraction of the allowed gap. If it causes more, and the gradient's share has fallen to this
 # fraction, the width is narrowed by at least the factor LEAST_REDUCTION.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 LEAST_REDUCTION = 0.5
-# Round-off takes the rest of the allowed gap at most.
+# Round-off may cause at most the rest of the allowed gap.
 LEAST_SHARE = 0.1
 
 
 class SmoothedObjective:
     """Base of the objectives of the form ``1/2 |w|^2 + C * loss``. See `Objective` for the methods.
 
-    The *target problem* is the one with the loss that the evaluated one smooths. With a loss that smooths no other,
-    excess and slack are 0, and there is no smoothing to reduce.
+    The *target problem* is the problem with the unsmoothed loss. If the evaluated loss smooths no other loss, excess
+    and slack are 0, and there is no smoothing to reduce.
     """
 
     C: float
     # width of the smoothing at which the loss is evaluated, None without one; and whether it may be reduced
     width: float | None = None
     reducible = False
-    # The width narrows by at most this factor: solutions so near are extrapolated well from one to the next (on sparse
-    # word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
+    # The width narrows by at most this factor: extrapolation between such near solutions is accurate (on sparse word
+    # pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
     most_reduction = 0.25
-    # where the smoothing was last reduced, and by what factor; None when the problem is a new one
+    # point of the last reduction of the smoothing, and its factor; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
-    # the part of the allowed gap that round-off takes
+    # the fraction of the allowed gap that is reserved for round-off
     reserve = 0.0
 
     def sums(self, point: Any) -> LossSums:
@@ -74,14 +74,14 @@ class SmoothedObjective:
         return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
 
     def round_off(self, point: Any, tol: float) -> float:
-        """Bound on what round-off hides from the certificate; 0 where nobody is shown it.
+        """Bound on the error of the certificate by round-off; 0 if certificates are not shown.
 
-        The value is off by no more than the bound plus the gap, and the minimum is not below their difference.
+        The error of the value is at most the bound plus the gap, and the minimum is not below their difference.
         """
         return 0.0
 
     def refresh(self, point: Any) -> bool:
-        """Evaluate a point again, in place, if it was found from others: False if that would not be more accurate."""
+        """Evaluate a point again, in place, if its scores come from other points; False if that gains no accuracy."""
         return False
 
     def goal(self, point: Any, tol: float) -> float:
@@ -92,11 +92,11 @@ class SmoothedObjective:
         return REDUCE_BELOW * slack
 
     def smoothing_suffices(self, point: Any, tol: float) -> bool:
-        """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
+        """Whether the smoothing at a point is so small that the target problem can be solved to ``tol``."""
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * self._allowed(point, tol)
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
-        """A point with less smoothing, at w or where the solution is expected, and the number of evaluations used.
+        """A point with less smoothing, at w or at the expected solution, and the number of evaluations used.
 
         If smoothing should not be reduced, it is the same point.
 
@@ -128,16 +128,16 @@ class SmoothedObjective:
         return narrower, n_evaluations
 
     def _allowed(self, point: Any, tol: float) -> float:
-        """The gap that meets ``tol``, less what round-off takes of it."""
+        """The gap that meets ``tol``, minus the share reserved for round-off."""
         allowed = tol * self.certificate(point)[0]
         return max(allowed - self.reserve, LEAST_SHARE * allowed)
 
 
 # A sample that is too small is replaced by one larger by this factor.
 REFINEMENT = 5.0
-# A Hessian at w = 0 takes this part of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
+# A Hessian at w = 0 takes this fraction of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
 SHARE_AT_ZERO = 0.45
-# Products are in float32 where its round-off is this part of each entry of the diagonal, or less.
+# Products are in float32 if its round-off is at most this fraction of each entry of the diagonal.
 SINGLE_ERROR = 1e-2
 SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 # Every sample is drawn with this seed, so that fits are reproducible.
@@ -156,10 +156,10 @@ class LinearPoint:
     C : float
         Weight of a pair.
     largest : ndarray of float64, shape (n_features,), optional
-        Absolute weights at least as large as those of which the scores were made, if these are not w: the scores
-        between two points are found from theirs.
+        Upper bounds on the absolute weights from which the scores were computed, if these are not w: the scores
+        between two points are interpolated.
     n_steps : int
-        Number of times that scores were found so.
+        Number of times that scores were interpolated.
     """
 
     def __init__(self, w: np.ndarray, at: Term, C: float, largest: np.ndarray | None = None, n_steps: int = 0):
@@ -180,7 +180,7 @@ class LinearPoint:
         return np.abs(self.w) if self.largest is None else self.largest
 
     def reweight(self, C: float) -> None:
-        """Value and gradient for another C.
+        """Update value and gradient for another C.
 
         Parameters
         ----------
@@ -195,10 +195,10 @@ class LinearPoint:
 class LinearObjective(SmoothedObjective):
     """``f(w) = 1/2 |w|^2 + C * loss(X w)``: the algebra on w, independent of the storage of the rows.
 
-    Hessian ``I + C X' H X``, H that of the loss with respect to the scores. The pairs' derivatives at w are a feasible
-    point of the dual, ``alpha = -C * loss'``, and the duality gap there is exactly ``1/2 |grad f(w)|^2``. Where the
-    loss smooths another one, alpha is feasible for the problem with that one, too, and its gap has C times the loss's
-    slack more.
+    Its Hessian is ``I + C X' H X``, H the Hessian of the loss with respect to the scores. The pairs' derivatives at w
+    are a feasible point of the dual, ``alpha = -C * loss'``; the duality gap there is exactly ``1/2 |grad f(w)|^2``.
+    If the loss smooths another loss, alpha is also feasible for the problem with that loss, whose gap is larger by C
+    times the slack of the smoothed loss.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ class LinearObjective(SmoothedObjective):
     reducible : bool
         Whether the width is a smoothing, to be reduced until the target problem is solved.
     fraction_of : callable, optional
-        The part of the rows that explicit Hessians take, 0 for none, for data of a `Size`.
+        Returns the fraction of the rows for explicit Hessians, 0 for none, for data of a `Size`.
     shown : bool
-        Whether certificates are results, which include round-off; not those of a sample.
+        Whether certificates are results, which include round-off; False for a sample.
     """
 
     def __init__(
@@ -235,14 +235,14 @@ class LinearObjective(SmoothedObjective):
         self.positions_at_once = term.positions_at_once
         self.fraction_of = fraction_of
         fraction = fraction_of(term)
-        # whether Hessians are found with values, at no cost
+        # whether Hessians are computed together with values, at no extra cost
         self._free_hessians = term.curvature_with_value and fraction > 0.0
         self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.most_fraction)
         self._sample_fraction = self.hessian_fraction
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
-        self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
-        self._suffices: bool | None = None  # whether products with it may be in float32, once that has been asked
+        self._curvature: np.ndarray | None = None  # Hessian of the loss from the last call of `hessian`
+        self._suffices: bool | None = None  # whether products with it may be in float32; None: not yet computed
 
     @property
     def hessian_cost(self) -> float:
@@ -251,7 +251,7 @@ class LinearObjective(SmoothedObjective):
 
     @property
     def first_hessian_cost(self) -> float:
-        """Cost of building the first Hessian: that at w = 0, where it takes fewer multiplications."""
+        """Cost of building the first Hessian: the Hessian at w = 0 if that takes fewer multiplications."""
         return self._cost_of_rows(SHARE_AT_ZERO if self.term.squares_at_zero else 1.0)
 
     def _cost_of_rows(self, share: float) -> float:
@@ -259,16 +259,16 @@ class LinearObjective(SmoothedObjective):
 
     @property
     def refined_cost(self) -> float:
-        """The cost of a Hessian after `refine`; infinite if it already takes all rows that it may."""
+        """The cost of a Hessian after `refine`; infinite if it already uses all rows that it may."""
         fraction = self._refined_fraction()
         return hessian_cost(self.term, fraction) if fraction > self.hessian_fraction else float("inf")
 
     def cost_with_hessian(self, log_reduction: float) -> float:
-        """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
+        """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Products that the same takes with the diagonal of the Hessian; 0 if unknown."""
+        """Products for the same reduction with the diagonal of the Hessian; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
         if differences is None:
             return 0.0
@@ -311,7 +311,7 @@ class LinearObjective(SmoothedObjective):
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``u'v``."""
-        return float(u.dot(v))  # of short vectors half the time of u @ v
+        return float(u.dot(v))  # for short vectors half the time of u @ v
 
     def sums(self, point: LinearPoint) -> LossSums:
         """Value, excess and slack of the loss at a point."""
@@ -322,19 +322,19 @@ class LinearObjective(SmoothedObjective):
         return 0.5 * self.inner(point.gradient, point.gradient)
 
     def gap_slope(self, point: LinearPoint) -> float:
-        """The norm of the derivative of the gap with respect to the gradient: how much its round-off matters."""
+        """The norm of the derivative of the gap with respect to the gradient: the weight of its round-off."""
         return float(np.sqrt(self.inner(point.gradient, point.gradient)))
 
     def round_off(self, point: LinearPoint, tol: float) -> float:
-        """Bound on the round-off of value and gap, from sizes of rows, weights and scores.
+        """Bound on the round-off of value and gap, from bounds on rows, weights and scores.
 
-        Rows are read once a data set, for the largest value of each feature. A bound that is small relative to ``tol``
+        Rows are read once per data set, for the largest value of each feature. A bound that is small relative to tol
         need not be sharp; otherwise a sweep over the scores counts only pairs near and below the margin.
         """
         return round_off(self, point, tol) if self.shown else 0.0
 
     def refresh(self, point: LinearPoint) -> bool:
-        """Compute the scores from w, in place, if they were found from those of other points."""
+        """Compute the scores from w, in place, if they were interpolated between other points."""
         if not point.n_steps:
             return False
         at = self.term.evaluate(point.w, self.width, point.at)
@@ -361,7 +361,7 @@ class LinearObjective(SmoothedObjective):
         return self.hessian_at(point.at)
 
     def hessian_at_zero(self) -> np.ndarray | None:
-        """The Hessian at w = 0, or its estimate, where it takes fewer multiplications than elsewhere; else None."""
+        """The Hessian at w = 0, or its estimate, if it takes fewer multiplications than elsewhere; else None."""
         if not self.term.squares_at_zero:
             return None
         at = self.term.evaluate(np.zeros(self.n_variables), self.width)
@@ -370,12 +370,12 @@ class LinearObjective(SmoothedObjective):
         return hessian
 
     def hessian_at(self, at: Any) -> np.ndarray:
-        """The same at an evaluation of the data term.
+        """The Hessian, or its estimate, at an evaluation of the data term.
 
         Parameters
         ----------
         at : Term
-            Where.
+            The evaluation.
 
         Returns
         -------
@@ -390,11 +390,11 @@ class LinearObjective(SmoothedObjective):
         return self._weigh_hessian(self._curvature)
 
     def earlier_hessian(self) -> np.ndarray | None:
-        """The Hessian for this C with the active pairs of the point where `hessian` was last called, if it was."""
+        """The Hessian for this C with the active pairs of the last call of `hessian`, None before the first."""
         return None if self._curvature is None else self._weigh_hessian(self._curvature)
 
     def refine(self) -> bool:
-        """Use more of the rows in explicit Hessians from now on, or float64; False if they use all that."""
+        """Use more of the rows, or float64, in explicit Hessians from now on; False if they already use both."""
         most = self.term.most_fraction
         if self.hessian_fraction >= most and self._double:
             return False
@@ -406,11 +406,11 @@ class LinearObjective(SmoothedObjective):
         return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.most_fraction)
 
     def _single_suffices(self) -> bool:
-        """Whether float32 has digits enough for products with the last Hessian.
+        """Whether float32 has enough digits for products with the last Hessian.
 
-        They are made of rows, whose round-off counts, and the Hessian of their differences, which may be far smaller.
+        The products use rows, whose round-off counts; the Hessian uses their differences, which may be far smaller.
         """
-        if self._curvature is None or not self.shown:  # the sizes of all rows are not worth finding for a sample
+        if self._curvature is None or not self.shown:  # for a sample, bounds on all rows are not worth their cost
             return False
         if self._suffices is None:
             diagonal = np.maximum(self._curvature.diagonal(), 0.0)  # round-off may make it negative
@@ -432,7 +432,7 @@ class LinearObjective(SmoothedObjective):
     def sample(self) -> "LinearObjective | None":
         """The problem on the rows of the first sampled Hessian, C raised so that all pairs weigh as much as here.
 
-        Where Hessians are of all rows, because they cost nothing more than values, it is that of the term's sample.
+        If Hessians use all rows, because they cost no more than values, it is the problem on the term's sample.
         """
         n_rows = int(self._sample_fraction * self.term.n_rows) + 1
         if self._free_hessians:
@@ -454,20 +454,21 @@ class LinearObjective(SmoothedObjective):
         return w
 
 
-# A bound is good enough if it is this part of what the tolerance allows.
+# A bound is good enough if it is this fraction of the allowed gap.
 GOOD_ENOUGH = 0.01
-# Relative errors that scores take, in units, when they are found from those of two other points.
+# Relative error of scores, in units of round-off, when they are interpolated between two other points.
 STEP_ERRORS = 16
 
 
 def round_off(objective: Any, point: Any, tol: float) -> float:
     """Bound on the errors of value and duality gap at a point of a `LinearObjective`.
 
-    The dual variables that prove the gap are the pulls of the computed scores times C: feasible, whatever the scores
-    are. At the true scores, which differ from the computed ones by round-off, the gap of w and these variables is
-    ``1/2 |w - sum of alpha_ij (x_i - x_j)|^2`` plus, pair by pair, what the loss is above its tangent. The first part
-    is that of the computed gradient up to the round-off of its sums, the second one is bounded for all pairs that are
-    near the margin, so that the gap is proven for exact arithmetic.
+    The dual variables that prove the gap are C times the negative derivatives of the loss at the computed scores:
+    feasible, whatever the scores are. At the true scores, which differ from the computed ones by round-off, the gap of
+    w and these variables is ``1/2 |w - sum of alpha_ij (x_i - x_j)|^2`` plus the sum, over the pairs, of the distance
+    of the loss from its tangent. The first part equals half the squared norm of the computed gradient up to the
+    round-off of its sums; the second part is bounded for all pairs near the margin. So the gap is proven for exact
+    arithmetic.
 
     Parameters
     ----------
@@ -481,7 +482,7 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
     Returns
     -------
     float
-        The bound: value and gap may each be off by no more, nor both together.
+        The bound on the error of the value, of the gap, and of both together.
     """
     C, w, gradient, sizes = objective.C, point.w, point.gradient, objective.term.sizes()
     value = objective.certificate(point)[0]

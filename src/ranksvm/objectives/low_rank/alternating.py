@@ -1,4 +1,4 @@
-"""The nuclear-norm RankSVM as Algorithm 2 of its paper treats it: gradient steps on alpha, then thresholding."""
+"""The nuclear-norm RankSVM by Algorithm 2 of its paper: gradient steps on alpha, then thresholding."""
 
 from typing import Any, NamedTuple
 
@@ -11,19 +11,19 @@ from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 
 __all__ = ["AlternatingNuclearNorm"]
 
-# Power iterations for the largest eigenvalue. Their estimate is too low by a few percent at most where eigenvalues are
-# close, and any step below twice the inverse of the Lipschitz constant lets the objective fall.
+# Power iterations for the largest eigenvalue. Their estimate is too low by at most a few percent if eigenvalues are
+# close, and the objective decreases with any step below twice the inverse of the Lipschitz constant.
 POWER_ITERATIONS = 30
 
 
 class _AtDual(NamedTuple):
-    """What takes the place of a solution of the problem in w: the weights that the dual variables imply."""
+    """Replacement for a solution of the problem in w: the weights that the dual variables imply."""
 
     point: LinearPoint
 
 
 class AlternatingNuclearNorm(NuclearNormObjective):
-    """The problem of `NuclearNormObjective`, with its dual variables at hand: they and the matrices start at 0.
+    """The problem of `NuclearNormObjective` with explicit dual variables: they and the matrices start at 0.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         return soft_threshold(alpha, self.gamma / (2.0 * self.lam))
 
     def _largest_eigenvalue(self) -> float:
-        """Of ``sum of (x_i - x_j) (x_i - x_j)'`` over the pairs, estimated."""
+        """Estimate the largest eigenvalue of ``sum of (x_i - x_j) (x_i - x_j)'`` over the pairs."""
         v, size = np.random.default_rng(0).standard_normal(self.n_features), 0.0
         scores = np.empty(self.pairs.n_rows)
         for _ in range(POWER_ITERATIONS):
@@ -139,6 +139,6 @@ def _no_problem_in_w(*_: Any) -> Any:
 
 
 def _places(documents: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Place of each chosen document among some."""
+    """Position of each chosen document in ``documents``."""
     order = np.argsort(documents)
     return order[np.searchsorted(documents, chosen, sorter=order)]

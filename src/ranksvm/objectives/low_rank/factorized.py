@@ -16,8 +16,8 @@ __all__ = ["FactorizedDual"]
 
 # Bytes of X that a part of an epoch reads: a part takes about 50 ms, and between two of them a fit can be interrupted.
 PART_BYTES = 1 << 28
-# Shares of a pass over all rows: as many for any number of threads, so that sums do not depend on it. Each adds to
-# sums of its own, which must not cost more than its rows do: of few or very sparse rows there are fewer shares.
+# Shares of a pass over all rows: the same number for any number of threads, so that sums do not depend on it. Each adds
+# to its own sums, which must not cost more than its rows: few or very sparse rows have fewer shares.
 SHARES = 8
 SHARE_BYTES = 1 << 20
 # Number of epochs after which beta, which steps only update, is recomputed.
@@ -32,7 +32,7 @@ class FactorizedDual:
     ``c_i = <v_i, A_i>``, and with the scores ``s = X w`` the gradient is ``dD/dv_i = s_i A_i - B_i``, B_i the sum of
     ``(1 + s_j) v_j`` over lower-labelled documents and of ``(1 - s_j) v_j`` over higher-labelled ones.
 
-    Along a direction, w is a quadratic function of the step and D a quartic one, whose minimum is found exactly: no
+    Along a direction, w is a quadratic function of the step and D a quartic, whose minimum is computed exactly: no
     step increases D, except one of fixed length.
 
     Parameters
@@ -100,7 +100,7 @@ class FactorizedDual:
 
     @property
     def scale(self) -> float:
-        """``1/2 |w|^2``. Around a minimum of D as a function of w, D lies above it by ``1/2 |w - w_0|^2``."""
+        """``1/2 |w|^2``. Around a minimum w_0 of D as a function of w, D exceeds it by ``1/2 |w - w_0|^2``."""
         return 0.5 * _length2(self.w)
 
     @property
@@ -119,7 +119,7 @@ class FactorizedDual:
     def start_along(self, factors: np.ndarray) -> None:
         """Set the factors to the best multiple of some factors in [0, 1], because V = 0 is a stationary point.
 
-        With ``alpha = sigma^2 alpha_0`` the objective is ``sigma^4 |w_0|^2 / 2 - sigma^2 sum of alpha_0``, least where
+        With ``alpha = sigma^2 alpha_0`` the objective is ``sigma^4 |w_0|^2 / 2 - sigma^2 sum of alpha_0``, minimal if
         ``sigma^2 = sum of alpha_0 / |w_0|^2``, or at the edge of the box.
         """
         self._start(factors, 1.0)
@@ -143,8 +143,8 @@ class FactorizedDual:
     def epoch(self) -> Iterator[float]:
         """Visit each query once, in random order, then take a joint step in the direction of their changes.
 
-        Between two parts of this generator the factors are in order. Each yields a sum of ``|P(V - G) - V|^2``, of
-        queries when they were visited, P the projection on the box.
+        Between two items of this generator the factors are consistent. An item is the sum of ``|P(V - G) - V|^2`` over
+        the queries of a part, at their visits, with P the projection onto the box.
         """
         for part in self._parts(self._random.permutation(self._with_pairs)):
             yield self.visit(part)
@@ -162,8 +162,8 @@ class FactorizedDual:
     def remaining_decrease(self) -> float:
         """Decrease of D by one visit of each query with an exact line search, from V, which is restored.
 
-        Steps go along the projected gradients, so it is 0 at stationary points only. 0 if epochs have line searches,
-        because the last one has shown how much.
+        Steps go along the projected gradients, so it is 0 at stationary points only. If epochs have line searches, 0 is
+        returned, because the last epoch has shown the decrease.
         """
         if self.fixed_step is None:
             return 0.0

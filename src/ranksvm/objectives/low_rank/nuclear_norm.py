@@ -27,23 +27,24 @@ START_WIDTH = 0.25
 START_TOL = 1e-3
 # Relative gap of the problem in w at which round-off may begin: no smaller gap is requested.
 SMALLEST_TOLERANCE = 1e-15
-# The steps are as long as would make variables and multipliers equal in size, times this number, over the part of all
-# singular values that the multipliers have at their bound gamma. Measured with eleven settings of C, gamma and lam from
-# all over their ranges on OHSUMED, MQ2008 and made data: the best multiple falls from 2, at ranks near 0, to 0.1 at
-# high ones. With half or twice the number some settings take twice the steps. More than LONGEST gains nothing.
+# The step length that would make variables and multipliers equal in size is multiplied by this number and divided by
+# the fraction of singular values for which the multipliers are at their bound gamma. Measured with eleven settings of
+# C, gamma and lam from all over their ranges on OHSUMED, MQ2008 and made data: the best multiple falls from 2, at ranks
+# near 0, to 0.1 at high ones. With half or twice the number some settings take twice the steps. More than LONGEST gains
+# nothing.
 LENGTH, LONGEST = 0.15, 2.0
-# After so many steps, and whenever twice as many are done, the length is made such that the proximal point moves as far
-# as the dual variables are from it (residual balancing: Boyd et al. 2011, 3.4.1), by no more than this factor at once,
-# and not where it is within the band. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246, and
+# After this number of steps, and whenever it has doubled, the length is changed so that the proximal point moves as far
+# as the dual variables are from it (residual balancing: Boyd et al. 2011, 3.4.1), by at most this factor at once, and
+# not if the ratio is within the band. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246, and
 # fits begun at a solution for a thousandth of C 60 instead of more than a thousand.
 FIRST_CHANGE, LARGEST_CHANGE, BAND = 5, 10.0, 2.0
 # Multipliers up to this multiple of the dual variables' gradient are its round-off.
 ROUND_OFF = 1e-14
-# Numbers held for each entry of the blocks: targets and variables of the splitting.
+# Numbers stored for each entry of the blocks: targets and variables of the splitting.
 ENTRY_COPIES = 2
 # Dense matrices of the size of a block that a thread holds at a time, with Gram matrices and eigenvectors.
 BLOCK_COPIES = 8
-# Matrices by their factors: before and after two steps, the best ones, and what is kept of them.
+# Matrices stored as factors: before and after two steps, the best ones, and what is kept of them.
 FACTOR_COPIES = 5
 # Bytes of the objects of a query, with pairs or without, and of the numbers of a document (measured).
 QUERY_BYTES, DOCUMENT_BYTES = 2500, 320
@@ -79,7 +80,7 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The sums of value and bound over the blocks; ``excess``: those of |Y| times how far Y may be beyond its bound."""
+    """The sums of value and bound over the blocks; ``excess``: sums of |Y| times the excess of Y over its bound."""
 
     alpha: float
     distance: float
@@ -92,14 +93,14 @@ class _Values(NamedTuple):
 class NuclearNormObjective:
     """``1/2 |sum alpha_ij (x_i - x_j)|^2 - sum alpha_ij + lam |alpha - A|_F^2 + gamma |A|_*`` over ``0 <= alpha <= C``.
 
-    Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is that of
+    Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is between
     whole blocks: alpha is 0 for entries that are not pairs; A need not be. Minimised over A, the last two terms are a
     smooth convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
-    thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM
-    (`ShiftedHuberHinge`), and Douglas-Rachford splitting needs no more.
+    thresholding of singular values; the proximal operator of the rest with the box is the dual solution of a RankSVM
+    (`ShiftedHuberHinge`). Douglas-Rachford splitting needs only these two.
 
     For weights w and matrices Y of spectral norm at most gamma, ``-1/2 |w|^2 - |Y|^2 / (4 lam) - C * sum of max(0, 1 -
-    (s_i - s_j) - Y_ij)`` is a lower bound of the objective, and the multipliers of the splitting are such matrices.
+    (s_i - s_j) - Y_ij)`` is a lower bound of the objective; the multipliers of the splitting are such matrices Y.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class NuclearNormObjective:
         term = ThreadedTerm(design, self.loss, n_threads)
         self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction, shown=False)
         self._tasks = self._plan()
-        # Of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
+        # Variables of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
         # reflection whose proximal point alpha is.
         self._variables = np.empty(blocks.n_entries)
         self._solution: Any = None
@@ -160,7 +161,7 @@ class NuclearNormObjective:
         matrices: list[LowRank] | None = None,
         interrupted: threading.Event | None = None,
     ) -> None:
-        """Set the first dual variables: those of a RankSVM without low rank, or those for given matrices.
+        """Set the first dual variables: those of a RankSVM without low rank, or those for ``matrices``.
 
         Parameters
         ----------
@@ -191,19 +192,19 @@ class NuclearNormObjective:
         self._matrices = self._by_query(self._reflect)
 
     def step(self, accuracy: float, interrupted: threading.Event | None = None) -> NuclearNormPoint:
-        """Find the dual variables for the present reflection, then reflect for the next step.
+        """Compute the dual variables for the present reflection, then reflect for the next step.
 
         Parameters
         ----------
         accuracy : float
             Duality gap that the problem in w may keep, in the unit of the objective.
         interrupted : threading.Event, optional
-            Stops that problem when set; value and bound are valid all the same.
+            Stops the solver of that problem when set; value and bound remain valid.
 
         Returns
         -------
         NuclearNormPoint
-            The matrices of this step, with its dual variables' value.
+            The matrices of this step, and the value at its dual variables.
         """
         self.loss.lam = 0.5 / self._length
         self._solve(self._solution.w, self._tolerance(accuracy), interrupted)
@@ -241,13 +242,13 @@ class NuclearNormObjective:
             return self._values(query, alpha, point.matrices[query], multipliers, excess)
 
         found = self._by_query(values)
-        # not w minus a gradient: that may be of other alpha, where these are known to few digits
+        # not w minus a gradient: that may belong to other alpha, if these are known to few digits
         return NuclearNormPoint(point.matrices, *self._value_and_bound(found, self._weights()), self._solution.w)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _couple(self, matrices: list[LowRank] | None, lam: float) -> None:
-        """Set the problem in w to that of the dual variables with a weighted distance to some matrices, or to 0."""
+        """Set the problem in w: its dual has a weighted distance of the variables to some matrices, or to 0."""
         self.loss.lam = lam
         if matrices is None:
             self.loss.target[:] = 0.0
@@ -258,7 +259,7 @@ class NuclearNormObjective:
         self._solution = self.minimise(self.linear, w, tolerance, interrupted)
 
     def _tolerance(self, accuracy: float) -> float:
-        """A gap relative to the last value of the problem in w."""
+        """An absolute gap as a gap relative to the last value of the problem in w."""
         value = self._solution.value  # 0 if the targets lower all margins: no pair violates its margin
         return min(max(accuracy / value, SMALLEST_TOLERANCE), START_TOL) if value > 0.0 else START_TOL
 
@@ -266,7 +267,7 @@ class NuclearNormObjective:
         return self.loss.alpha(self._solution.point.at.scores, query)
 
     def _multipliers(self, alpha: np.ndarray) -> np.ndarray:
-        """Gradient of g, the last two terms minimised over A: of spectral norm gamma at most."""
+        """Gradient of g, the last two terms minimised over A; its spectral norm is at most gamma."""
         return 2.0 * self.lam * (alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense())
 
     def _balanced_length(self) -> float:
@@ -282,9 +283,9 @@ class NuclearNormObjective:
         return self._length * float(np.clip(factor, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
 
     def _advance(self, query: int, last_length: float) -> tuple[LowRank, _Values, tuple[float, float]]:
-        """Value at the dual variables found, and how far the proximal point moves and then is from them, squared.
+        """Value at the new dual variables; squared move of the proximal point, and its squared distance from them.
 
-        Writes the next variables of the splitting and their reflection, and gives the matrix that goes with it.
+        Writes the next variables of the splitting and their reflection, and returns the matrix that belongs to it.
         """
         alpha = self._alpha(query)
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
@@ -303,10 +304,10 @@ class NuclearNormObjective:
         return matrix, values, (0.25 * np.vdot(before, before), np.vdot(alpha, alpha))
 
     def _reflect(self, query: int) -> LowRank:
-        """Write the reflection of the variables at the proximal operator of g; the matrix A at its point.
+        """Write the reflection of the variables at the proximal operator of g; return the matrix A at its point.
 
         The proximal point of z is ``z - length Y``, and the reflection ``z - 2 length Y``, with ``Y = (z - A) / (length
-        + 1 / (2 lam))`` and A that of z, its singular values shrunk by gamma times the divisor.
+        + 1 / (2 lam))`` and A the matrix z with its singular values shrunk by gamma times the divisor.
         """
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
         divisor = self._length + 0.5 / self.lam
@@ -317,10 +318,10 @@ class NuclearNormObjective:
         return matrix
 
     def _excess(self, variables: np.ndarray, divisor: float, length: float = np.inf) -> float:
-        """By what part the spectral norm of multipliers may exceed gamma, at most 1: without them it does not.
+        """Relative excess of the multipliers' spectral norm over gamma, at most 1; without multipliers there is none.
 
-        They are the residual of a matrix's thresholded singular values, over a divisor. Eigenvalues of its Gram matrix
-        are off by the round-off of the largest one; the difference of variables and reflection by that of either.
+        They are the residual of a matrix's thresholded singular values, divided by a divisor. Eigenvalues of its Gram
+        matrix have the round-off of the largest one; the difference of variables and reflection has theirs.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = np.linalg.norm(variables) / (self.gamma * divisor)
@@ -348,7 +349,7 @@ class NuclearNormObjective:
         )
 
     def _sum_up(self, query: int, entries: np.ndarray) -> None:
-        """Write the sums over the pairs of each document of a query, with sign."""
+        """Write the signed sums over the pairs of each document of a query."""
         preferred, other = self.blocks.documents(query)
         self._coefficients[preferred] = 0.0
         self._coefficients[other] = 0.0
@@ -362,9 +363,9 @@ class NuclearNormObjective:
         return w
 
     def _value_and_bound(self, values: list[_Values], w: np.ndarray | None = None) -> tuple[float, float, float]:
-        """Value, its error and a lower bound; w: weights of the dual variables, else those of the solution."""
+        """Value, its error and a lower bound; w: weights of the dual variables; None: weights of the solution."""
         sums, point = _Values(*np.sum(values, axis=0).tolist()), self._solution.point
-        # the weights of the dual variables: those of the solution minus its gradient
+        # the weights of the dual variables: the weights of the solution minus its gradient
         w = point.w - point.gradient if w is None else w
         value = 0.5 * float(w @ w) - sums.alpha + self.lam * sums.distance + self.gamma * sums.nuclear
         bound = -0.5 * float(point.w @ point.w) - sums.multipliers / (4.0 * self.lam) - self.C * sums.hinge
@@ -372,7 +373,7 @@ class NuclearNormObjective:
         return value, of_value, min(bound, value) - of_bound
 
     def _round_off(self, sums: _Values, w: np.ndarray) -> tuple[float, float]:
-        """Bounds on the errors of value and of bound: of scores, weights, and all sums."""
+        """Bounds on the errors of value and of bound, due to scores, weights, and all sums."""
         if self._sizes is None:
             self._sizes = self.linear.term.sizes()
         sizes, point = self._sizes, self._solution.point

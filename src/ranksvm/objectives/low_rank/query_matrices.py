@@ -1,4 +1,4 @@
-"""Matrices of low rank, one for each query, in a few arrays, as stored in a fitted model."""
+"""Low-rank matrices, one for each query, in a few arrays, as stored in a fitted model."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ranksvm.objectives.low_rank.singular_values import LowRank
 
 
 class QueryMatrices:
-    """A matrix of documents by documents for each query, by its singular values and vectors.
+    """A matrix of documents by documents for each query, stored as its singular values and vectors.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class QueryMatrices:
 
     @classmethod
     def from_blocks(cls, blocks: PairBlocks, pointers: np.ndarray, matrices: list[LowRank]) -> "QueryMatrices":
-        """Of matrices over the documents of blocks: 0 for all other documents."""
+        """Build from matrices over the documents of blocks; entries of other documents are 0."""
         ranks = np.array([matrix.rank for matrix in matrices], dtype=np.int64)
         left, right = np.zeros((2, int(ranks @ np.diff(pointers))))
         found = cls(pointers, ranks, np.concatenate([matrix.values for matrix in matrices]), left, right)

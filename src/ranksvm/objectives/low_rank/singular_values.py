@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["LowRank", "soft_threshold"]
 
 # Threshold, relative to the Frobenius norm, below which squares lose digits: eigenvalues of the Gram matrix have errors
-# of 1e-16 of the largest, values at the threshold t of 1e-16 s^2 / t.
+# of 1e-16 times the largest, singular values at the threshold t have errors of 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
 
 
@@ -55,7 +55,7 @@ class LowRank:
         Returns
         -------
         ndarray of float64, shape (m, n)
-            The matrix; ``out`` if it was given.
+            The matrix; ``out`` if it is not None.
         """
         return np.matmul(self.left * self.values, self.right, out=out)
 
@@ -97,20 +97,20 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
         left, values, right = np.linalg.svd(block, full_matrices=False)
         return _shrunk(left, values, right, threshold)
     if block.shape[0] > block.shape[1]:
-        right, values, left = _by_gram_matrix(block.T, threshold)
+        right, values, left = _triplets_from_gram_matrix(block.T, threshold)
         return _shrunk(left.T, values, right.T, threshold)
-    left, values, right = _by_gram_matrix(block, threshold)
+    left, values, right = _triplets_from_gram_matrix(block, threshold)
     return _shrunk(left, values, right, threshold)
 
 
-def _by_gram_matrix(block: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _triplets_from_gram_matrix(block: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Singular triplets above the threshold of a block with no more rows than columns."""
     # numpy's, not scipy's: numpy releases the interpreter lock in LAPACK, scipy.linalg holds it (two threads took twice
     # the time of one). Drivers for a part of the spectrum are faster only below a tenth of it.
     values, vectors = np.linalg.eigh(block @ block.T)
     left = vectors[:, np.searchsorted(values, threshold * threshold, side="right") :][:, ::-1]
     right = left.T @ block
-    # Lengths of these are singular values to twice the digits of the eigenvalues.
+    # The lengths of these vectors are singular values with twice as many digits as the eigenvalues.
     values = np.linalg.norm(right, axis=1)
     return left, values, right / values[:, np.newaxis]
 
