@@ -6,7 +6,7 @@ import pytest
 from ranksvm import make_ranking, metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness, simulate_clicks
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics._ranking_values import ranking_value
+from ranksvm.metrics.counterfactual import ranking_value
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ import numpy as np
 
 from ranksvm._util.checks import check, count, flag, one_of
 from ranksvm.clicks._expectation import maximised
-from ranksvm.clicks._trust import affine, moments
 from ranksvm.clicks.bias import PositionBias
-from ranksvm.clicks.counts import ClickCounts
+from ranksvm.clicks.counts import ClickCounts, groups_of
 from ranksvm.clicks.rank_pairs import (
     FEW_CLICKS,
     against,
@@ -28,6 +27,7 @@ __all__ = ["position_bias"]
 
 _METHODS = ("harvest", "swap", "em")
 _CURVES = ("free", "power")
+_MOST_TRUST_GROUPS = 1_000
 
 
 def position_bias(
@@ -220,10 +220,11 @@ def _power_curve(wins: np.ndarray) -> np.ndarray:
 
 
 def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
-    sums = moments(counts)
+    """Trust bias: the click rate at a rank is an affine function of the click rate of the same document at rank 1."""
+    sums = _trust_moments(counts)
 
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slope, offset = affine((weights @ sums.reshape(len(sums), -1)).reshape(-1, *sums.shape[1:]))
+        slope, offset = _trust_bias((weights @ sums.reshape(len(sums), -1)).reshape(-1, *sums.shape[1:]))
         bad = ~(slope > 0)
         return np.where(bad, np.nan, slope), np.where(bad, np.nan, offset)
 
@@ -239,6 +240,38 @@ def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
         "Slopes and offsets are relative to rank 1, where clicks without relevance cannot be told from relevance."
     ]
     return len(sums), diagnosis, estimate
+
+
+def _trust_moments(counts: ClickCounts) -> np.ndarray:
+    """Sums over documents shown at rank 1 (twice at least) and at rank k, by group of queries: (n_groups, n_ranks, 5).
+
+    With x and y the click rates of a document at rank 1 and at k, and weight ``w = n_1 n_k / (n_1 + n_k)``: the sums of
+    w, w x, w y, w x^2 and w x y. ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
+    """
+    item = counts.item
+    group, n_groups = groups_of(counts.query, _MOST_TRUST_GROUPS)
+    first = np.flatnonzero((counts.rank == 0) & (counts.shown >= 2))
+    place = np.full(int(item[-1]) + 1, -1)
+    place[item[first]] = first
+    other = np.flatnonzero((counts.rank > 0) & (place[item] >= 0))
+    one = place[item[other]]
+    n, c, m, d = counts.shown[one], counts.clicks[one], counts.shown[other], counts.clicks[other]
+    w, x, y = n * m / (n + m), c / n, d / m
+    square = c * (c - 1.0) / (n * (n - 1.0))
+    index, size = group[one] * counts.n_ranks + counts.rank[other], n_groups * counts.n_ranks
+    sums = [np.bincount(index, w * value, size) for value in (np.ones(len(w)), x, y, square, x * y)]
+    return np.stack(sums, axis=-1).reshape(n_groups, counts.n_ranks, 5)
+
+
+def _trust_bias(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset of each rank from `_trust_moments`: 1 and 0 for rank 1; NaN where they are not identified."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y, square, product = (sums[..., place] / sums[..., 0] for place in range(1, 5))
+        variance = square - x * x
+        slope = np.where(variance > 0, (product - x * y) / variance, np.nan)
+        offset = y - slope * x
+    slope[..., 0], offset[..., 0] = 1.0, 0.0
+    return slope, offset
 
 
 def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> tuple[int, list[str], Estimate]:
