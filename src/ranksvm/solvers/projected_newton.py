@@ -46,8 +46,8 @@ def projected_newton(
     for large bound-constrained optimization problems", SIAM J. Optim. 9, 1999; Lee, Sun & Saunders, SIAM J. Optim. 24,
     2014).
 
-    With explicit Hessians of all rows a model costs no pass over the data; a sample's Hessians precondition products with
-    the Hessian of all rows. Without explicit Hessians the diagonal preconditions.
+    With explicit Hessians of all rows a model costs no pass over the data; Hessians of a sample precondition products
+    with the Hessian of all rows. Without explicit Hessians the diagonal preconditions.
 
     Parameters
     ----------
