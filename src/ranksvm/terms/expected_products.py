@@ -1,10 +1,10 @@
-"""How many products conjugate gradients will take, from a few differences of rows, before there has been any."""
+"""Expected number of products of conjugate gradients, estimated from a few differences of rows beforehand."""
 
 import numpy as np
 
 __all__ = ["DIFFERENCES", "expected_products"]
 
-# Differences of rows that are looked at.
+# Number of differences of rows that are examined.
 DIFFERENCES = 32
 # The exponent of the decay of the eigenvalues is interpolated between the multiples of 1/2 up to 4.
 EXPONENTS = 0.5 * np.arange(9)
@@ -13,8 +13,8 @@ EXPONENTS = 0.5 * np.arange(9)
 def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, log_reduction: float) -> float:
     """Products of conjugate gradients with the Hessian ``I + C X'HX``, preconditioned by its diagonal.
 
-    The eigenvalues of the preconditioned Hessian are taken for ``1 - t + t n s k^-p / sum of k^-p``, k = 1 to n, with t
-    the mean part of the diagonal that is not that of I. The exponent p follows from the cosines of the angles between
+    The preconditioned Hessian's eigenvalues are modelled as ``1 - t + t n s k^-p / sum of k^-p``, k = 1 to n, with t
+    the mean fraction of the diagonal that is not from I. The exponent p follows from the cosines of the angles between
     differences, preconditioned in the same way: if these have the second moments M and the length 1, the mean square
     of the cosine of two of them is ``trace(M^2)``, the sum of the squares of the eigenvalues of M. Few rows spread the
     eigenvalues: s decreases evenly with k, from the upper to the lower end of the Marchenko-Pastur law, ``(1 +
@@ -22,7 +22,7 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
 
     To reduce the squared residual by the factor exp(-L), conjugate gradients take j products for the j largest
     eigenvalues, and ``(L/2 + log 2) / (2 artanh(1/sqrt(c)))`` more, where c is the condition number of the others [1]_;
-    the result is the least such sum.
+    the result is the minimum of this sum over j.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
     scale : ndarray of float64, shape (n_variables,) or (1,)
         The diagonal of the Hessian; one number is used for all.
     n_rows : int
-        Number of rows that the differences are representative of, m; the rank of X'HX, if it is less.
+        Number m of rows that the differences represent; the rank of X'HX, if it is less.
     log_reduction : float
-        By how much the logarithm of the squared residual is to fall, L.
+        The decrease L of the logarithm of the squared residual.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
 
 
 def _decay(n: int, squares: float) -> np.ndarray:
-    """``k^-p``, k = 1 to n, as parts of their sum; p such that the squares of these have about the given sum."""
+    """``k^-p``, k = 1 to n, divided by their sum; p such that the squares of these add up to about the argument."""
     k = np.arange(1.0, n + 1.0)
     powers = np.vander(k**-0.5, len(EXPONENTS), increasing=True)
     sums = np.einsum("ij,ij->j", powers, powers) / powers.sum(axis=0) ** 2

@@ -13,12 +13,12 @@ from ranksvm.kernels.features import FeatureMap
 
 __all__ = ["ComputedDesign", "feature_design"]
 
-# Values of basis functions that each thread computes at a time, fewer if memory is short. Kernels need the same again
-# during their computation, and features the same a third time.
+# Values of basis functions that each thread computes at a time, fewer if memory is short. Kernels need the same amount
+# again during their computation, and features the same amount a third time.
 CHUNK_BYTES = 8 << 20
 COPIES = 3
 FEWEST_ROWS = 16
-# What solving takes besides, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
+# Additional memory of a solver, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
 # features, and rows of a block of the Hessian that each thread holds twice.
 ROW_VECTORS = 28
 SQUARES = 9
@@ -71,7 +71,7 @@ class ComputedDesign:
 
     @property
     def most_entries(self):
-        # a weight of the functions is one sum, a score another
+        # the weights of the functions are one sum, the scores another
         return self.features.n_functions + self.n_features
 
     def taken(self, rows):
@@ -82,12 +82,12 @@ class ComputedDesign:
         return ComputedDesign, (self.X, self.features, self.chunk_rows)
 
     def chunks(self, start: int, stop: int) -> Iterator[slice]:
-        """Positions whose features are computed at a time."""
+        """Positions whose features are computed together."""
         size = self.chunk_rows
         return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
 
     def basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
-        """Values of the basis functions, those of the last call of this thread without computing them again."""
+        """Values of the basis functions; if they are those of this thread's last call, they are not computed again."""
         last = getattr(self._last, "basis", None)
         if last is not None and last[0] is rows and last[1] == part:
             return last[2]
@@ -97,7 +97,7 @@ class ComputedDesign:
         return values
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """Those of the basis functions, as `basis`."""
+        """The values of the basis functions, as in `basis`."""
         last = getattr(self._last, "coefficients", None)
         if last is None or not np.array_equal(last[0], w):
             last = self._last.coefficients = w.copy(), self.features.coefficients(w)
@@ -130,7 +130,7 @@ def feature_design(
 ) -> DesignMatrix:
     """The design matrix whose rows are features of the rows of X.
 
-    All features are kept if they fit, otherwise they are computed at every pass. They are computed in float64; those
+    All features are kept if they fit, otherwise they are computed at every pass. They are computed in float64; features
     that are kept are rounded to ``dtype``.
 
     Parameters
@@ -158,7 +158,7 @@ def feature_design(
     """
     n_rows, n_features = X.shape[0], features.n_features
     beside = _bytes_beside(n_rows, n_features, n_threads)
-    # chunks are freed before a solver begins, where all features are kept
+    # chunks are freed before a solver begins, if all features are kept
     kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
     if kept_bytes > memory:
         chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)

@@ -13,22 +13,22 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
 __all__ = ["FilePoint", "FileTerm"]
 
-# Up to so many variables, of dense rows, a reading finds the Hessian with the value and the gradient, of so many rows a
-# variable. (1,480,000 x 136, C = 1e-3: it takes a little longer than they do, and each Newton step with it left 0.06 to
+# Up to this number of variables, for dense rows, a reading computes the Hessian with value and gradient, from this
+# many rows a variable. (1,480,000 x 136, C = 1e-3: it takes a little longer, and each Newton step with it left 0.06 to
 # 0.09 of the gradient. The number of variables is a guess.)
 MOST_VARIABLES = 500
 HESSIAN_ROWS_PER_VARIABLE = 1000
-# Bounds on round-off are taken for margins that are off by this many units more than those of scores of weights, so
-# that they hold for the points of a line search, too.
+# Bounds on round-off are computed for margins with an error larger by this many units than the error of scores computed
+# from weights, so that they also hold for the points of a line search.
 MORE_UNITS = 64.0
-# Solvers side by side have Hessians in so many partial sums; these may take so many times the memory of the sample.
+# Concurrent solvers have Hessians in this number of partial sums; these may take this multiple of the sample's memory.
 PARTIAL_SUMS = 14
 SOLVERS_SHARE = 1.5
 SEED = 0
 
 
 class FilePoint(PartitionedPoint):
-    """The result of an evaluation, and what the same reading found.
+    """The result of an evaluation, and other results of the same reading.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class FilePoint(PartitionedPoint):
 
 
 class FileTerm(PartitionedTerm):
-    """`PartitionedTerm` over the parts of a file: Hessians come from all rows, or many, in the reading of a value.
+    """`PartitionedTerm` over the parts of a file: a reading for a value also computes Hessians from all or many rows.
 
     Parameters
     ----------
     backend : FileBackend
-        Has the file, or shares its rounds.
+        The backend of the file, or one that shares its rounds.
     loss : LossSpec
         The loss.
     n_threads : int
@@ -68,14 +68,14 @@ class FileTerm(PartitionedTerm):
     sample_bytes : int
         Bytes that the sample may take.
     hessians : bool
-        Whether readings may find Hessians.
+        Whether readings may compute Hessians.
     **known : optional
         As in `PartitionedTerm`.
 
     Attributes
     ----------
     curvature_with_value : bool
-        Whether readings find Hessians.
+        Whether readings compute Hessians.
     most_solvers : int
         Number of solvers that may share readings: Hessians of more would take too much memory.
     """
@@ -97,7 +97,7 @@ class FileTerm(PartitionedTerm):
         self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
         self.squares_at_zero = False
         self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
-        # each has a Hessian in about so many partial sums, and at two points
+        # each has a Hessian in about this number of partial sums, and at two points
         hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
         self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
         # the part of the rows in Hessians, and whether they have all digits of float64
@@ -105,7 +105,7 @@ class FileTerm(PartitionedTerm):
         self._included = fraction, self.n_rows * n**2 < SINGLE_WORK
 
     def beside(self, backend: Backend) -> "FileTerm":
-        """The same loss over the same rows, for another solver, through a backend that several solvers share."""
+        """The same loss over the same rows for another solver, through a backend that several solvers share."""
         known: dict[str, Any] = {"info": self.parts_info, "sample": self.fetch(), "fit": self.fit}
         how = self.loss, self.n_threads, self._sample_bytes, self.curvature_with_value
         other = FileTerm(backend, *how, **known)
@@ -113,7 +113,7 @@ class FileTerm(PartitionedTerm):
         return other
 
     def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> FilePoint:
-        """Value and gradient, and what may be asked for next, in one reading."""
+        """Value and gradient, and results that may be needed next, in one reading."""
         point = PointAt(next(self._numbers), w, width)
         calls = {"evaluate": Call("evaluate", (point,))}
         off = None
@@ -130,13 +130,13 @@ class FileTerm(PartitionedTerm):
         return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
 
     def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation: those of its reading, unless they are to be sharp."""
+        """Bounds on the round-off of an evaluation: the bounds from its reading, unless they have to be sharp."""
         if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
             return at.round_off[1]
         return super().round_off(at, width, off, sharp)
 
     def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
-        """``X' H X`` as the reading of the point found it; with ``double`` of all rows, there and from now on."""
+        """``X' H X`` from the reading of the point; with ``double`` from all rows, there and from now on."""
         if not self.curvature_with_value:
             return super().curvature(at, fraction, seed, double)
         if double and self._included != (1.0, True):

@@ -1,4 +1,4 @@
-"""Cost of an explicit Hessian relative to a product with it, and the number of rows that pays off in one."""
+"""Cost of an explicit Hessian relative to a product with it, and the number of rows worth using in one."""
 
 from functools import partial
 from typing import Protocol
@@ -18,39 +18,39 @@ __all__ = [
 
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
 MAX_VARIABLES = 2000
-# Hessians of fewer products of two features, which take less than 0.2 ms, save nothing by float32.
+# Hessians with fewer products of two features, which take less than 0.2 ms, gain nothing from float32.
 SINGLE_WORK = 1 << 22
 # A Hessian of all rows that costs no more multiplications than this is always worth it, unless there are so many rows
 # for each variable that a sample gives nearly the same.
 EXACT_HESSIAN_WORK = 1e8
 EXACT_ROWS_PER_VARIABLE = 1000
-# For sparse rows it is dense nevertheless: not worth it if it costs more passes over X than this.
+# The Hessian of sparse rows is also dense: it is not worth its cost if it takes more passes over X than this.
 SPARSE_HESSIAN_PASSES = 100
-# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
-# many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
-# PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
-# Hessian of all rows costs 13.6 passes).
+# Otherwise the Hessian of a sample: at least the first number of rows per variable, below which it is too noisy, at
+# most the second, beyond which it hardly improves, and in between as many as cost SAMPLE_PASSES over X. A matrix
+# product does PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and
+# 2 threads, a Hessian of all rows costs 13.6 passes).
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
-# Conjugate gradients need these products in any case. Beyond them, each one that the Hessian of r rows a variable
-# preconditions reduces the logarithm of the duality gap by about that of ACTIVE_PART * r, r up to USEFUL_ROWS (then it
-# is other pairs becoming active that limits it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
+# Conjugate gradients need these products in any case. With the Hessian of r rows a variable as preconditioner, each
+# further product reduces the logarithm of the duality gap by about log(ACTIVE_PART * r), r up to USEFUL_ROWS (beyond
+# which changes of the active pairs limit it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
 # variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 x 136 real features and products of
-# them at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last of these an estimate is of little use.
+# them at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last constant an estimate is of little use.
 UNAVOIDABLE_PRODUCTS = 2.0
 ACTIVE_PART = 0.25
 USEFUL_ROWS = 40.0
 PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
-# All rows lack no others, and are as good as so many times as many of a sample. (With 1,000 x 245 independent features
-# and C = 100, where there are 4 rows a variable, Newton's method took 18 products.)
+# A Hessian of all rows has no sampling error, and is as good as a sample with this multiple of the rows. (With 1,000 x
+# 245 independent features and C = 100, so 4 rows a variable, Newton's method took 18 products.)
 ALL_ROWS = 4.0
-# A Hessian that only preconditions is that of so many rows that so many of them, and the products that reduce the
-# logarithm of the gap by so much, cost the least; the numbers of rows a variable that are tried.
+# The number of rows of a Hessian that only preconditions minimises the cost of this many Hessians and of the products
+# that reduce the logarithm of the gap by this much; the numbers of rows a variable that are tried.
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
 CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
-# Where rows are elsewhere, a Hessian comes from a sample here, and a product takes a round: a Hessian may then cost
+# If rows are in other processes, a Hessian comes from a sample here, and a product takes a round: a Hessian may cost
 # this many nanoseconds, about as many as a few rounds.
 SAMPLE_TIME = 2e8
 # From this fraction of the rows on, all rows are used.
@@ -65,7 +65,7 @@ HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
 # the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
 # 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half that of two.
 HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037
-# Bytes of features from which they are read from memory.
+# Features of at least this number of bytes are read from memory, not from a cache.
 CACHE_BYTES = 64 << 20
 
 
@@ -94,17 +94,17 @@ def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
     fraction : float
         Part of the rows in the Hessian.
     share : float
-        What its rows take, as a part of what those of others do.
+        Time for its rows, as a fraction of the time for the rows of other Hessians.
 
     Returns
     -------
     float
-        The number of products that take as long; infinite for the fraction 0.
+        The number of products that take the same time; infinite for the fraction 0.
     """
     if fraction <= 0.0:
         return float("inf")
     n = size.n_variables
-    # of fewer pairs than rows the squares of differences are added up
+    # with fewer pairs than rows, the squares of differences are added up
     rows = share * fraction * min(size.n_rows, size.curvature_rank) * _row_time(n)
     return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / _product_cost(size)
 
@@ -119,12 +119,12 @@ def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> floa
     fraction : float
         Part of the rows in the Hessian.
     log_reduction : float
-        By how much the logarithm of the duality gap is to fall.
+        The decrease of the logarithm of the duality gap.
 
     Returns
     -------
     float
-        The number of products that take as long as the expected ones and their solutions with the factors.
+        The number of products that take the same time as the expected ones and their solutions with the factors.
     """
     n = size.n_variables
     useful = min((ALL_ROWS if fraction >= 1.0 else fraction) * size.n_rows / n, USEFUL_ROWS)
@@ -145,17 +145,17 @@ def _product_cost(size: Size) -> float:
 
 
 def worthwhile_fraction(size: Size) -> float:
-    """The fraction of the rows that pays off in explicit Hessians if one is built every few steps.
+    """The fraction of the rows worth using in explicit Hessians if one is built every few steps.
 
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
 
     Returns
     -------
     float
-        1 for all of them, 0 where no explicit Hessian is worth its cost.
+        1 for all of them, 0 if no explicit Hessian is worth its cost.
     """
     n = size.n_variables
     if n > MAX_VARIABLES:
@@ -174,7 +174,7 @@ def sampled_fraction(size: Size) -> float:
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
 
     Returns
     -------
@@ -189,17 +189,17 @@ def sampled_fraction(size: Size) -> float:
 
 
 def fraction_of_sample(size: Size) -> float:
-    """The fraction of the rows for Hessians of a sample in this process, where products with all rows take rounds.
+    """The fraction of the rows for Hessians of a sample in this process, if products with all rows take rounds.
 
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
 
     Returns
     -------
     float
-        1 for all of them, 0 where no explicit Hessian is worth its cost.
+        1 for all of them, 0 if no explicit Hessian is worth its cost.
     """
     fraction = worthwhile_fraction(size)
     if fraction in (0.0, 1.0):
@@ -219,5 +219,5 @@ def _cost_in_passes(size: Size) -> float:
 
 
 def part_of_rows(fraction: float) -> float:
-    """The fraction of the rows to use in a Hessian; 1 if it would be nearly a half or more."""
+    """The fraction of the rows to use in a Hessian; 1 if it would be nearly one half or more."""
     return 1.0 if fraction > LARGEST_FRACTION else fraction

@@ -23,38 +23,38 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
 
-# A block is what a thread goes through in a call.
+# Bytes of a block, which a thread processes in one call.
 BLOCK_BYTES = 2 << 20
-# So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
-# cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
+# Bytes of rows (or a whole query) that are read twice, for scores and for the gradient: they should still be in a cache
+# near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
 CACHE_BYTES = 256 << 10
-# An explicit Hessian takes so many bytes of rows at a time, or those of a whole query, and as many of the Laplacian
-# times them or of squares: they should stay in a cache near the core.
+# An explicit Hessian takes this many bytes of rows (or a whole query) at a time, and as many for the Laplacian times
+# them or for squares: they should stay in a cache near the core.
 HESSIAN_BYTES = 32 << 10
-# The same where Python or NumPy makes the rows.
+# Rows at a time if Python or NumPy makes them.
 PYTHON_HESSIAN_ROWS = 1024
-# A share of a Hessian has a matrix of its own: each thread has several of up to so many numbers, or one.
+# Each share of a Hessian has its own matrix: a thread has several matrices of up to this many numbers, or one larger.
 SMALL_HESSIAN = 1 << 12
-# So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
+# Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
-# They are of so many queries or more: parts of 64 take long to draw, and TRON took 0.8 to 1.5 times as many products.
+# Minimum number of their queries: parts of 64 take long to draw, and TRON took 0.8 to 1.5 times as many products.
 DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
 # Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
 # 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
-# The same where threads run Python, which start late, or have something else to do. (A product of 3,005 x 300 took 0.32
+# The same for threads that run Python, which start late or have other work. (A product of 3,005 x 300 took 0.32
 # ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
 PARALLEL_PYTHON = 1 << 20
-# From so many variables on, adding up the gradients of many shares costs more than even shares save.
+# From this number of variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
-# A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
-# parts took 0.76 s of processor time, with rows of 64 queries of each part 0.92: one profiled run each.)
+# Minimum number of whole queries that each of many parts contributes to a sample. (A reading of 800 MB in 113
+# parts took 0.76 s of CPU time, with rows of 64 queries of each part 0.92: one profiled run each.)
 PART_QUERIES = 4
-# The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
+# Seed for the rows that estimate a diagonal: fits are reproducible.
 SEED = 0
 # Multiples of this and of its square, modulo 1, are spread evenly over a square (the reciprocal of the plastic number).
 PLASTIC = 0.7548776662466927
-# the gradient of a point that is no longer one
+# the gradient of a released point
 NOTHING = np.empty(0)
 
 # A block of whole queries: first and last query, first and last position.
@@ -62,7 +62,7 @@ Block = tuple[int, int, int, int]
 
 
 class Scored(Protocol):
-    """Whatever has scores, and the pairs at which the loss is curved there: all that a Hessian depends on."""
+    """An object with scores and the pairs at which the loss is curved: all that a Hessian depends on."""
 
     scores: np.ndarray
     state: Any
@@ -70,7 +70,7 @@ class Scored(Protocol):
 
 
 class ThreadedPoint:
-    """What an evaluation leaves: see `Term`.
+    """The result of an evaluation: see `Term`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ThreadedPoint:
 
 
 class _Sample(NamedTuple):
-    """A term over part of the rows, which ones, and what it was asked for."""
+    """A term over part of the rows, which rows, and the arguments of the request."""
 
     term: "ThreadedTerm"
     positions: np.ndarray
@@ -118,8 +118,8 @@ class ThreadedTerm:
     n_threads : int
         Number of threads.
     repeatable : bool
-        Whether every result has the same bits whatever was evaluated before. Otherwise documents are sorted beginning
-        from an earlier order, which is faster, and decides in which order equal scores are added up. Such a term is one
+        Whether every result has the same bits whatever was evaluated before. Otherwise sorting of documents starts
+        from an earlier order, which is faster, and which decides the order of adding equal scores. Such a term is one
         of many parts: a sample of it has fewer queries.
     shared_by : int, optional
         Number of threads for which the rows are shared out. Bits depend on it, not on ``n_threads``, which is its
@@ -149,14 +149,14 @@ class ThreadedTerm:
         self.row_bytes = design.row_bytes
         self.dense = design.dense
         self._products = design.products(self.pairs.rows)
-        # where rows come from memory that takes 0.85 to 0.9 of the time, in a cache as much for short rows
+        # if rows come from memory, that takes 0.85 to 0.9 of the time; in a cache, the same time for short rows
         far = self.n_rows * design.row_bytes > linear.NEAR_BYTES
         single = far and design.dense and design.dtype == np.float32
         self._single_products = design.products(self.pairs.rows, double=False) if single else None
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
         alike = isinstance(self.pairs, ComparablePairs) and self.pairs.preferred is None and not self.pairs.adjacent
-        # there are so few pairs where queries have two documents, whose Hessians are always of squares
+        # so few pairs occur if queries have two documents, whose Hessians are always computed from squares
         self.squares_at_zero = alike and isinstance(loss, SquaredHinge) and self.pairs.n_pairs >= self.n_rows
         self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
         self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1
@@ -169,7 +169,7 @@ class ThreadedTerm:
         self._sample: _Sample | None = None
         self._diagonal_sample: _Sample | None = None
         self._sizes: Sizes | None = None
-        # every share has a gradient of its own: not many of them where that is long
+        # every share has a gradient of its own: only a few shares if that is long
         self._per_thread = 4 if self.n_variables < LONG_GRADIENT else 1
         self._large = self._large_queries()
         self._shares = self._query_shares(self._per_thread)
@@ -184,7 +184,7 @@ class ThreadedTerm:
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, w: np.ndarray, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
-        """Value and gradient, X read once; documents are sorted beginning from their order at ``near``."""
+        """Value and gradient, X read once; sorting of documents starts from their order at ``near``."""
         point = self._new_point(width, near)
         loss = self.loss.evaluation(point.state, width)
         if w.any():
@@ -259,7 +259,7 @@ class ThreadedTerm:
         operator = self.loss.hessian(at.state)
         if not double and self._single_products is not None:
             largest = float((self.sizes().largest * np.abs(v)).max(initial=0.0))  # scores of about 1 then
-            with np.errstate(over="ignore", invalid="ignore"):  # what float32 cannot hold is found in the sum
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow of float32 shows in the sum
                 product = self._pass(v / (largest or 1.0), operator, products=self._single_products)[1]
                 product *= largest
             if np.isfinite(product).all():
@@ -281,10 +281,10 @@ class ThreadedTerm:
         return curvature
 
     def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, of many dense rows an estimate from some of them.
+        """The diagonal of ``X' H X``; for many dense rows an estimate from some of them.
 
-        Of sparse data it is that of ``X' D X`` with D the diagonal of H. The two differ by pairs whose documents share
-        a feature, rare in sparse data.
+        For sparse data it is the diagonal of ``X' D X``, D the diagonal of H. They differ by pairs whose documents have
+        a common feature, rare in sparse data.
         """
         if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
             # drawn once for all points, and for every C of a path
@@ -300,7 +300,7 @@ class ThreadedTerm:
         return _add_up(parts, self.n_variables)
 
     def differences(self, count: int) -> np.ndarray | None:
-        """Differences of so many pairs of rows, of queries spread evenly over the weight of all pairs."""
+        """Differences of ``count`` pairs of rows, in queries spread evenly over the weight of all pairs."""
         pairs, k = self.pairs, np.arange(0.5, count)
         weights = np.cumsum(pairs.weight_per_query)
         query = np.searchsorted(weights, k * (weights[-1] / count), side="right")
@@ -314,7 +314,7 @@ class ThreadedTerm:
         return X[:count] - X[count:]
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
-        """A term over about so many of the rows, the same for the same arguments."""
+        """A term over about ``n_rows`` of the rows, the same for the same arguments."""
         sampled = self._sampled(n_rows, seed)
         return None if sampled is None else sampled.term
 
@@ -327,7 +327,7 @@ class ThreadedTerm:
         v: np.ndarray | None = None,
         products: RowProducts | None = None,
     ) -> tuple[LossSums, np.ndarray]:
-        """One pass over X: ``v = X w``, or v as given where ``w`` is None, and ``X' u`` of ``u = operator(v)``.
+        """One pass over X: ``v = X w`` (v is an input if ``w`` is None), and ``X' u`` with ``u = operator(v)``.
 
         Returns the sums of the operator and ``X' u``.
         """
@@ -355,7 +355,7 @@ class ThreadedTerm:
         v: np.ndarray | None,
         blocks: list[Block],
     ) -> tuple[LossSums, np.ndarray]:
-        """The same for some blocks, where products or operator are objects of Python."""
+        """`_pass` over some blocks, if the products or the operator are Python objects."""
         sums, total = LossSums(0.0), np.zeros(self.n_variables)
         for first, last, start, stop in blocks:
             v_range, u = np.empty(stop - start) if v is None else v[start:stop], np.empty(stop - start)
@@ -377,7 +377,7 @@ class ThreadedTerm:
         v_kept: np.ndarray | None,
         block: Block,
     ) -> tuple[LossSums, np.ndarray]:
-        """The same for one query that outweighs a thread's share: its rows and its pairs by all threads."""
+        """`_pass` over one query larger than a thread's share: all threads share its rows and its pairs."""
         first, last, start, stop = block
         cuts = np.linspace(start, stop, 4 * self._shared_by + 1).astype(int)
         chunks = list(pairwise(cuts.tolist()))
@@ -411,7 +411,7 @@ class ThreadedTerm:
 
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros((n, n))
-            with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow of float32 shows in the sum
                 for A, B in self._hessian_factors(at, blocks, rows_dtype):
                     left: np.ndarray = A.astype(dtype, copy=False)
                     hessian.add_product(left, left if A is B else B.astype(dtype, copy=False), total)
@@ -444,14 +444,14 @@ class ThreadedTerm:
         return passes.QueryShares(np.array(ranges, dtype=np.int64).reshape(-1, 2), places)
 
     def _row_shares(self, per_thread: int) -> list[list[Block]]:
-        """Blocks for what Python makes of rows, shared out among threads."""
+        """Blocks for work on rows by Python, shared out among threads."""
         most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_shared_by)
         return _shares(list(_blocks(self.pairs.pointers, most)), self._python_shared_by, per_thread)
 
     def _hessian_factors(
         self, at: Scored, blocks: list[Block], dtype: type = np.float64
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; the same matrix twice if that is a square."""
         n_rows = max(stop - start for _, _, start, stop in blocks)
         X_memory: np.ndarray = np.empty((n_rows, self.n_variables), dtype)
         memory: np.ndarray = np.empty((2 * n_rows, self.n_variables), dtype)
@@ -487,7 +487,7 @@ class ThreadedTerm:
         return total
 
     def _additions(self) -> int:
-        """Additions that the term of a row goes through in a gradient, at most."""
+        """Maximum number of additions that the term of a row goes through in a gradient."""
         if not isinstance(self.design, DenseDesign):
             return self.n_rows
         # a block takes whole queries, about as many rows at a time as are summed up, none of them less than half of it
@@ -520,7 +520,7 @@ class ThreadedTerm:
 
     @cached_property
     def _tasks(self) -> list[list[Block]]:
-        """Blocks of what no thread takes as a whole, shared out among threads that run Python."""
+        """Blocks of the queries that no thread takes as a whole, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
         if self._shared_by > 1:  # small enough for even shares, too
             block_rows = min(block_rows, max(1, self.n_rows // (4 * self._shared_by)))
@@ -528,7 +528,7 @@ class ThreadedTerm:
         return _shares(blocks, self._shared_by, self._per_thread)
 
     def _large_queries(self) -> list[Block]:
-        """The queries that outweigh a thread's share, one by one."""
+        """The queries that are larger than a thread's share, one by one."""
         if self._shared_by == 1:
             return []
         pointers, sizes = self.pairs.pointers, np.diff(self.pairs.pointers)
@@ -537,7 +537,7 @@ class ThreadedTerm:
 
 
 def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -> bool:
-    """Whether work on so many rows is enough for more than one thread.
+    """Whether work on ``n_rows`` rows is enough for more than one thread.
 
     Parameters
     ----------
@@ -551,13 +551,13 @@ def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -
     Returns
     -------
     bool
-        Whether it is.
+        True if it is.
     """
     return n_rows * design.row_bytes / 4 > (PARALLEL_PYTHON if least is None else least)
 
 
 def _even(n_rows: int, most: int, n_threads: int) -> int:
-    """Rows of a block, up to so many, so that threads have about equal numbers of blocks."""
+    """Rows of a block, at most ``most``, so that threads have about equal numbers of blocks."""
     n_blocks = max(1, -(-n_rows // most))
     return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
 
@@ -567,7 +567,7 @@ def _rows_of(fraction: float, n_rows: int) -> int:
 
 
 def _add_up(parts: list[np.ndarray], shape: int | tuple[int, ...]) -> np.ndarray:
-    """The sum of what threads have found, in the memory of the first."""
+    """The sum of the results of threads, in the memory of the first."""
     if not parts:
         return np.zeros(shape)
     total = parts[0]
@@ -582,7 +582,7 @@ def _interpolate(a: ThreadedPoint, b: ThreadedPoint, alpha: float, start: int, s
 
 
 def _blocks(pointers: np.ndarray, rows: int) -> Iterator[Block]:
-    """Whole queries in blocks of up to so many rows (a larger query is a block)."""
+    """Whole queries in blocks of up to ``rows`` rows (a larger query is a block)."""
     for first, last in query_ranges(pointers, rows):
         yield first, last, int(pointers[first]), int(pointers[last])
 

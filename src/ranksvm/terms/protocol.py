@@ -11,16 +11,16 @@ __all__ = ["DataTerm", "Sizes", "Term"]
 
 
 class Sizes(NamedTuple):
-    """What bounds the round-off of products with the rows.
+    """Magnitudes that bound the round-off of products with the rows.
 
     Attributes
     ----------
     largest : ndarray of float64, shape (n_variables,)
-        Of each column a bound on its absolute values.
+        A bound on the absolute values of each column.
     entries : int
-        Products that are added up for a score, at most.
+        Maximum number of products that are added up for a score.
     additions : int
-        Additions that the term of a row goes through in a gradient, at most.
+        Maximum number of additions that the term of a row goes through in a gradient.
     """
 
     largest: np.ndarray
@@ -29,11 +29,11 @@ class Sizes(NamedTuple):
 
     @property
     def longest(self) -> float:
-        """Bound on the norm of a row: that of as many largest values as it has entries."""
+        """Bound on the norm of a row: the norm of the largest values, as many as a row has entries."""
         return float(np.sqrt(_sum_of_largest(self.largest**2, self.entries)))
 
     def score(self, weights: np.ndarray) -> float:
-        """Bound on the sum of the absolute values of the products of which a row's score is the sum.
+        """Bound on the sum of the absolute values of the products that add up to a row's score.
 
         Parameters
         ----------
@@ -54,9 +54,9 @@ class Sizes(NamedTuple):
 
 
 def _sum_of_largest(values: np.ndarray, count: int) -> float:
-    """Sum of so many of the largest of some values, which are not negative."""
+    """Sum of the ``count`` largest of some nonnegative values."""
     if count < len(values):
-        # few rows leave most of many columns empty: these need no place in the partition below
+        # few rows leave most of many columns empty: these are left out of the partition below
         values = values[values != 0.0]  # NaN stays
     if count < len(values):
         values = np.partition(values, len(values) - count)[len(values) - count :]
@@ -83,10 +83,10 @@ class Term(Protocol):
 class DataTerm(Protocol):
     """The loss of the scores ``X w`` as a function of w, without C and without a regulariser.
 
-    It holds everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host;
-    rows, scores and pairs stay in the backend. ``width`` is that of the Huberised hinge at which the loss is evaluated,
+    It contains everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host;
+    rows, scores and pairs stay in the backend. ``width`` is the width of the Huberised hinge that is evaluated,
     None for other losses: it is an argument of every evaluation and not stored between evaluations. The result of an
-    evaluation belongs to the term that made it, until it is released.
+    evaluation belongs to the term that computed it, until it is released.
 
     A *reduction* is a sum over all rows that is collected on the host; it determines the cost if rows are distributed
     over processes or machines.
@@ -96,7 +96,7 @@ class DataTerm(Protocol):
     n_variables : int
         Number of variables.
     n_rows : int
-        Number of rows that are in queries with the pairs of this term.
+        Number of rows in queries that have pairs of this term.
     curvature_rank : int
         The rank of the Hessian is at most this.
     row_bytes : float
@@ -109,10 +109,10 @@ class DataTerm(Protocol):
         Number of positions to pass to `along` at a time: 1 if each costs as much as the first, more if a reduction
         costs more than a position.
     most_fraction : float
-        The largest part of the rows that an explicit Hessian can take: less than 1 where the rows are elsewhere, and
+        The largest fraction of the rows that an explicit Hessian can use: less than 1 if the rows are elsewhere, and
         only a sample of them here.
     curvature_with_value : bool
-        Whether an evaluation finds the curvature, too, because reading the rows takes longer than that: a Hessian of
+        Whether an evaluation also computes the curvature, because reading the rows takes longer: a Hessian of
         ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
     squares_at_zero : bool
         Whether a Hessian at w = 0, where all pairs are active, takes about half the multiplications of others.
@@ -158,7 +158,7 @@ class DataTerm(Protocol):
         """The diagonal of ``X' H X``, or for sparse X an estimate of it, shape (n_variables,)."""
 
     def differences(self, count: int) -> np.ndarray | None:
-        """Differences of so many pairs of rows, each of one query; None where no rows are in this process.
+        """Differences of ``count`` pairs of rows, each of one query; None if no rows are in this process.
 
         The queries are spread evenly over the weight of all pairs, the rows over those of a query.
         """
@@ -166,15 +166,15 @@ class DataTerm(Protocol):
     def sample(self, n_rows: int, seed: int) -> "DataTerm | None":
         """A term over a sample of about ``n_rows`` rows, in this process; None if there is no pair to choose.
 
-        The pairs' weights are as here: the ratio of both terms' ``weight`` is the number of pairs that a pair of it
-        represents.
+        The weights of pairs stay the same: the ratio of both terms' ``weight`` is the number of pairs that a pair of
+        the sample represents.
         """
 
     def sizes(self) -> Sizes:
         """Sizes of the rows, for bounds on round-off."""
 
     def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation whose margins are off by ``off``: `PairwiseLoss.round_off`."""
+        """Bounds on the round-off of an evaluation whose margins have the error ``off``: `PairwiseLoss.round_off`."""
 
     def scores(self, w: np.ndarray) -> Any:
         """``X w``, an array of the backend."""

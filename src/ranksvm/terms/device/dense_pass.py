@@ -1,4 +1,4 @@
-"""One pass over dense X on a device: scores, what the pairs make of them, and X' times that, by whole queries."""
+"""One pass over dense X on a device: scores, a function of them by the pairs, and X' times that, by whole queries."""
 
 from collections.abc import Callable
 
@@ -16,18 +16,18 @@ __all__ = ["LOSS_COLUMNS", "QueryPass"]
 LOSS_COLUMNS = 4
 # Threads that add up rows together: kGroup of fused.hpp.
 GROUP = 32
-# Blocks with rows in shared memory share that of a multiprocessor, which has so many times fewer of them at a time than
-# `Device.n_blocks` says of others. Not yet measured.
+# Blocks with rows in shared memory use this share of a multiprocessor's shared memory; it runs fewer of them at a time,
+# by this factor, than `Device.n_blocks` says of others. Not yet measured.
 SHARE, FEWER = 0.5, 4
-# A task of a block has at least so many rows, if there are queries for it, so that all threads have some.
+# Minimum number of rows in a task of a block, if there are queries for it, so that all threads have some.
 TASK_ROWS = 32
 
 
 class QueryPass:
     """Value and gradient, or a product with the Hessian, in one pass over X.
 
-    The rows of short queries are in shared memory meanwhile, so that they are read once. Those of long ones are read
-    twice; where rows stream through the device (`StreamedRows`), they are copied there once.
+    The rows of short queries are in shared memory meanwhile, so that they are read once. Rows of long queries are read
+    twice; if rows stream through the device (`StreamedRows`), they are copied there once.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class QueryPass:
         width : float
             Width of the loss; 0 for the squared hinge.
         scores : DeviceArray of float64, shape (n_rows,)
-            For the scores, in the order of the device.
+            Receives the scores, in the order of the device.
         out : DeviceArray of float64, shape (LOSS_COLUMNS + n_features,)
-            For the results.
+            Receives the results.
         """
         run = self._run
 
@@ -107,7 +107,7 @@ class QueryPass:
         factor : float
             The factor.
         out : DeviceArray of float64, shape (LOSS_COLUMNS + n_features,)
-            For the results.
+            Receives the results.
         """
         run = self._run
 
@@ -122,7 +122,7 @@ class QueryPass:
         self._go("fused_laplacian", (v, scores, inner, outer, factor), rest, out)
 
     def additions(self) -> int:
-        """Additions that the term of a row goes through in sums over rows, at most."""
+        """Maximum number of additions that the term of a row goes through in sums over rows."""
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
         for _, middle, stop, _, n_tasks in self._parts:
@@ -134,7 +134,7 @@ class QueryPass:
         return most + self._add_rows(2 * len(self._parts))
 
     def loss_additions(self) -> int:
-        """Additions that the loss of a document goes through in the sum over all, at most."""
+        """Maximum number of additions that the loss of a document goes through in the sum over all."""
         run, most = self._run, 0
         for start, _, stop, _, n_tasks in self._parts:
             n_blocks = self._n_blocks(n_tasks)
@@ -187,7 +187,7 @@ class QueryPass:
         return max(0, int(left / (self._row_bytes() + 16)))
 
     def _shared(self, n_rows: int) -> int:
-        """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory, with so many rows."""
+        """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory, for this number of rows."""
         n, n_threads = self._rows.n_features, self._run.n_threads
         beside = LOSS_COLUMNS * n_threads + n + max(1, n_threads // GROUP) * n
         return beside + 2 * n_rows + -(-n_rows * self._row_bytes() // 8)

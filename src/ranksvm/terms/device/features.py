@@ -1,4 +1,4 @@
-"""The data term of features that stand for a kernel, made and kept on a device."""
+"""The data term of features that approximate a kernel, computed and kept on a device."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["feature_term"]
 
 
 class _StoredDesign(ComputedDesign):
-    """What the term asks of a design matrix, for features that are on the device."""
+    """Design matrix of features that are on the device, as far as the term needs it."""
 
     def __init__(self, X: Any, features: FeatureMap, dtype: np.dtype):
         super().__init__(X, features)

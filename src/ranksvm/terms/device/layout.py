@@ -1,4 +1,4 @@
-"""What a term keeps on a device: rows, which stay there or stream through, and pairs and queries in the same order."""
+"""Device data of a term: rows, which stay there or stream through, and pairs and queries in the same order."""
 
 import logging
 from typing import Any, NamedTuple
@@ -20,10 +20,10 @@ __all__ = ["Layout", "layout_on", "layout_of_rows"]
 
 logger = logging.getLogger("ranksvm.objectives")
 
-# X is copied to a device as a whole if it takes no more than this share of the free memory, less so many bytes a row
-# for scores, pairs and slopes. Otherwise blocks stream through, of so many bytes, of a share of the free memory where
-# that is less, or of a query: two of them are there, rows for an explicit Hessian, and what is beside. There are at
-# least so many blocks. Not yet measured.
+# X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row
+# for scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
+# memory if that is less, or one query: the device stores two blocks, rows for an explicit Hessian, and the data beside
+# X. There are at least LEAST_BLOCKS blocks. Not yet measured.
 RESIDENT_SHARE = 0.8
 BESIDE_BYTES = 160
 STREAM_BYTES, STREAM_SHARE = 256 << 20, 1 / 8
@@ -31,7 +31,7 @@ LEAST_BLOCKS = 4
 
 
 class Layout(NamedTuple):
-    """What a term keeps on a device.
+    """Data that a term keeps on a device.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
     long : LongQueries or None
         The queries that the host sweeps.
     query_pass : QueryPass or None
-        One pass over X for value and gradient, unless X is sparse or the host has its part in the middle of it.
+        One pass over X for value and gradient, unless X is sparse or the host works in the middle of it.
     block_bytes : int or None
         Bytes of the rows that stream through at a time; None: all stay on the device.
     """
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_threads: int = 1) -> Layout:
     """Copy the rows and pairs of a term to a device.
 
-    Dense rows of the host stream through if they are not expected to fit, and if they turn out not to.
+    Dense rows of the host stream through if they are not expected to fit, or do not fit.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_t
     Returns
     -------
     Layout
-        What is there.
+        The data on the device.
 
     Raises
     ------
     DeviceMemoryError
-        When the device has too little memory, for rows that stream through, too, where they can.
+        When the device has too little memory, even for rows that stream through, if they can.
     """
     if not isinstance(design, DenseDesign | TwoBlockDesign):
         return _copied(run, design, loss, None, n_threads)
@@ -121,7 +121,7 @@ def layout_of_rows(rows: DenseRows | SparseRows, loss: Any, n_threads: int = 1) 
     Returns
     -------
     Layout
-        What is there.
+        The data on the device.
     """
     return _around(rows, loss, order_on_device(loss.pairs), None, n_threads)
 

@@ -17,7 +17,7 @@ LONG_PAIRS = 1 << 31
 
 
 def is_long(pairs: Any) -> np.ndarray:
-    """Which queries the host sweeps.
+    """Select the queries that the host sweeps.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class LongQueries:
         Parameters
         ----------
         scores : DeviceArray of float64
-            Those of all documents.
+            Scores of all documents.
         width : float or None
             Width of the loss.
 
@@ -128,7 +128,7 @@ class LongQueries:
         Parameters
         ----------
         at : LongPoint
-            Where.
+            The evaluation.
         v : ndarray of float64, shape (n_rows,)
             The vector.
 
@@ -147,7 +147,7 @@ class LongQueries:
         Parameters
         ----------
         at : LongPoint
-            Where.
+            The evaluation.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class LongQueries:
         Parameters
         ----------
         at : LongPoint
-            Where.
+            The evaluation.
         number : int
             The query, counted among these from 0.
         A : ndarray of float64, shape (n_rows of the query, n_features)
@@ -195,7 +195,7 @@ class LongQueries:
             yield number, start, stop
 
     def taken(self, values: DeviceArray) -> np.ndarray:
-        """What a vector on the device has of these queries.
+        """The entries of a vector on the device for these queries.
 
         Parameters
         ----------

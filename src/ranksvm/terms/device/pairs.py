@@ -1,4 +1,4 @@
-"""The pairs of a data set on a device, in the order that its kernels ask for."""
+"""The pairs of a data set on a device, in the order that its kernels require."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ __all__ = ["DeviceOrder", "PairsOnDevice", "order_on_device"]
 
 
 class DeviceOrder(NamedTuple):
-    """The documents as a device has them: query by query, and by ascending label where labels imply the pairs.
+    """The order of documents on a device: query by query, and by ascending label if labels imply the pairs.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class DeviceOrder(NamedTuple):
 
 
 def order_on_device(pairs: Any, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
-    """The order of documents on a device: in each block the shortest queries first, so that neighbours take as long.
+    """The order of documents on a device: the shortest queries of a block first, so that neighbours take equal time.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def order_on_device(pairs: Any, blocks: list[tuple[int, int]] | None = None) -> 
 
 
 class PairsOnDevice:
-    """Pairs on a device, but those of queries that the host sweeps.
+    """Pairs on a device, except in queries that the host sweeps.
 
     Parameters
     ----------
@@ -78,14 +78,14 @@ class PairsOnDevice:
     """
 
     def __init__(self, launcher: Launcher, pairs: Any, order: DeviceOrder):
-        arrays = _of_list(pairs, order) if isinstance(pairs, PairList) else _of_levels(pairs, order)
+        arrays = _list_arguments(pairs, order) if isinstance(pairs, PairList) else _level_arguments(pairs, order)
         self.arguments: tuple[Argument, ...] = tuple(
             launcher.copy_in(array) if isinstance(array, np.ndarray) else array for array in arrays
         )
 
 
-def _of_levels(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, ...]:
-    """What LevelPairs of pairs.hpp holds: levels are numbered over all queries; a long query has one, and no pairs."""
+def _level_arguments(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, ...]:
+    """Fields of LevelPairs of pairs.hpp: levels are numbered over all queries; a long query has one, and no pairs."""
     sizes, pointers = np.diff(order.pointers), order.pointers
     level = pairs.levels[order.positions]
     level[np.repeat(is_long(pairs)[order.queries], sizes)] = 0
@@ -101,8 +101,8 @@ def _of_levels(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, ...]:
     return *(as_int32(array) for array in numbers), *weights, int(pairs.adjacent)
 
 
-def _of_list(pairs: PairList, order: DeviceOrder) -> tuple[Any, ...]:
-    """What ListedPairs of pairs.hpp holds: each pair with either of its documents, in the order of the list."""
+def _list_arguments(pairs: PairList, order: DeviceOrder) -> tuple[Any, ...]:
+    """Fields of ListedPairs of pairs.hpp: each pair with either of its documents, in the order of the list."""
     place = np.empty(pairs.n_rows, dtype=np.int64)
     place[order.positions] = np.arange(pairs.n_rows)
     start = np.repeat(pairs.pointers[:-1], np.diff(pairs.pair_pointers))

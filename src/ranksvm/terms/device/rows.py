@@ -21,11 +21,11 @@ __all__ = [
     "rows_on",
 ]
 
-# Rows are copied as they lie, with others among them, if these make no more of them than this; else they are gathered,
-# so many bytes at a time.
+# Rows are copied as one range, with other rows among them, if the range is at most this multiple of the rows; else they
+# are gathered, this many bytes at a time.
 SPARSE_SPAN = 1.25
 GATHER_BYTES = 64 << 20
-# Sums of blocks take at most so many bytes.
+# Maximum number of bytes of the sums of blocks.
 SUMS_BYTES = 64 << 20
 
 
@@ -48,7 +48,7 @@ class RowsOnDevice(Protocol):
         """``out = X' u``."""
 
     def additions(self) -> int:
-        """Additions that the term of a row goes through in these sums, at most."""
+        """Maximum number of additions that the term of a row goes through in these sums."""
 
 
 class DenseRows:
@@ -154,7 +154,7 @@ class StreamedRows:
         self._pinned = launcher.device.pin(self._lies) if any(spans) and self._lies is not None else None
         self._other: DeviceArray | None = None
         self._loaded = (0, 0)
-        if self._blocks:  # what memory they take, they take now
+        if self._blocks:  # allocate their memory now
             self.resident(*self._blocks[0])
 
     def __del__(self) -> None:
@@ -249,13 +249,13 @@ def _span(rows: np.ndarray) -> tuple[int, int] | None:
 
 
 def blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
-    """Number of blocks of threads that add up so many rows."""
+    """Number of blocks of threads that add up ``n_rows`` rows."""
     most = max(1, SUMS_BYTES // (8 * max(1, n_features)))
     return min(launcher.blocks_for(LANES * n_rows), most)
 
 
 def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
-    """Additions that the term of a row goes through in the kernels that add up rows, at most."""
+    """Maximum number of additions that the term of a row goes through in the kernels that add up rows."""
     parts = max(1, n_threads // max(1, n_features))
     of_block = -(-n_rows // (n_blocks * parts)) + parts
     return of_block + -(-n_blocks * LANES // n_threads) + n_threads // LANES
@@ -282,7 +282,7 @@ class DeviceDesign:
         self._largest = largest
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
-        """Of each feature the largest absolute value."""
+        """The largest absolute value of each feature."""
         return self.X.largest() if self._largest is None else self._largest
 
 
@@ -299,7 +299,7 @@ def n_copied(design: DenseDesign | TwoBlockDesign, n_rows: int) -> int:
     Returns
     -------
     int
-        All, or where these are few of them `n_rows`.
+        All rows, or `n_rows` if these are few of them.
     """
     n_all = design.X.shape[0]
     return n_rows if n_all > SPARSE_SPAN * n_rows else n_all

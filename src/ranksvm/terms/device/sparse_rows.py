@@ -9,7 +9,7 @@ from ranksvm.device.protocol import Argument, DeviceArray
 
 __all__ = ["SparseRows"]
 
-# A column of sparse X is added up in pieces of so many entries.
+# Number of entries of a piece in which a column of sparse X is added up.
 PIECE = 1024
 
 

@@ -123,7 +123,7 @@ class DevicesTerm:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _each(self, method: Callable[..., Any], *points: DevicesPoint) -> list[Any]:
-        """What a method gives for each device and its share of the points, all at the same time."""
+        """The results of a method for each device and its share of the points, computed at the same time."""
         shares = zip(self.parts, *(point.parts for point in points), strict=True)
         return parallel_map(lambda share: method(*share), list(shares), len(self.parts))
 

@@ -1,4 +1,4 @@
-"""What a part answers in a round: values of its data term, at points that it keeps or evaluates again."""
+"""The answers of a part in a round: values of its data term, at points that it keeps or evaluates again."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
     Attributes
     ----------
     parts : list of ndarray
-        Those of each part.
+        Values of each part.
     """
 
     parts: list[np.ndarray]
@@ -113,7 +113,7 @@ def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[An
     part : Part
         The part.
     jobs : sequence of Job
-        What is asked.
+        The requests.
     device : str
         Full name of the device that computes, or "cpu".
 

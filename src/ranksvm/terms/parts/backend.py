@@ -1,4 +1,4 @@
-"""The interface of a backend: where the parts of a sum over all rows are, and who computes with them."""
+"""The interface of a backend, which stores the parts of a sum over all rows and computes with them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -12,12 +12,12 @@ __all__ = ["Backend", "Call", "Job", "PartInfo", "PointAt"]
 
 
 class PointAt(NamedTuple):
-    """A point as it is named to the parts: with all that they need to evaluate it again.
+    """The name of a point for the parts, with everything that they need to evaluate it again.
 
     Attributes
     ----------
     number : int
-        What tells it apart from the other points of its owner.
+        Number of the point among the points of its owner.
     w : ndarray of float64, shape (n_variables,)
         The weights.
     width : float or None
@@ -35,7 +35,7 @@ class Call(NamedTuple):
     Attributes
     ----------
     name : str
-        Which one, a function of `ranksvm.terms.parts.answers`.
+        Name of the sum, a function of `ranksvm.terms.parts.answers`.
     arguments : tuple
         Its arguments: arrays, numbers and `PointAt`.
     """
@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What one solver asks of a round.
+    """The requests of one solver in a round.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Backend(Protocol):
         """For each job the sums, over all parts, of its calls."""
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
-        """About so many rows, an equal share of every part, in this process."""
+        """About ``n_rows`` rows, an equal share of every part, in this process."""
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts, in their order."""

@@ -82,7 +82,7 @@ class FileBackend:
         return total.result
 
     def each(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
-        """What a function makes of every block, in one reading of the file.
+        """The results of a function for every block, in one reading of the file.
 
         Parameters
         ----------

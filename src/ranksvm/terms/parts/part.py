@@ -1,4 +1,4 @@
-"""A part of the rows: plain arrays, and beside them what has been computed from them and can be computed again."""
+"""A part of the rows: plain arrays, and caches of results that can be computed from them again."""
 
 import threading
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from ranksvm.terms.host import ThreadedTerm
 
 __all__ = ["Part"]
 
-# Fits whose compiled terms a part keeps, if nobody says that they have ended.
+# Number of fits whose compiled terms a part keeps, if it is not told that they have ended.
 MOST_FITS = 16
 
 
@@ -43,7 +43,7 @@ class Part:
         return type(self), (self.X, self.pairs)
 
     def __sizeof__(self) -> int:
-        # labels, factors of weights and what is compiled of them take about as much as this
+        # labels, factors of weights and their compiled form take about as much as this
         return object.__sizeof__(self) + stored_bytes(self.X) + 40 * self.pairs.n_rows
 
     @property
@@ -103,7 +103,7 @@ class Part:
         self._points.clear()
 
     def forget(self, fit: str) -> None:
-        """Free what is kept for a fit.
+        """Free the caches of a fit.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Part:
         Returns
         -------
         Part or None
-            A copy of these rows; None where there is no pair.
+            A copy of these rows; None if there is no pair.
         """
         if self.pairs.weight <= 0.0:
             return None

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class _Question:
-    """The jobs of one solver, and what became of them."""
+    """The jobs of one solver, and their result or error."""
 
     def __init__(self, jobs: Sequence[Job]):
         self.jobs = jobs
@@ -26,7 +26,7 @@ class SharedRounds:
     """A backend for several solvers, each in a thread of its own: see `Backend` for the methods.
 
     A round waits until every solver that has not ended asks for one. A round of many jobs costs hardly more than one of
-    a single job where its cost is a network, or a reading of a file.
+    a single job if its cost is network traffic, or a reading of a file.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class SharedRounds:
         return question.answers
 
     def leave(self) -> None:
-        """Say that one of the solvers has ended."""
+        """Tell that one of the solvers has ended."""
         with self._changed:
             self._n_solvers -= 1
             self._ask_if_complete()
 
     def stop(self) -> None:
-        """Let every solver fail that asks again."""
+        """Make every solver fail that asks again."""
         with self._changed:
             self._stopped = True
             for question in self._waiting:

@@ -22,13 +22,13 @@ __all__ = ["PartitionedPoint", "PartitionedTerm"]
 
 # A round collects the results of all parts: many positions of a line cost hardly more than one.
 POSITIONS_AT_ONCE = 8
-# The sample in this process has so many rows a variable, beyond which the Hessian of a sample hardly improves
-# (`hessian_cost`), and all rows if these are at most twice as many; but no more bytes than this.
+# The sample in this process has this many rows a variable, beyond which the Hessian of a sample hardly improves
+# (`hessian_cost`), and all rows if these are at most twice as many; but at most this number of bytes.
 SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
-# The sample is shared out for so many threads, however many there are: bits depend on the shares.
+# The sample is shared out for this number of threads, whatever the real number: bits depend on the shares.
 SAMPLE_SHARED_BY = 8
-# For more variables than Hessians are built of, the sample only estimates a diagonal.
+# For more variables, no Hessians are built, and the sample only estimates a diagonal.
 DIAGONAL_ROWS = 2001
 SEED = 0
 
@@ -81,7 +81,7 @@ class PartitionedTerm:
     Parameters
     ----------
     backend : Backend
-        Has the parts.
+        The backend that has the parts.
     loss : LossSpec
         The loss.
     n_threads : int
@@ -93,7 +93,7 @@ class PartitionedTerm:
     sample : list of Part, optional
         The sample, if it has been fetched.
     fit : str, optional
-        Name of the loss over these rows: that of another term over the same.
+        Name of the loss over these rows, if another term over them has one.
 
     Attributes
     ----------
@@ -241,12 +241,12 @@ class PartitionedTerm:
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
     def differences(self, count: int) -> np.ndarray | None:
-        """Differences of so many pairs of rows of the sample."""
+        """Differences of ``count`` pairs of rows of the sample."""
         sample = self._sampled()
         return None if sample is None else sample.term.differences(count)
 
     def sample(self, n_rows: int, seed: int) -> ThreadedTerm | None:
-        """A term over part of the sample's rows, or over all of them if no fewer are asked for."""
+        """A term over part of the sample's rows, or over all of them if at least as many are requested."""
         sample = self._sampled()
         if sample is None:
             return None
@@ -272,7 +272,7 @@ class PartitionedTerm:
 
 
 def _sample_rows(term: PartitionedTerm) -> int:
-    """How many rows the sample in this process has."""
+    """Number of rows of the sample in this process."""
     n = term.n_variables
     wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
     allowed = max(1, int(SAMPLE_BYTES / max(1.0, term.row_bytes)))

@@ -31,7 +31,7 @@ def tree_sum(found: Sequence[Summand], plus: Callable[[Summand, Summand], Summan
 
 
 class TreeSum:
-    """The sum of `tree_sum` of items that come in any order, added up as soon as neighbours are there.
+    """The sum of `tree_sum` for items that arrive in any order, added up as soon as neighbours are there.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TreeSum:
             ranges.append((start, stop))
             middle = start + (stop - start + 1) // 2
             start, stop = (start, middle) if place < middle else (middle, stop)
-        # one thread adds up at a time: sums are short beside what they are sums of
+        # one thread adds up at a time: adding takes little time compared with computing the items
         with self._lock:
             self._found[start, stop] = item
             for start, stop in reversed(ranges):
