@@ -15,7 +15,7 @@ __all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
 SAMPLE_ROWS = 500
 LANCZOS_STEPS = 15
 # Rounding of n x n values by a relative e moves eigenvalues by up to e sqrt(n) times the largest; e of float32, and as
-# much again for sums in float32 that the values came from.
+# much again for values that come from sums in float32.
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
 # Rows and columns compared at a time.
 TILE = 512

@@ -1,4 +1,4 @@
-"""The kernel matrix on a device: rows are stored while they fit, and made again at every product beyond."""
+"""The kernel matrix on a device: rows are stored as far as they fit, the others are recomputed at every product."""
 
 import logging
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = ["DeviceKernelMatrix", "DeviceLinearMatrix", "device_matrix"]
 
 logger = logging.getLogger("ranksvm.kernels")
 
-# Of what is free, the share that Q leaves to vectors; bytes of the rows that are made at a time where not all fit.
+# Share of the free memory that Q leaves to vectors; bytes of rows that are computed at a time if not all fit.
 LEFT_SHARE = 1 / 16
 BLOCK_BYTES = 256 << 20
 # Sums of blocks of X' b.

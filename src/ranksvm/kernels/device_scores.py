@@ -48,7 +48,7 @@ def scores_on(device: Device, function: ScoringFunction, X: Any) -> np.ndarray:
 
 
 def unable(function: ScoringFunction) -> bool:
-    """Whether a function has a kernel of the user, which a device cannot evaluate.
+    """Whether a function has a user's kernel, which a device cannot evaluate.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def unable(function: ScoringFunction) -> bool:
     Returns
     -------
     bool
-        Whether it has.
+        True if it has.
     """
     return isinstance(function, Expansion) and not getattr(function.functions, "parallel", True)
 

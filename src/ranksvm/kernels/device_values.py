@@ -1,4 +1,4 @@
-"""Values of kernels made on a device: documents there, blocks of a kernel matrix, and features that stand for one."""
+"""Values of kernels computed on a device: documents, blocks of a kernel matrix, and features that approximate it."""
 
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from ranksvm.kernels.tiles import KernelValues
 
 __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher"]
 
-# Numbers of the functions that `Function` of documents.hpp has; of what is not named here, 0: the sum itself.
+# Numbers of the functions in `Function` of documents.hpp; kernels not named here have 0, the sum itself.
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
 # Documents, and values of basis functions, that are on the device at a time while features are made.
 CHUNK_BYTES = 256 << 20
@@ -51,7 +51,7 @@ class _Function:
 
     @classmethod
     def of(cls, kernel: Kernel) -> "_Function":
-        """That of a kernel."""
+        """The function of a kernel."""
         values = kernel.parameters
         return cls(kernel.name, values.get("gamma", 1.0), values.get("coef0", 0.0), values.get("degree", 1))
 
@@ -96,7 +96,7 @@ def _make(
 
 
 class BlockSource(Protocol):
-    """Where rows of a kernel matrix come from, on a device."""
+    """Source of rows of a kernel matrix on a device."""
 
     def fill(self, start: int, stop: int, out: DeviceArray) -> None:
         """The rows ``start .. stop``, row by row."""
@@ -204,7 +204,7 @@ def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
 
 
 def basis_on(run: Launcher, functions: Any) -> Any:
-    """What makes the values of basis functions of documents on a device.
+    """A function that computes the values of basis functions of documents on a device.
 
     Parameters
     ----------

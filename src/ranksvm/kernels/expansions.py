@@ -141,7 +141,7 @@ class KernelsOf:
         Parameters
         ----------
         some, others : slice
-            Which ones.
+                Positions of the documents.
 
         Returns
         -------

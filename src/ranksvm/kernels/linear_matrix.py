@@ -15,7 +15,7 @@ __all__ = ["LinearKernelMatrix"]
 
 # Columns of the tiles in which single columns are computed.
 WIDTH = 512
-# Bytes of X above which threads pay off.
+# Bytes of X above which threads save time.
 WORTH_THREADS = 1 << 20
 
 
@@ -115,14 +115,14 @@ class LinearKernelMatrix:
         return self._tiles.diagonal.copy()
 
     def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on how far a product is from ``Qb``, and from ``b'Qb``: it is made again, with bounds on its sums.
+        """Bounds on the errors of ``Qb`` and of ``b'Qb``: the product is computed again, with bounds on its sums.
 
         Parameters
         ----------
         b : ndarray of float64, shape (n_rows,)
             The vector.
         product : ndarray of float64, shape (n_rows,)
-            What is taken for ``Q b``.
+            The computed product ``Q b``.
 
         Returns
         -------

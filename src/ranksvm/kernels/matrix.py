@@ -79,7 +79,7 @@ def kernel_matrix(
     n_threads : int
         Number of threads. Products do not depend on it beyond round-off.
     device : Device, optional
-        Where Q is made and multiplied, in the memory that is free there: ``memory`` is that of the host. Not for a
+        Device that computes and multiplies Q, in its free memory: ``memory`` is the host's. Not for a
         callable.
 
     Returns
@@ -92,12 +92,12 @@ def kernel_matrix(
     OptionError
         When ``memory`` is too small for any product.
     DeviceError
-        When the device's memory is.
+        When the device's memory is too small.
     DataError
         When a value of the kernel is not finite, or too large for the dtype.
     """
     if device is not None:
-        # what nobody needs without a device is not imported
+        # imported only if there is a device
         from ranksvm.kernels.device_matrix import device_matrix
 
         return device_matrix(kernel, X, KernelValues(kernel, X), device, dtype=dtype, n_threads=n_threads)

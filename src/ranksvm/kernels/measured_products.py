@@ -1,4 +1,4 @@
-"""How far products with a stored kernel matrix are from those with the kernel itself."""
+"""Distance of products with a stored kernel matrix from products with the kernel itself."""
 
 import numpy as np
 
@@ -9,15 +9,15 @@ __all__ = ["MeasuredProducts"]
 
 # Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
-# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth
-# of the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells standard errors.
+# The error of a product is measured with all columns of up to MEASURED_ROWS rows, and with DRAWN_COLUMNS random columns
+# of more (a fiftieth of the values of 8,000 rows); the maximum over these gets a margin, their mean standard errors.
 MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
 # Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
 EXACT_TERMS = 60
 
 
 class MeasuredProducts:
-    """What stored kernel matrices share: the diagonal, the error of rounding, and bounds on that of a product.
+    """Base of stored kernel matrices: the diagonal, the error of rounding, and bounds on the error of a product.
 
     A subclass has `columns`, the values that its products use.
 
@@ -107,7 +107,7 @@ class MeasuredProducts:
         b : ndarray of float64, shape (n_rows,)
             The vector.
         product : ndarray of float64, shape (n_rows,)
-            What is taken for ``Q b``.
+            The computed product ``Q b``.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class MeasuredProducts:
         return unknown + MARGIN * float(np.abs(errors).max()), unknown * total + of_form * total
 
     def _differences(self, positions: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
-        """Entries of ``Qb``, with Q in float64, less those of a product."""
+        """Entries of ``Qb``, with Q in float64, minus the entries of a product."""
         if self._unrounded is None:
             self._unrounded = Tiles(self.source, np.dtype(np.float64), HEIGHT)
         found = []

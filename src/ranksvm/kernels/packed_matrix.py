@@ -27,7 +27,7 @@ class PackedKernelMatrix(MeasuredProducts):
     """One triangle of a symmetric kernel matrix Q, in panels of consecutive rows.
 
     A product reads each value once and uses it twice. Values that do not fit into memory are recomputed by every
-    product, tile by tile in the processor's cache, and rounded in the same way.
+    product, tile by tile in the CPU's cache, and rounded in the same way.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def precomputed_matrix(
     n_threads : int
         Number of threads.
     device : Device, optional
-        Where the matrix is multiplied, in the memory that is free there; rows that do not fit are copied there by every
+        Device that multiplies the matrix, in its free memory; rows that do not fit are copied there by every
         product.
 
     Returns
@@ -78,7 +78,7 @@ def precomputed_matrix(
     OptionError
         When ``memory`` is too small for any product at all.
     DeviceError
-        When the device's memory is.
+        When the device's memory is too small.
     DataError
         When a value is not finite, or too large for the dtype.
     """

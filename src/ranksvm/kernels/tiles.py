@@ -107,9 +107,9 @@ class Tiles:
     Parameters
     ----------
     source : ValueSource
-        Where values come from.
+        Source of the values.
     dtype : dtype
-        What they are rounded to.
+        Type to which they are rounded.
     width : int
         Columns of a tile, a multiple of `HEIGHT`.
 
@@ -144,7 +144,7 @@ class Tiles:
         rows, columns : slice
             Where the tile lies: to the left of the square on the diagonal, or the same, for the square itself.
         values : ndarray of dtype
-            What it holds, until the next is made.
+            Its values, valid until the next tile is computed.
         """
         source, stop = self.source, min(last * HEIGHT, self.source.n_rows)
         exact, rounded = np.empty(HEIGHT * self.width), np.empty(HEIGHT * self.width, dtype=self.dtype)
@@ -201,7 +201,7 @@ class Tiles:
         out[positions[inside], inside] = self.diagonal[positions[inside]]
 
     def parallel(self, action: Callable[[Any], None], tasks: Sequence[Any], n_threads: int) -> None:
-        """Run what makes tiles, on as many threads as the source of the values bears.
+        """Run a function that computes tiles, on as many threads as the source of the values allows.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Tiles:
             parallel_map(action, tasks, 1)
 
     def _mirror(self, square: np.ndarray, row: int) -> None:
-        """Make a square on the diagonal the very same on both sides of it: products take a row for its column."""
+        """Make a square on the diagonal exactly symmetric: products use a row in place of its column."""
         unequal = np.abs(square - square.T) > ROUND_OFF * np.abs(square).max()
         for i, j in np.argwhere(unequal)[:1]:
             raise DataError(
