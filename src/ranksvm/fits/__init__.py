@@ -1,1 +1,1 @@
-"""Optimisation problems: from data, a loss and a model to an objective and its solver, and records of solutions."""
+"""Optimisation problems: data, a loss and a model become an objective and its solver; records of solutions."""

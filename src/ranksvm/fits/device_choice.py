@@ -1,5 +1,4 @@
-"""Which devices a fit or scoring runs on: those that the user names, or with "auto" the cheaper of the processor and a
-GPU."""
+"""Devices of a fit or of scoring: those that the user names, or with "auto" the cheaper of the CPU and a GPU."""
 
 from __future__ import annotations
 
@@ -20,21 +19,21 @@ __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unab
 
 logger = logging.getLogger("ranksvm.fits")
 
-# The one that "auto" may take.
+# The GPU that "auto" may use.
 GPU = "cuda:0"
-# Where no GPU is open yet, none is opened for a fit that would not pay on one that costs no more than this: seconds to
-# import cuda-core and to make a context (the first alone took 0.33 s), and costs that no GPU of today is below.
+# If no GPU is open yet, none is opened for a fit that would not be faster on a GPU with these costs: seconds to import
+# cuda-core and to create a context (the import alone took 0.33 s), and lower bounds on the costs of today's GPUs.
 OPENING = 0.3
 FASTEST = DeviceCosts(round=2e-5, copy_byte=2e-11, read_byte=1e-13, visit=2e-13, compilation=0.0)
 
 
 def check_device(device: Any, solver: str, loss: LossSpec) -> None:
-    """Refuse a device that is not there, or that cannot do what is asked for.
+    """Refuse a device that is not there, or that cannot do the requested work.
 
     Parameters
     ----------
     device : str or list of str
-        What the user gave; "auto" is always possible.
+        The user's argument; "auto" is always possible.
     solver : str
         Name of the solver.
     loss : LossSpec
@@ -43,16 +42,16 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
     Raises
     ------
     OptionError
-        When there is no such name, or the solver or loss is for the processor only.
+        When there is no such name, or the solver or loss is for the CPU only.
     MissingDependencyError
         When the packages of the extra ``cuda`` are not installed.
     DeviceError
         When there is no such device.
     """
     checks.check(device=device_complaint(device))
-    complaint = None if not device_names(device) else unable(solver, loss)
-    if complaint is not None:
-        raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
+    reason = None if not device_names(device) else unable(solver, loss)
+    if reason is not None:
+        raise OptionError(f"device={device!r} {reason}: use device='cpu'.")
     for name in device_names(device):
         open_device(name)
 
@@ -63,7 +62,7 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
     Parameters
     ----------
     device : str or list of str
-        What the user gave: "cpu", the default, and "auto" take X where it lies.
+        The user's argument: "cpu", the default, and "auto" take X where it lies.
     place : str
         Name of the GPU where X lies.
     solver : str
@@ -74,27 +73,27 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
     Raises
     ------
     OptionError
-        When another device is asked for, or the solver or loss is for the processor only.
+        When another device is asked for, or the solver or loss is for the CPU only.
     """
     names = device_names(device)
     if names and names != (place,):
         raise OptionError(
             f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
         )
-    complaint = unable(solver, loss)
-    if complaint is not None:
-        raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
+    reason = unable(solver, loss)
+    if reason is not None:
+        raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
 
 
 def devices_for(
     device: Any, solver: str, loss: LossSpec, pairs: Any, design: Rows, n_threads: int, n_fits: int = 1
 ) -> tuple[str, ...]:
-    """The devices of a linear model's fit by name; none for the processor.
+    """The names of the devices of a linear model's fit; none for the CPU.
 
     Parameters
     ----------
     device : str or list of str
-        What the user gave, checked.
+        The user's argument, checked.
     solver : str
         Name of the solver.
     loss : LossSpec
@@ -106,7 +105,7 @@ def devices_for(
     n_threads : int
         Number of threads that the fit may use.
     n_fits : int
-        Number of C that are solved for, one after another.
+        Number of values of C that are solved for, one after another.
 
     Returns
     -------
@@ -115,9 +114,9 @@ def devices_for(
     """
     if device != "auto":
         return device_names(device)
-    complaint = unable(solver, loss)
-    if complaint is not None:
-        logger.info("device='auto': the processor, because a GPU %s", complaint)
+    reason = unable(solver, loss)
+    if reason is not None:
+        logger.info("device='auto': the processor, because a GPU %s", reason)
         return ()
     from ranksvm.fits.work import linear_work  # not for every fit
 
@@ -131,14 +130,14 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     Parameters
     ----------
     work : Work
-        What a fit or scoring does.
+        The work of a fit or of scoring.
     n_threads : int
-        Number of threads that it may use on the processor.
+        Number of threads that it may use on the CPU.
 
     Returns
     -------
     Device or None
-        The GPU; None for the processor.
+        The GPU; None for the CPU.
     """
     on_cpu = work.on_cpu(n_threads)
     least = OPENING + work.on_gpu(FASTEST)
@@ -151,7 +150,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     except (DeviceError, MissingDependencyError) as error:
         logger.info("device='auto': the processor. %s", error)
         return None
-    except Exception as error:  # of cuda-core or the driver: a GPU that does not work is no reason to fail
+    except Exception as error:  # of cuda-core or the driver: a fit must not fail because a GPU does not work
         logger.info("device='auto': the processor, because the costs of %s cannot be measured: %r", GPU, error)
         return None
     on_gpu = work.on_gpu(costs, free, gpu.compiled(work.variant, work.kernel))
@@ -163,7 +162,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
 
 
 def unable(solver: str, loss: LossSpec) -> str | None:
-    """What a GPU cannot do, as the end of a sentence; None if it can do all.
+    """The reason why a GPU cannot do the work, as the end of a sentence; None if it can.
 
     Parameters
     ----------

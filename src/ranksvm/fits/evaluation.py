@@ -1,4 +1,4 @@
-"""Data on which a fit is evaluated, and the metrics: ``eval_set``, ``eval_metric`` and so on, as in LightGBM."""
+"""Data on which a fit is evaluated, and the metrics: ``eval_set``, ``eval_metric`` etc., as in LightGBM."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -50,11 +50,11 @@ class EvaluationSet:
 
     @property
     def own_metric(self) -> Metric | None:
-        """The only metric of this set; None where labels allow any."""
+        """The only metric of this set; None if labels allow any metric."""
         return None if self.event is None else CONCORDANCE
 
     def metric_for(self, metric: Metric) -> Metric:
-        """The metric that this set is evaluated by, if ``metric`` is what was asked for."""
+        """The metric by which this set is evaluated, if ``metric`` was requested."""
         return metric if self.event is None else only_metric("censored times", CONCORDANCE, metric)
 
     def evaluate(
@@ -134,7 +134,7 @@ def pairs_to_evaluate(
     pairs: Any = None,
     pair_weight: Any = None,
 ) -> PairEvaluationSet:
-    """`Preferences`, or X and pairs of its rows, validated; ``features`` makes what is scored of a block of X."""
+    """`Preferences`, or X and pairs of its rows, validated; ``features`` prepares a block of X for scoring."""
     blocks = [X]
     if isinstance(X, Preferences):
         given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
@@ -150,7 +150,7 @@ def pairs_to_evaluate(
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSets:
-    """The sets to evaluate models on, and the metrics; the first metric on the first set decides where one has to.
+    """The sets to evaluate models on, and the metrics; decisions use the first metric on the first set.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class EvaluationSets:
 
 
 def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:
-    """The estimator's own metrics, then those that ``fit`` was asked for; a default if there are none.
+    """The estimator's own metrics, then the metrics requested in ``fit``; a default if there are none.
 
     Parameters
     ----------
@@ -210,19 +210,19 @@ def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> lis
 
 
 def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metric]:
-    """The metrics of evaluation sets: the first one is that of the first set, which may have only one of its own.
+    """The metrics of evaluation sets: the first is the metric of the first set, which may allow only one.
 
     Parameters
     ----------
     metrics : sequence of Metric
-        What was asked for.
+        The requested metrics.
     sets : sequence of EvaluationSet, PairEvaluationSet or an object like them
         The sets, with ``own_metric`` and ``metric_for``.
 
     Returns
     -------
     list of Metric
-        The metrics, the first replaced by that of the first set.
+        The metrics, the first replaced by the metric of the first set.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metr
 
 
 def refuse_labels_of_times() -> NoReturn:
-    """Raise the DataError of a set of labels whose training data are censored times."""
+    """Raise the DataError for a set of labels if the training data are censored times."""
     raise DataError(
         "the training data are censored times: give this set as (X, time, event), "
         "with np.ones(len(time)) for event if all its times are observed."
@@ -246,12 +246,12 @@ def refuse_labels_of_times() -> NoReturn:
 
 
 def refuse_weights_of_pairs() -> NoReturn:
-    """Raise the DataError of weights by row beside a set of pairs."""
+    """Raise the DataError for weights by row of a set of pairs."""
     raise DataError("eval_sample_weight is of labels: give pairs as Preferences(..., weight=...).")
 
 
 def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
-    """A name for each set: those given, or ``valid_0``, ``valid_1``, ... as in LightGBM.
+    """A name for each set: ``names``, or ``valid_0``, ``valid_1``, ... as in LightGBM.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
     Raises
     ------
     DataError
-        When they are not so many different strings.
+        When they are not ``n_sets`` different strings.
     """
     if eval_names is None:
         return [f"valid_{number}" for number in range(n_sets)]
@@ -279,7 +279,7 @@ def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
 
 
 def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
-    """What is given for each set: as a list with one item for each, or, for one set, directly.
+    """The values of an argument for each set: from a list with one item for each set or, for one set, the value.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
 
 
 def _may_belong(X: Any, value: Any) -> bool:
-    """Whether something is what one set is given: None, the name of a column, or values."""
+    """Whether a value may be the argument of a single set: None, the name of a column, or values by row."""
     if isinstance(value, str):  # a dask DataFrame is no frame, but has columns
         return frames.has_column(X, value) or value in getattr(X, "columns", ())
     return value is None or np.ndim(value) > 0

@@ -18,23 +18,23 @@ from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
 __all__ = ["FileTrainingSet", "block_bytes", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
 
-# Bytes without which there is no use in beginning.
+# Minimum number of bytes for a fit.
 LEAST_MEMORY = 8_000_000
 
 
 # A block and the sample decide the bits of a model, so their sizes depend on the data and on memory_limit, never on the
 # memory that happens to be free. They are planned for a third of the limit: a process may take the rest beforehand.
 PLANNED_SHARE = 1 / 3
-# What is planned for without a limit. With it the sample has all rows that are wanted of 500 float32 features.
+# Planned bytes without a limit. The sample then has the full number of rows for up to 500 float32 features.
 PLANNED_WITHOUT_LIMIT = 5_000_000_000
-# The part of the memory for the sample; `file_backend` has that for blocks.
+# The share of the memory for the sample; `file_backend` has the share for blocks.
 SAMPLE_SHARE = 0.3
-# A plan has room for so many blocks.
+# Number of blocks in a plan.
 PLANNED_BLOCKS = 8
 
 
 class FileTrainingSet(NamedTuple):
-    """The rows of a file to be fitted: what `TrainingSet` is for rows in memory.
+    """The training set of rows in a file: the counterpart of `TrainingSet` for rows in memory.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def planned_bytes(limit: Any) -> float:
 
 
 def check_sample(n_bytes: int, limit: Any) -> None:
-    """Refuse a sample that the memory does not hold: a smaller one would give another model."""
+    """Refuse a sample that does not fit into memory: a smaller sample would give another model."""
     allowed = int(SAMPLE_SHARE * memory_for(limit))
     if n_bytes > allowed:
         instead = "give a memory_limit" if limit is None else "raise memory_limit"
@@ -170,7 +170,7 @@ def check_sample(n_bytes: int, limit: Any) -> None:
 
 
 def memory_for(limit: Any) -> int:
-    """Bytes that a fit may take beside what the process takes already.
+    """Bytes that a fit may use in addition to the present memory of the process.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def memory_for(limit: Any) -> int:
     Raises
     ------
     OptionError
-        When they are too few to begin.
+        When they are too few to start.
     """
     allowed, used = memory_bytes(limit), used_memory()
     if allowed - used < LEAST_MEMORY:

@@ -1,4 +1,4 @@
-"""The optimisation problems of kernel models: exact ones, and linear ones with features that approximate a kernel."""
+"""The optimisation problems of kernel models: exact, or linear with features that approximate a kernel."""
 
 import logging
 import threading
@@ -48,12 +48,12 @@ from ranksvm.terms.protocol import DataTerm
 
 logger = logging.getLogger("ranksvm.estimators")
 
-# Documents whose functions precondition the exact solver. Products with Q, and seconds of processor time, on MQ2008
+# Documents whose functions precondition the exact solver. Products with Q, and seconds of CPU time, on MQ2008
 # (7,903 rows) without, with 100 and with 300 of them: at gamma 2^-5, C 1: 111, 48, 23, and 0.66, 0.40, 0.32; at gamma
 # 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
 # of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
 N_LANDMARKS = 300
-# For fewer rows preconditioning does not pay off. Their values, stored twice, may use this share of the memory.
+# For fewer rows preconditioning is not worth its cost. Their values, stored twice, may use this share of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
 # Largest number of float64 vectors of the length of the rows that the solver and the objective hold.
@@ -144,7 +144,7 @@ class KernelProblem(RankSVMProblem):
     options : KernelOptions
         The hyper-parameters.
     device : Device or None
-        Where the kernel matrix is made and multiplied; None: the CPU.
+        Device that computes and multiplies the kernel matrix; None: the CPU.
     """
 
     newton = staticmethod(newton_cg)
@@ -221,7 +221,7 @@ class KernelProblem(RankSVMProblem):
         return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, **self.smoothing)
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
-        """The functions of landmarks, where Q is."""
+        """The functions of landmarks, on the device of Q."""
         if self._on is None:
             return Landmarks(self.matrix, chosen)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
@@ -330,7 +330,7 @@ class KernelProblem(RankSVMProblem):
         return support, None if self.kernel is None else self.X[support], b[positions]
 
     def model(self, w: np.ndarray) -> KernelModel:
-        """The scoring function given by a solution's variables."""
+        """The scoring function of a solution's variables."""
         support, vectors, coef = self._terms(w)
         return KernelModel(kernel_terms(self.kernel, support, vectors, coef), self.gamma, self.dtype, self.n_products)
 
@@ -352,7 +352,7 @@ class FeatureProblem(LinearProblem):
     options : KernelOptions
         The hyper-parameters. Features that need more than the memory limit are recomputed at every pass.
     device : Device or None
-        Where the features are made and stored, in the memory that is free there; None: in the memory of the CPU.
+        Device that computes and stores the features, in its free memory; None: in the memory of the CPU.
     """
 
     def __init__(
@@ -389,7 +389,7 @@ class FeatureProblem(LinearProblem):
         del self.objective
 
     def model(self, w: np.ndarray) -> KernelModel:
-        """The scoring function given by a solution's variables."""
+        """The scoring function of a solution's variables."""
         return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
     def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:

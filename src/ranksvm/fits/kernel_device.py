@@ -1,4 +1,4 @@
-"""Which device a kernel model is fitted on: the one that the user names, or with "auto" the cheaper of two."""
+"""The device on which a kernel model is fitted: the user's choice, or with "auto" the cheaper of CPU and GPU."""
 
 import logging
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ logger = logging.getLogger("ranksvm.fits")
 
 
 def check_kernel_device(options: KernelOptions) -> None:
-    """Refuse a device that is not there, or that cannot do what a kernel model asks for.
+    """Refuse a device that is not there, or that cannot do the work of a kernel model.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def check_kernel_device(options: KernelOptions) -> None:
     """
     device = options.device
     names = device_names(device)
-    complaint = _unable(options.kernel) if names else None
+    reason = _unable(options.kernel) if names else None
     if len(names) > 1:
-        complaint = "names several GPUs, and a kernel model is fitted on one"
-    if complaint is not None:
+        reason = "names several GPUs, and a kernel model is fitted on one"
+    if reason is not None:
         instead = "name one of them" if len(names) > 1 else "use device='cpu'"
-        raise OptionError(f"device={device!r} {complaint}: {instead}.")
+        raise OptionError(f"device={device!r} {reason}: {instead}.")
     if options.approximation is not None:
         check_device(device, options.solver, options.loss)
     for name in names:
@@ -73,37 +73,37 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
         When X lies on a GPU that cannot be used, or another device is asked for.
     """
     device, place = options.device, data.place
-    complaint = _unable(options.kernel)
+    reason = _unable(options.kernel)
     if place is not None:
         check_place(device, place, options.solver, options.loss)
-        if complaint is not None:
-            raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
+        if reason is not None:
+            raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
         return open_device(place)
     if device != "auto":
         names = device_names(device)
         return open_device(names[0]) if names else None
-    if complaint is None and options.approximation is not None:
-        complaint = unable(options.solver, options.loss)
-    if complaint is not None:
-        logger.info("device='auto': the processor, because a GPU %s", complaint)
+    if reason is None and options.approximation is not None:
+        reason = unable(options.solver, options.loss)
+    if reason is not None:
+        logger.info("device='auto': the processor, because a GPU %s", reason)
         return None
     return cheaper_device(_work(options, data).repeated(n_fits), data.n_threads)
 
 
 def _work(options: KernelOptions, data: TrainingSet) -> Work:
-    """What the fit does."""
+    """The work of the fit."""
     double, X = options.kernel_dtype == "float64", data.X
     entries = X.nnz // X.shape[0] if is_sparse(X) else X.shape[1]
     if options.approximation is None:
         return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, options.precomputed)
     n = options.n_components
-    # those of Nystroem are products with a triangle
+    # Nystroem features are products with a triangle
     multiplications = entries + (n if options.approximation == "nystroem" else 0)
     return feature_work(options.loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
 
 
 class _Features(NamedTuple):
-    """What is asked of the features of an approximation: see `Rows`."""
+    """The sizes of the features of an approximation: see `Rows`."""
 
     n_features: int
     dtype: np.dtype
@@ -118,5 +118,5 @@ class _Features(NamedTuple):
 
 
 def _unable(kernel: Any) -> str | None:
-    """What a GPU cannot do, as the end of a sentence; None if it can do all."""
+    """The reason why a GPU cannot do the work, as the end of a sentence; None if it can."""
     return "cannot evaluate a kernel that is a function of Python" if callable(kernel) else None

@@ -90,7 +90,7 @@ def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
 
 
 def kernel_with(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Kernel:
-    """The kernel given by a name or a callable, with those of the parameters that it uses."""
+    """The kernel of a name or a callable, with the parameters that it uses."""
     return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
 
 
@@ -121,9 +121,9 @@ def _wrong_coef0(coef0: Any) -> str | None:
 def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
     if approximation is None:
         return None
-    complaint = checks.one_of(approximation, APPROXIMATIONS)
-    if complaint is not None:
-        return complaint.replace("one of", "None or one of")
+    error = checks.one_of(approximation, APPROXIMATIONS)
+    if error is not None:
+        return error.replace("one of", "None or one of")
     if is_precomputed(kernel):
         return f"{approximation!r} needs features of documents, and kernel='precomputed' has none: leave it at None"
     if approximation == "fourier" and (callable(kernel) or kernel not in FOURIER_KERNELS):

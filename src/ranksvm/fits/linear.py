@@ -29,7 +29,7 @@ __all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA 300 at the most.
+# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA at most 300.
 DUAL_ITERATIONS = 60
 
 
@@ -87,14 +87,14 @@ class LinearProblem(RankSVMProblem):
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
 
     def _dual_size(self, term: DataTerm) -> Callable[[], DualSize] | None:
-        """What gives the size of the dual; None if there is none that can be solved, which "dual" must not ask for."""
+        """A function that computes the size of the dual; None if it cannot be solved (an error for solver "dual")."""
         if self.loss.name not in PairDual.supported_losses:
             if self.solver == "dual":
                 losses = ", ".join(map(repr, PairDual.supported_losses))
                 given = repr(self.loss.name) if self.loss.function is None else "one of your own"
                 raise OptionError(f"solver='dual' is for the losses {losses}, not for {given}: use solver='auto'.")
             return None
-        # not for rows that are elsewhere or computed when they are read
+        # not for rows that are elsewhere or computed on access
         has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign)
         return partial(DualSize.of, self.pairs) if has_dual else None
 
@@ -169,17 +169,17 @@ class LinearProblem(RankSVMProblem):
 
 
 def device_of(term: DataTerm) -> str | list[str]:
-    """Where a term computes.
+    """The device of a term.
 
     Parameters
     ----------
     term : DataTerm
-        One that `linear_term` has made.
+        A term from `linear_term`.
 
     Returns
     -------
     str or list of str
-        "cpu", the name of a device, or those of several.
+        "cpu", the name of a device, or the names of several.
     """
     names = getattr(term, "device_names", ["cpu"])
     return names if len(names) > 1 else names[0]
@@ -190,20 +190,20 @@ def _design_of(term: DataTerm) -> Any:
     return term.design if isinstance(term, ThreadedTerm) else None
 
 
-# Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
-# all rows costs no more products with it than this: up to 57 features, and 136 whether or not they are isotropic (0.5
-# to 0.9 times as long as conjugate gradients that build a Hessian once it pays, with 10,000 rows and C = 1e-4 to 100),
+# Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
+# all rows costs at most this number of products: up to 57 features, and 136 whether or not they are isotropic (0.5 to
+# 0.9 times as long as "adaptive", which builds a Hessian once it is worth it, with 10,000 rows and C = 1e-4 to 100),
 CHEAP_HESSIAN = 14.5
-# or where there are so many rows that one of a sample costs no more than the second, and one of all rows no more than
-# the first.
+# or if there are so many rows that a Hessian of a sample costs at most the second number, and a Hessian of all rows at
+# most the first.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
-# The dual is taken by solver "auto" where queries with pairs have at most this many rows for each feature, ...
+# Solver "auto" uses the dual if queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
-# ... what it holds is at most this many times the stored values of these rows (it is to be a small part of the fit's
+# ... its memory is at most this multiple of the stored values of these rows (it should be a small part of the fit's
 # memory), and a cycle over its pairs at most this many multiplications for each of them (most alpha do not change).
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
-# Of smooth losses only where documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
+# With smooth losses only if documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
 # text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
 # and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
 DUAL_PAIRS = 8.0
@@ -220,7 +220,7 @@ class SolverChoice(NamedTuple):
     solver : str
         "newton", "adaptive", "tron" or "dual".
     fraction_of : callable
-        The part of the rows in explicit Hessians, for data of a `Size`: the solver may begin with a sample.
+        Returns the fraction of rows for explicit Hessians, for data of a `Size`: the solver may begin with a sample.
     """
 
     solver: str
@@ -232,18 +232,18 @@ def choose_solver(
 ) -> SolverChoice:
     """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
-    Newton's method where Hessians cost little beside products with them; else the dual where there are so few rows and
-    pairs that it is the cheaper problem; TRON where there are more than 2,000 features; and for what is left conjugate
-    gradients that are followed by Newton's method once Hessians pay.
+    Newton's method if Hessians cost little compared with products; else the dual if there are so few rows and pairs
+    that it is the cheaper problem; else TRON if there are more than 2,000 features; otherwise conjugate gradients,
+    followed by Newton's method once Hessians are worth their cost.
 
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
     loss : LossSpec
         The loss.
     dual_size : callable, optional
-        Gives the size of the dual, if the problem has one that can be solved; called only if it matters.
+        Computes the size of the dual, if the problem has one that can be solved; called only if it matters.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def choose_constrained_solver(
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
     solver : str
         "newton", "tron", "dual", or "auto": explicit Hessians where they are worth their cost, else the dual where it
         is the cheaper problem.

@@ -81,9 +81,9 @@ def linear_problem(
     return LinearProblem(data, term, options, signs)
 
 
-# Sparse rows that store at least this part of all values are read as dense ones, if these take up to so many bytes: a
-# stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 % stored: fits take 0.6 to 0.75 of
-# the time.) Below the fewer of these bytes it makes no difference.
+# Sparse rows that store at least this fraction of all values are converted to dense ones, if these take a number of
+# bytes within this range: a stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 %
+# stored: fits take 0.6 to 0.75 of the time.) Below the range it makes no difference.
 DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
 
@@ -104,7 +104,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     device : str or list of str
         "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
     n_fits : int
-        Number of C that are solved for, one after another; for "auto".
+        Number of values of C that are solved for, one after another; for "auto".
 
     Returns
     -------

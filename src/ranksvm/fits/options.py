@@ -38,7 +38,7 @@ PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 @dataclass(frozen=True)
 class FitOptions:
-    """The hyper-parameters that every estimator fitted to pairs has; C is an argument of the problem's ``solve``.
+    """The hyper-parameters of every estimator fitted to pairs; C is an argument of the problem's ``solve``.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class FitOptions:
         Parameters
         ----------
         loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, device, memory_limit, n_jobs
-            The hyper-parameters, as the user gave them.
+            The hyper-parameters, as the user passed them.
         solvers : tuple of str
             The allowed solvers.
         **others : object

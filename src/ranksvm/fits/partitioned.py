@@ -24,7 +24,7 @@ __all__ = ["PartitionedProblem"]
 
 
 class _Sizes(NamedTuple):
-    """What a problem is told of its data: see `TrainingSet`."""
+    """The sizes of the data of a problem: see `TrainingSet`."""
 
     pairs: PartitionedTerm
     n_rows: int
@@ -65,7 +65,7 @@ class PartitionedProblem(LinearProblem):
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
 
     def _choose(self, term: PartitionedTerm) -> None:
-        """Newton's method wherever it can be used: its Hessians cost no rounds."""
+        """Choose Newton's method whenever it can be used: its Hessians cost no rounds."""
         if self.solver == "auto":
             self.solver = "newton" if _fraction(term) > 0.0 else "tron"
 
@@ -87,7 +87,7 @@ class PartitionedProblem(LinearProblem):
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
         """The solutions for ascending values of C, which share every round.
 
-        They begin at those of the problem on the sample, which is solved along C, each from the one before.
+        They start from the solutions of the problem on the sample, which is solved along C, each from the one before.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class PartitionedProblem(LinearProblem):
 
 
 def _fraction(size: Size) -> float:
-    """The part of the rows in explicit Hessians: of parts elsewhere, and of the sample of them that is here."""
+    """The fraction of the rows in explicit Hessians: of parts elsewhere, and of their sample in this process."""
     return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)
 
 

@@ -19,8 +19,8 @@ from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 
-# BLAS takes one thread anyway for products of vectors of up to so many numbers, all that is left to it where it
-# factorises no Hessian. (To limit its threads takes 50 us, a tenth of the smallest fits.)
+# Up to this length, BLAS uses one thread anyway for products of vectors, which are its only work if it factorises no
+# Hessian. (Limiting its threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
 NOTHING_LEARNT = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
@@ -50,7 +50,7 @@ class RankSVMProblem:
     """
 
     objective: Any
-    # where it is computed
+    # the device that computes it
     device: str | list[str] = "cpu"
     # prefix of C in the log
     label = ""
@@ -126,7 +126,7 @@ class RankSVMProblem:
         raise NotImplementedError
 
     def outcome(self, result: SolverResult) -> Outcome:
-        """The outcome of a solution; warns if it did not converge, or learnt nothing."""
+        """The outcome of a solution; warn if it did not converge, or learnt nothing."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             from sklearn.exceptions import ConvergenceWarning
 

@@ -18,7 +18,7 @@ __all__ = ["EvalArguments", "ListedPairs", "TrainingArguments", "TrainingSet", "
 
 @dataclass(frozen=True, eq=False)
 class TrainingArguments:
-    """The training data of ``fit``, as they were given or as arrays.
+    """The training data of ``fit``, as passed by the user or as arrays.
 
     Parameters
     ----------
@@ -130,13 +130,13 @@ class TrainingSet:
     n_threads : int
         Number of threads.
     labels : ndarray of float64, shape (n_rows,), or None
-        Labels of the rows; None if pairs were given.
+        Labels of the rows; None if pairs were passed.
     listed : ListedPairs or None
-        The pairs as they were given; None if labels were.
+        The pairs as the user passed them; None if labels were passed.
     largest : ndarray of float64, shape (n_features,), or None
-        The largest absolute value of each feature, where it is known.
+        The largest absolute value of each feature, if it is known.
     place : str or None
-        Name of the GPU where X lay that was copied to the host.
+        Name of the GPU from which X was copied to the host.
     """
 
     X: Any
@@ -161,7 +161,7 @@ class TrainingSet:
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs:
-    """Pairs as they were given to ``fit``, validated, in their order: `PairList` has them in another one.
+    """Pairs as passed to ``fit``, validated, in their order: `PairList` has them in another order.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def training_set(given: TrainingArguments, options: FitOptions) -> TrainingSet:
     DataError
         When lengths do not agree, or weights are invalid.
     OptionError
-        When an option is for labels, and pairs are given.
+        When an option is for labels, and pairs are passed.
     """
     given.check_pairs(options.pair_selection, options.pair_weighting)
     X = given.X

@@ -1,5 +1,4 @@
-"""What a fit, or scoring, does, counted from the sizes of its data, and how long that takes on the processor and on a
-GPU."""
+"""Work of a fit or of scoring, computed from the sizes of its data, and the estimated time on the CPU and on a GPU."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -16,36 +15,37 @@ from ranksvm.terms.device.long_queries import is_long
 
 __all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work", "scoring_work"]
 
-# Passes over X in a fit, evaluations and products with the Hessian together: so many, so many more for a feature, less
-# where there are more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
+# Passes over X in a fit, evaluations and products with the Hessian together: a constant plus a number for each feature,
+# fewer with more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
 # 0.001, default tolerance: 12 to 92 for smooth losses, 20 to 1,100 for the hinge; explicit Hessians: 1 to 3, 1 to 34.
 SMOOTH, HINGE = (12.0, 0.1), (25.0, 1.0)
 FEW_ROWS, MOST_FEATURES = 2e4, 1000
 PASSES_OF_HESSIAN = 6.0
-# An explicit Hessian is of so many rows a variable at most, and of at most so many variables (hessian_cost.py).
+# Maximum number of rows a variable of an explicit Hessian, and of its variables (hessian_cost.py).
 HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
 # Measured in seconds on one core of an AMD EPYC, lists of 20 to 1,000 documents: a pass in all, for a byte of a row,
 # and for a row; a multiplication of a Hessian. Fits of 10,000 to 400,000 x 10 to 136 features then take 0.7 to 1.6
-# times what is estimated. The byte is that of a Xeon, too (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
+# times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 # n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows.
 THREADS = 0.7
 
 # Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.
 PRODUCTS = 100.0
-# What a product costs the processor for a value of Q: 43 ms on two threads for the triangle of 30,117 rows. To make a
+# CPU time of a product for a value of Q: 43 ms on two threads for the triangle of 30,117 rows. CPU time to compute a
 # value (of the triangle): 2.9 s on two threads for an rbf kernel of 46 features, 0.76 s for a cosine
 # (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
-# What a value of the functions of a model takes on one core of the EPYC when scores are computed: 8.4, 10.5, 15.6 and
+# Time for a value of a model's functions on one core of the EPYC when scores are computed: 8.4, 10.5, 15.6 and
 # 31 ns for an rbf kernel of 10, 46, 136 and 500 features, others 0.3 to 1.7 times that. (Scores of a linear model take
 # 0.7 to 0.9 of CPU_BYTE a byte.)
 CPU_SCORED, CPU_SCORED_FEATURE = 8e-9, 5e-11
 
-# A GPU, beside what is measured on it (`device/calibration.py`). NOT YET MEASURED: an evaluation reads X so many times
-# as long as a plain read takes, a visit of a pair with its level and weights takes so many plain ones, a multiplication
-# of float64 so much of one, an exponential so many multiplications. What a fit compiles takes so many times the kernels
-# of the calibration: 0.75 and 1.6 s beside 0.15 to 0.18 (without a GPU, on a core of the EPYC).
+# Costs on a GPU in addition to those measured there (`device/calibration.py`). NOT YET MEASURED: READS, the time an
+# evaluation takes to read X, in plain reads; VISITS, a visit of a pair with its level and weights, in plain visits;
+# MULTIPLICATION, a multiplication of float64, in plain visits; EXPONENTIAL, in multiplications. Compilation for a fit
+# takes this multiple of the time for the kernels of the calibration: 0.75 and 1.6 s compared with 0.15 to 0.18 (without
+# a GPU, on a core of the EPYC).
 READS, VISITS, MULTIPLICATION, EXPONENTIAL = 2.0, 2.0, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
 # Share of the free memory that X may take to stay there (terms/device/layout.py).
@@ -53,7 +53,7 @@ RESIDENT_SHARE = 0.8
 
 
 class Rows(Protocol):
-    """What is asked of a design matrix."""
+    """The sizes of a design matrix that determine the work."""
 
     @property
     def n_features(self) -> int: ...
@@ -66,22 +66,22 @@ class Rows(Protocol):
 
 
 class Work(NamedTuple):
-    """What a fit, or scoring, does.
+    """The work of a fit or of scoring.
 
     Attributes
     ----------
     cpu : float
-        Seconds on one thread of the processor.
+        Seconds on one thread of the CPU.
     passes : float
-        Passes over what is read: rounds of launches.
+        Passes over the data that are read: rounds of launches.
     read, moved : float
         Bytes that a GPU reads in a pass, and that are copied there and back.
     visits : float
-        Visits of pairs, or what takes as long, in all passes.
+        Visits of pairs, or equivalent work, in all passes.
     resident : float
-        Bytes that are to stay on the GPU.
+        Bytes that should stay on the GPU.
     copied, made : float
-        Bytes that are copied to put them there, and visits that take as long as making them.
+        Bytes that are copied to put them there, and the visits equivalent to computing them.
     streams : bool
         Whether these may be copied and made in every pass if they do not fit.
     variant : Variant
@@ -118,7 +118,7 @@ class Work(NamedTuple):
         return self._replace(cpu=n_fits * self.cpu, passes=n_fits * self.passes, visits=n_fits * self.visits)
 
     def on_cpu(self, n_threads: int) -> float:
-        """Estimated seconds on the processor.
+        """Estimated seconds on the CPU.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Work(NamedTuple):
         Parameters
         ----------
         costs : DeviceCosts
-            What was measured there.
+            The costs measured on the GPU.
         free : float
             Bytes of its memory that are free.
         compiled : bool
@@ -147,7 +147,7 @@ class Work(NamedTuple):
         Returns
         -------
         float
-            Seconds; infinite if it has not the memory.
+            Seconds; infinite if its memory is too small.
         """
         fits = self.resident <= RESIDENT_SHARE * free
         if not fits and not self.streams:
@@ -164,7 +164,7 @@ class Work(NamedTuple):
 
 
 def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
-    """What a fit of a linear model does.
+    """The work of a fit of a linear model.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
 
 
 def feature_work(loss: LossSpec, pairs: Any, features: Rows, n_values: int) -> Work:
-    """What a fit on features that stand for a kernel does, and making them.
+    """The work of a fit on features that approximate a kernel, including their computation.
 
     Parameters
     ----------
@@ -237,18 +237,18 @@ def feature_work(loss: LossSpec, pairs: Any, features: Rows, n_values: int) -> W
 
 
 def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> Work:
-    """What an exact fit of a kernel model does: making Q, and products with it.
+    """The work of an exact fit of a kernel model: computing Q, and products with it.
 
     Parameters
     ----------
     n_rows : int
         Number of rows with pairs.
     n_features : int
-        Number of features of a document; of a matrix that is given no matter.
+        Number of features of a document; ignored for a precomputed matrix.
     item : int
         Bytes of a value of Q.
     precomputed : bool
-        Whether the values are given.
+        Whether the kernel matrix is precomputed.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
 
 
 def scoring_work(function: ScoringFunction, X: Any) -> Work:
-    """What computing the scores of documents does.
+    """The work of computing the scores of documents.
 
     Parameters
     ----------

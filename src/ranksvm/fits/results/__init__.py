@@ -1,1 +1,1 @@
-"""What a solution becomes: records, dual variables, explanations, summaries."""
+"""Results of a fit: records, dual variables, explanations, summaries."""

@@ -261,12 +261,12 @@ class DualCoef:
 
 
 class KeptDualCoef(DualCoef):
-    """As `DualCoef`, of alpha that a fit has kept.
+    """Like `DualCoef`, for alpha that a fit has kept.
 
     Parameters
     ----------
     pairs, queries, labels : optional
-        Those of `DualCoef`.
+        As in `DualCoef`.
     kept : ndarray of float64, shape (pairs.n_pairs,)
         The alpha, query by query in the order of the pairs.
     """
@@ -284,7 +284,7 @@ class KeptDualCoef(DualCoef):
 class WholeBlocks(DualCoef):
     """Like `DualCoef`, with values also for entries that are not pairs; ``weights`` shows which are pairs.
 
-    Parameters are those of `DualCoef`; its ``alpha`` is called for all entries.
+    The parameters are the same as of `DualCoef`; its ``alpha`` is called for all entries.
     """
 
     def _fill(self, number, block, places, preferred, other, weights):

@@ -268,6 +268,6 @@ def _sparse_contributions(X: Any, coef: np.ndarray) -> Any:
 
 
 def _largest(values: np.ndarray) -> np.ndarray:
-    """Places of the values that are not 0, largest in absolute value first, equal ones in order."""
+    """Positions of the nonzero values, largest in absolute value first, equal ones in order."""
     order = np.argsort(-np.abs(values), kind="stable")
     return order[: np.count_nonzero(values)]

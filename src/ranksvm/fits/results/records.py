@@ -19,7 +19,7 @@ class Outcome:
     converged : bool
         Whether the gap met the tolerance.
     status : str
-        A sentence: why the solver stopped.
+        A sentence: the reason for stopping.
     n_iter : int
         Iterations of the solver.
     solver : str
@@ -31,7 +31,7 @@ class Outcome:
     width : float or None
         Width of the Huberised hinge that was minimised last, if any.
     device : str or list of str
-        Where it was solved: "cpu", or the name of a device or of several.
+        Device of the solver: "cpu", or the name of a device or of several.
     pair_alpha : ndarray of float64, shape (n_pairs,), or None
         Dual variables of the pairs, query by query, if the dual was solved.
     """

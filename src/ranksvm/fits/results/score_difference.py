@@ -28,7 +28,7 @@ class ScoreDifference:
     row : int
         The explained document.
     other_row : int or None
-        The document it is compared with; None: the mean of its query's documents.
+        The document of comparison; None: the mean of its query's documents.
     rank, other_rank : int or None
         Their ranks in the query, from 1; None for the mean.
     n_documents : int
@@ -38,7 +38,7 @@ class ScoreDifference:
     columns : ndarray of int64, shape (n_contributing,)
         The features, as columns of X.
     names : list of str or None
-        Their names, where known.
+        Their names, if known.
     weights, values, other_values, contributions : ndarray of float64, shape (n_contributing,)
         Weight, both values and contribution of each of these features.
 
@@ -141,7 +141,7 @@ class QueryExplanation:
     columns : ndarray of int64, shape (n_important,)
         The features that matter here, as columns of X, most important first.
     names : list of str or None
-        Their names, where known.
+        Their names, if known.
     weights : ndarray of float64, shape (n_important,)
         Their weights.
     importances : ndarray of float64, shape (n_important,)
@@ -207,7 +207,7 @@ class QueryExplanation:
 
 
 def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
-    """Labels of some columns, whose names are those given."""
+    """Labels of some columns, from their names."""
     return [feature_label(column) for column in columns.tolist()] if names is None else names
 
 
