@@ -85,8 +85,8 @@ def dual_spectra(
     ((20,), True)
     """
     energy, tol = checked_energy(energy), checked_tol(tol)
-    if complaint := memory_complaint(memory_limit):
-        raise OptionError(f"memory_limit {complaint}.")
+    if error := memory_complaint(memory_limit):
+        raise OptionError(f"memory_limit {error}.")
     n_threads = effective_n_jobs(n_jobs)
     if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
         raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")

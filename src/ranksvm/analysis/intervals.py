@@ -31,7 +31,7 @@ class WeightIntervals:
         should be small relative to the standard errors.
     interaction : float
         Variance that pairs of queries cause together, relative to the variance of a plain jackknife: near 0 for many
-        queries and few features, above 1 where the model can fit nearly everything.
+        queries and few features, above 1 if the model can fit nearly everything.
     feature_names : ndarray of str, shape (n_features,), or None
         Names of the features.
 
@@ -104,7 +104,7 @@ class WeightIntervals:
         Returns
         -------
         ndarray of bool, shape (n_features,)
-            True where the whole interval has the sign of the weight.
+            True if the whole interval has the sign of the weight.
 
         Raises
         ------

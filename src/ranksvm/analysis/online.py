@@ -93,9 +93,9 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
     First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. Where h > 0, ``w'z = 1 - h`` and ``u'z >= 1 -
     l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``, and as
     ``2 t l <= t^2 / (2 C) + 2 C l^2``, by ``h^2 / (|z|^2 + 1 / (2 C)) - 2 C l^2`` at least. Summed up it falls by no
-    more than ``|u|^2``, that from ``w = 0`` (as for the passive-aggressive PA-II; Crammer et al., JMLR 7, 2006).
+    more than ``|u|^2``, its value at ``w = 0`` (as for the passive-aggressive PA-II; Crammer et al., JMLR 7, 2006).
 
-    Second order. Pairs without an update change nothing, and over the others the steps are those of ridge regression
+    Second order. Pairs without an update change nothing; over the others the steps are the steps of ridge regression
     to the target 1: ``S^-1 = I + sum' z z' / gamma`` and ``S^-1 w = sum' z / gamma``. For it ``sum' h^2 / (1 + x) =
     min over u of gamma |u|^2 + sum' (1 - u'z)^2`` with ``x = z'S z / gamma``, S that before the pair (Zhdanov &
     Kalnishkan, "An identity for kernel ridge regression", ALT 2010), and ``h^2 = h^2 / (1 + x) + h^2 x / (1 + x)``

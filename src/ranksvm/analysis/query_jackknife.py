@@ -14,8 +14,8 @@ from ranksvm.losses import LossSpec, Pairs
 __all__ = ["JackknifeErrors", "query_jackknife"]
 
 # The loss "hinge" has no second derivative. Its expected one is estimated by the Huberized hinge whose margins between
-# 0.5 and 1.5 are curved, which is that of width 2/3 at 2/3 of the scores. (Simulated intervals have a coverage of 95 to
-# 97 % with this band, and of 93 to 97 % with one of a tenth of its width: few pairs are in that.)
+# 0.5 and 1.5 are curved: the one of width 2/3 at 2/3 of the scores. (Simulated intervals have a coverage of 95 to
+# 97 % with this band, and of 93 to 97 % with a band of a tenth of its width, which contains few pairs.)
 HINGE_SCALE = 2.0 / 3.0
 # Numbers in the array of the changes of the weights by pairs of queries: 64 MiB.
 PAIR_NUMBERS = 1 << 23
@@ -24,7 +24,7 @@ LEAST_REST = 1e-12
 
 
 class JackknifeErrors(NamedTuple):
-    """What a jackknife over queries gives.
+    """The results of a jackknife over queries.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ def query_jackknife(
     Let ``g_q`` and ``H_q`` be the gradient and the Hessian of the part of query q in ``C * loss``, and ``H = I + sum of
     H_q``. One Newton step gives the change of the weights without q, ``d_q = (H - H_q)^-1 g_q`` (Miller, Annals of
     Statistics 2, 1974; it is the correction CR3 of clustered standard errors). Their variance about the mean, times
-    ``(n - 1) / n``, is the jackknife's variance. It counts what k queries do only together k times (Efron & Stein,
-    Annals of Statistics 9, 1981, eq. 2.5 and 4.1), which is much where a model overfits. The change by two queries that
+    ``(n - 1) / n``, is the jackknife's variance. It counts joint effects of k queries k times (Efron & Stein, Annals
+    of Statistics 9, 1981, eq. 2.5 and 4.1), and these are large if a model overfits. The change by two queries that
     the changes by each do not explain is ``P_q d_r + P_r d_q`` with ``P_q = (H - H_q)^-1 H_q``. Let s be the sum of
     its squares over the pairs of queries, relative to the jackknife's variance. If the variance by k queries falls
-    geometrically with k, the variance itself is that of the jackknife divided by ``1 + s``.
+    geometrically with k, the variance itself is the jackknife's variance divided by ``1 + s``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def query_jackknife(
 def _changes(factors: list[np.ndarray], gradients: np.ndarray, hessian: Any) -> tuple[np.ndarray, float]:
     """The changes ``d_q``, one a column, and the sum over pairs of queries of the squared change by both together.
 
-    ``hessian`` is a Cholesky factor. The sum is that of the pairs among some queries, evenly spread, as many as memory
+    ``hessian`` is a Cholesky factor. The sum is over the pairs among some evenly spread queries, as many as memory
     allows.
     """
     n_variables, n = gradients.shape
@@ -162,7 +162,7 @@ class _QueryParts:
         )
 
     def factor(self, q: int, columns: np.ndarray) -> np.ndarray:
-        """F with ``F'F`` the Hessian of query q, at most as many rows as the query or as there are columns."""
+        """F with ``F'F`` the Hessian of query q; it has at most as many rows as the query, or as columns."""
         found = [
             self._factor(number, columns[a:b])
             for number, (a, b) in zip(self._numbers[self._parts[q]], self._ranges(q), strict=True)
@@ -206,7 +206,7 @@ def _few_columns(X: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
 
 
 def _centered(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Rows less the mean row of their part."""
+    """Rows minus the mean row of their part."""
     counts = np.diff(starts, append=len(values))
     means = np.add.reduceat(values, starts, axis=0) / counts[:, np.newaxis]
     return values - np.repeat(means, counts, axis=0)

@@ -53,7 +53,7 @@ def weight_intervals(
     no refits (Miller, Annals of Statistics 2, 1974).
 
     The interval covers the *expected weight*: the mean of the fits, with the same C and the same steps of a Pipeline
-    before the ranker, to samples of as many queries from the same population. Where there are many features for the
+    before the ranker, to samples of as many queries from the same population. If there are many features for the
     queries, this differs from the minimizer of the expected objective, because each fit adapts to its sample.
     Regularization shrinks both towards 0. benchmarks/results/weight_intervals.md has the coverage of both.
 
@@ -101,7 +101,7 @@ def weight_intervals(
     Notes
     -----
     The loss "hinge" has no second derivative; it is estimated from the pairs with margins between 0.5 and 1.5. The work
-    is that of a few Hessians, and cubic in the smaller side of X.
+    is equal to a few Hessians, and cubic in the smaller side of X.
 
     Examples
     --------
