@@ -353,7 +353,7 @@ class FactorizedRankSVM(LowRankRanker):
         n_rows, n_components = self.factors_.shape
         if queries.n_rows != n_rows:
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
-        # Rows in another order have as many pairs but other factors; the objective detects this, at the cost of at
+        # Rows in another order give as many pairs but other factors; the objective detects this, at the cost of at
         # most one epoch. C may have changed since the fit; the factors lie within the box of the fit.
         C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)

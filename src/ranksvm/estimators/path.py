@@ -209,7 +209,7 @@ def solve_along(
 def _solutions(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """The solutions: one after another, or, where they share readings of a file, side by side."""
+    """The solutions: one after another or, if they share readings of a file, side by side."""
     if isinstance(problem, PartitionedProblem):
         yield from zip(Cs.tolist(), problem.solve_path(Cs, interrupted), strict=True)
         return

@@ -1,4 +1,4 @@
-"""Probabilities of preferences, as Bradley and Terry have them, for rankers that are fitted to pairs."""
+"""Probabilities of preferences, by the model of Bradley and Terry, for rankers that are fitted to pairs."""
 
 import warnings
 from collections.abc import Callable
@@ -38,7 +38,8 @@ Result = TypeVar("Result")
 class _WithProbabilities(Generic[Arguments, Result]):
     """A method that only models with probabilities have, for `hasattr`; the error of the others says what to do.
 
-    (That of scikit-learn's ``available_if`` says that there is no such attribute, and the reason in its cause.)
+    (The error of scikit-learn's ``available_if`` only says that there is no such attribute, and has the reason in its
+    cause.)
     """
 
     def __init__(self, method: Callable[Concatenate[Any, Arguments], Result]):
@@ -90,8 +91,8 @@ class CalibratedMixin(Ranker):
         Returns
         -------
         estimator
-            This estimator, with ``calibration_slope_``: 0, for probabilities of one half, where the margins of the held
-            out pairs do not speak for the preferences.
+            This estimator, with ``calibration_slope_``: 0, for probabilities of one half, if the margins of the
+            held-out pairs do not agree with the preferences.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class CalibratedMixin(Ranker):
 
     @_WithProbabilities
     def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
-        """Probability that the document of each row of ``chosen`` is preferred to that of ``rejected``.
+        """Probability that the document of each row of ``chosen`` is preferred to the document of ``rejected``.
 
         The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration. A model with the loss
         "logistic" needs none: ``1 / (1 + exp(-(s_i - s_j)))`` is what it was fitted as. Where C is large for the data,
@@ -147,8 +148,8 @@ class CalibratedMixin(Ranker):
         Parameters
         ----------
         chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
-            Features of the two documents of each pair. (The names are those of the training data: which of the two is
-            preferred need not be known.) `Preferences` given alone hold both.
+            Features of the two documents of each pair. (The names are those of the training data; which of the two is
+            preferred need not be known.) A single `Preferences` contains both.
 
         Returns
         -------
@@ -193,7 +194,7 @@ class CalibratedMixin(Ranker):
 
 
 def _order_of(margins: np.ndarray) -> str:
-    """How many margins are positive, and how many 0, in words."""
+    """The numbers of margins that are positive, and 0, as text."""
     n_right, n_tied = np.count_nonzero(margins > 0.0), np.count_nonzero(margins == 0.0)
     return f"{n_right:,} of {len(margins):,} are in the right order and {n_tied:,} have equal scores"
 
@@ -219,14 +220,14 @@ class _Pairs:
         self.groups = groups_of_pairs(queries, preferred, other)
 
     def fit(self, ranker: Any, numbers: np.ndarray) -> Any:
-        """A ranker fitted to some pairs; features are read where they are."""
+        """A ranker fitted to some pairs; features are not copied."""
         if isinstance(self._X, Preferences):
             return ranker.fit(self._X.taken(numbers))
         arguments = {"pairs": self.pairs[numbers], "pair_weight": self.weight[numbers], "qid": self._qid}
         return ranker.fit(self._X, **arguments)
 
     def margins(self, ranker: Any, numbers: np.ndarray) -> np.ndarray:
-        """Score of the preferred document of some pairs less that of the other one, by a ranker."""
+        """Score of the preferred document minus score of the other one, for some pairs, by a ranker."""
         if isinstance(self._X, Preferences):
             rows, places = np.unique(self.pairs[numbers, 0], return_inverse=True)
             first, second = (scores_of_rows(ranker.predict, block, rows)[places] for block in self._X.blocks)

@@ -44,14 +44,14 @@ from ranksvm.solvers import SolverResult, Status
 logger = logging.getLogger("ranksvm.estimators")
 
 
-# What a solution is evaluated on.
+# Data on which a solution is evaluated.
 Held = EvaluationSet | PairEvaluationSet | FileRows
 # Makes the training and the test part of a fold.
 Fold = Callable[[], tuple[Any, Held]]
 
 
 def _folds_of_file(data: Any, cv: Any) -> list[Fold]:
-    """Folds that are made already: their rows stay in the file."""
+    """The folds of data in a file, whose rows stay there."""
 
     def made(fold: tuple[Any, Held]) -> tuple[Any, Held]:
         return fold
@@ -77,7 +77,7 @@ class Choice:
     setting_number, C_number : int
         Indices of the chosen setting and of the chosen C.
     best_iteration : int
-        The place of the chosen solution, from 1, among those tried, in their order.
+        The number of the chosen solution, from 1, in the order in which solutions were tried.
     C : float
         The chosen C.
     best_score : float
@@ -127,7 +127,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
-    # the estimator that is given C
+    # the estimator whose C is an argument
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
@@ -280,7 +280,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     # ---- implemented by subclasses
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        """The arguments of ``fit`` with the data of a path or of RankingData, if the estimator takes these."""
+        """The arguments of ``fit`` with the data of a path or of RankingData, if the estimator accepts these."""
         return given
 
     def _options(self) -> FitOptions:
@@ -288,7 +288,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         raise NotImplementedError
 
     def _training_set(self, given: TrainingArguments, options: FitOptions) -> TrainingSet:
-        """The training set of arrays: all data, or those of a fold."""
+        """The training set of arrays: all data, or the data of a fold."""
         raise NotImplementedError
 
     def _settings(self, data: TrainingSet) -> list[Any]:
@@ -304,7 +304,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return X[rows]
 
     def _assign_solution(self, problem: Any, w: Any) -> None:
-        """Set the attributes of the scoring function given by a solution's variables."""
+        """Set the attributes of the scoring function of a solution's variables."""
         raise NotImplementedError
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
@@ -412,7 +412,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
 
     def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
-        """Folds whose training and test parts read their rows where they are."""
+        """Folds whose training and test parts do not copy their rows."""
         blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
         groups = listed.groups()
 

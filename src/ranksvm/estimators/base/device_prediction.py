@@ -16,7 +16,7 @@ __all__ = ["cheaper_place", "predicted_on"]
 
 
 def cheaper_place(ranker: Any, X: Any) -> str | None:
-    """Where the scores of documents of the host are estimated to take less time.
+    """The device on which the scores of documents of the host are estimated to take less time.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def cheaper_place(ranker: Any, X: Any) -> str | None:
     Returns
     -------
     str or None
-        Full name of a GPU; None for the processor, also for what a GPU cannot do.
+        Full name of a GPU; None for the CPU, also if a GPU cannot compute the scores.
     """
     make = getattr(ranker, "_function", None)
     function = None if make is None else make()

@@ -25,17 +25,17 @@ class RoundValue(NamedTuple):
 
     @property
     def metric_std_dev(self) -> None:
-        """None: the value is that of one model."""
+        """None: the value belongs to one model."""
         return None
 
     def is_cv_result(self) -> bool:
-        """False: the value is that of one model."""
+        """False: the value belongs to one model."""
         return False
 
 
 @dataclass
 class CallbackEnv:
-    """What a callback is given: the fields of LightGBM's ``CallbackEnv``.
+    """The argument of a callback, with the fields of LightGBM's ``CallbackEnv``.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ class EvaluationRounds:
     callbacks : sequence of callable
         Called with a `CallbackEnv` after each round.
     most : int
-        The largest number of rounds.
+        The maximum number of rounds.
     patience : int or None
         Number of rounds without a better value on the first set after which to stop; None: never stop, and keep no
         model.
     what : str, default "epoch"
-        What a round is called in log records.
+        The name of a round in log records.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ def is_exhausted(values: Sequence[float], patience: int | None) -> bool:
 
 
 def _best(values: Sequence[float]) -> int:
-    """Place of the best value, the first of equal ones; an undefined value (NaN) is worse than any other."""
+    """Position of the best value, the first of equal ones; an undefined value (NaN) is worse than any other."""
     return int(np.argmax([-np.inf if np.isnan(value) else value for value in values]))
 
 

@@ -1,4 +1,4 @@
-"""What users pass to ``fit`` and ``predict``, as arrays: the one place that tells the kinds of input apart."""
+"""Arguments of ``fit`` and ``predict``, converted to arrays: the only module that distinguishes kinds of input."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,12 +47,12 @@ __all__ = [
 
 
 def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArguments:
-    """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that take these.
+    """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that accept these.
 
     Parameters
     ----------
     given : TrainingArguments
-        The arguments, as the user gave them.
+        The arguments, as the user passed them.
     memory_limit : int, str or None
         The memory limit: larger data stay in their file, and X becomes `FileData`.
 
@@ -70,7 +70,7 @@ def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArgume
 def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArguments:
     """The arguments of ``fit`` as arrays in memory; data in a file stay there.
 
-    DataFrames, `Preferences`, sparse matrices and arrays on a GPU are told apart here, once. The ranker stores the
+    DataFrames, `Preferences`, sparse matrices and arrays on a GPU are distinguished here, once. The ranker stores the
     number and names of the features (``n_features_in_``, ``feature_names_in_``), the library of a DataFrame
     (``frame_type_``) and the column of query ids (``qid_column_``).
 
@@ -129,7 +129,7 @@ def read_evaluation_sets(
     Parameters
     ----------
     ranker : Ranker
-        The estimator that is being fitted; it has stored what it has to know of the training data.
+        The estimator that is being fitted; it has stored the properties of the training data.
     given : EvalArguments
         The arguments about sets.
     training_X : object
@@ -137,7 +137,7 @@ def read_evaluation_sets(
     n_queries : int
         Number of queries of the training data.
     deciding : str, Metric or list, optional
-        The estimator's own metric, or metrics, which come before those of ``eval_metric``.
+        The estimator's own metric, or metrics, which come before the metrics of ``eval_metric``.
     convention : str or Convention
         Definition of the metrics.
 
@@ -281,7 +281,7 @@ def features_and_labels(
 
 
 def _features_on_device(ranker: Any, X: Any, reset: bool) -> DeviceFeatures | None:
-    """X where it lies, if that is a GPU; None for anything else, and for models that `frames.validated` refuses it."""
+    """X on its GPU, if it lies on one; None for other X, and for models for which `frames.validated` refuses it."""
     found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
     if found is None:
         return None
@@ -295,7 +295,7 @@ def _features_on_device(ranker: Any, X: Any, reset: bool) -> DeviceFeatures | No
 
 
 def _features_of_preferences(ranker: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
-    """The rows of chosen and rejected answers; the names of the features are those of the chosen ones."""
+    """The rows of chosen and rejected answers; the chosen ones determine the names of the features."""
     blocks = []
     for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
         try:
@@ -328,7 +328,7 @@ def _plain_features(ranker: Any, X: Any, reset: bool) -> Any:
 
 
 def _on_host(given: TrainingArguments) -> TrainingArguments:
-    """All arguments but X on the host, where pairs are made."""
+    """All arguments except X on the host, which computes the pairs."""
     names = ("y", "qid", "group", "pairs", "pair_weight", "sample_weight", "query_weight", "propensity", "event")
     values = {name: getattr(given, name) for name in names}
     elsewhere = {name: host_values(value) for name, value in values.items() if not _is_plain(value)}

@@ -25,7 +25,7 @@ from ranksvm.model_files.schema import Array, Matrix, Number, Plain, Schema, Tex
 __all__ = ["KernelRanker"]
 
 
-# What `prune` has summed up.
+# Totals of all calls of `prune`.
 _PRUNED = ("n_dropped", "distance", "norm")
 # Fitted attributes of the scoring function; the kernel and the approximation determine which exist.
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
@@ -65,7 +65,7 @@ class KernelRanker(Ranker, BaseEstimator):
         Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped in ascending order of their norm, as many as
         possible while the scoring function changes by at most ``tol`` times its norm in the kernel's RKHS. That
         distance is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in
-        place; ``objective_``, ``duality_gap_`` and ``evals_result_`` remain those of the model before, and
+        place; ``objective_``, ``duality_gap_`` and ``evals_result_`` keep the values of the model before, and
         ``calibration_slope_``, which belongs to other scores, is deleted.
 
         Parameters
@@ -137,7 +137,7 @@ class KernelRanker(Ranker, BaseEstimator):
         self.n_kernel_products_ = model.n_kernel_products
 
     def _assign_function(self, function: KernelTerms | Fourier) -> None:
-        """Set the attributes of a scoring function; those of a function of another kind are removed."""
+        """Set the attributes of a scoring function; attributes of other kinds of functions are removed."""
         for name in _FUNCTION:
             self.__dict__.pop(name, None)
         if isinstance(function, Fourier):

@@ -19,7 +19,7 @@ from ranksvm.model_files.schema import Array, Schema
 if TYPE_CHECKING:
     from ranksvm.kernels.expansions import ScoringFunction
 
-# The signs that weights had to have; earlier versions knew none.
+# The sign constraints on the weights; earlier versions had none.
 SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
 
 
@@ -62,7 +62,7 @@ class LinearRanker(Ranker):
     def feature_importances_(self) -> np.ndarray:
         """``|w_f|`` over their sum, as of XGBoost's linear booster; ndarray of float64, shape (n_features,).
 
-        They compare features of one scale only: `feature_importance` measures the spread that each gives to scores.
+        They compare only features of one scale: `feature_importance` measures the spread of scores by each feature.
         """
         check_is_fitted(self)
         sizes = np.abs(self.coef_)

@@ -11,6 +11,6 @@ _guard = threading.Lock()
 
 
 def lock_of(estimator: Any) -> "threading.RLock":
-    """The lock of an estimator: held while it learns from a query, and while it is copied."""
+    """The lock of an estimator, acquired while it learns from a query, and while it is copied."""
     with _guard:
         return _locks.setdefault(estimator, threading.RLock())

@@ -82,7 +82,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         """The learnt low-rank matrices: a whole block for each query, computed on access.
 
         For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
-        those of all other documents, of rank ``n_components`` at most; for `RegularizedRankSVM` the A_q, of rank
+        the factors of all other documents, of rank at most ``n_components``; for `RegularizedRankSVM` the A_q, of rank
         ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
         entries of a block are not pairs: here they have values; in `dual_coef` they are 0, which raises the rank.
         ``per_document`` of the result differs from that of the dual, and does not give the weights.
@@ -116,7 +116,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """A function that gives entries of a query's low-rank matrix, by the query's number and rows of its documents.
+        """A function for entries of a query's low-rank matrix, by the query's number and rows of its documents.
 
         DataError if these are not the queries of the model.
         """
@@ -139,7 +139,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         return X, queries, labels, pairs
 
     def _training_set(self, given: TrainingArguments) -> TrainingSet:
-        """The training set, for labels without weights; the estimator stores what it has to know of X."""
+        """The training set, for labels without weights; the estimator stores the properties of X."""
         self._check_labels(given.X, given.y)
         given = read_training_data(self, given)
         validation.check_grouped(given.qid, given.group, given.X.shape[0])

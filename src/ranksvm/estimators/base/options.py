@@ -26,7 +26,7 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
     Raises
     ------
     OptionError
-        When a hyper-parameter is invalid, or the device cannot do what they ask for.
+        When a hyper-parameter is invalid, or the device cannot do the requested work.
     """
     given = {"monotone": estimator.monotone, "stopping": getattr(estimator, "stopping", "gap")}
     options = LinearOptions.validated(**shared_options(estimator) | given | fixed, solvers=LINEAR_SOLVERS)

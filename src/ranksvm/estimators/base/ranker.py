@@ -262,7 +262,7 @@ class Ranker:
         Returns
         -------
         Export
-            The content, what the features are called, and what was left out or changed.
+            The content, the names of the features, and omissions or changes.
 
         Raises
         ------
@@ -275,7 +275,7 @@ class Ranker:
         return export(self, path, to=to, **options)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: scikit-learn's diagram of the parameters, and the facts of the fit."""
+        """HTML for a notebook: scikit-learn's diagram of the parameters, and the facts of the fit."""
         # scikit-learn's is a property, which is not there where its users asked for text
         diagram = getattr(super(), "_repr_html_", None)
         facts = ""
@@ -297,7 +297,7 @@ class Ranker:
             self.fitted_params_ = self._params_now()
 
     def _check_loaded(self) -> None:
-        """Refuse a model from a file whose attributes do not agree, beyond what the schema says."""
+        """Refuse a model from a file if its attributes are inconsistent, in addition to the checks of the schema."""
         missing = [name for name in self._model_params if name not in getattr(self, "fitted_params_", {})]
         if missing and hasattr(self, "n_features_in_"):
             raise ModelFileError(f"fitted_params_ of {type(self).__name__} lacks {missing[0]!r}.")

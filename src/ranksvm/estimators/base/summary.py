@@ -1,4 +1,4 @@
-"""A fitted model in words: its kernel, rank, loss and certificate, for the command line, notebooks and reports.
+"""Summary of a fitted model: its kernel, rank, loss and certificate, for the command line, notebooks and reports.
 
 NumPy is imported on use: the command line shows help and usage errors at once.
 """
@@ -29,7 +29,7 @@ _DESCRIBED = (
 
 
 def described_fit(ranker: Any) -> dict[str, Any]:
-    """What a fit came to: those of its attributes that the ranker has, its loss, certificate, kernel and rank."""
+    """The facts of a fit: the attributes that the ranker has, its loss, certificate, kernel and rank."""
     found = {name.rstrip("_"): getattr(ranker, name) for name in _DESCRIBED if hasattr(ranker, name)}
     fitted = getattr(ranker, "fitted_params_", {})
     found |= {name: fitted[name] for name in ("C", "loss", "huber_width") if name in fitted}
@@ -79,7 +79,7 @@ def fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def certificate_in_words(ranker: Any) -> str:
-    """What the duality gap of a fit proves, in sentences; why there is none for a model without one."""
+    """Sentences on what the duality gap of a fit proves; for a model without a gap, the reason."""
     gap = getattr(ranker, "duality_gap_", None)
     if gap is None:
         name = type(ranker).__name__
@@ -143,7 +143,7 @@ def described_low_rank(ranker: Any) -> dict[str, Any] | None:
 
 
 def low_rank_in_words(low_rank: dict[str, Any]) -> str:
-    """The low-rank model and its ranks, in words."""
+    """The low-rank model and its ranks, as text."""
     if low_rank["model"] == "factorized":
         words = f"factorized, {counted(low_rank['n_components'], 'component')}"
         if low_rank["best_iteration"] is None:
@@ -180,7 +180,7 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
 
 
 def kernel_in_words(kernel: dict[str, Any]) -> str:
-    """The kernel, its parameters and its approximation, in words."""
+    """The kernel, its parameters and its approximation, as text."""
     parameters = [f"{name} {power(kernel[name])}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
     words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
     if kernel["approximation"] is not None:

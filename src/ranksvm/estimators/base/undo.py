@@ -1,4 +1,4 @@
-"""Learning in place that is undone where it is refused: the state before it, and what to say."""
+"""Undo learning in place if it fails: the earlier state, and the error message."""
 
 import functools
 from collections.abc import Iterator
@@ -30,19 +30,19 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     estimator : OnlineRanker
         The ranker; its arrays change in place.
     X : ndarray or CSR matrix, shape (n_rows, n_features)
-        What it learns from.
+        Features of the documents that it learns from.
     weights : ndarray of shape (n,), or None
         Weights of documents or pairs.
     """
     columns = _columns_that_change(estimator, X)
     state = _state(estimator, _is_extreme(estimator, X, weights))
-    # what is one number for each feature changes in these columns only
+    # arrays with one number for each feature change in these columns only
     parts = {name: columns if of_features else slice(None) for name, (_, of_features) in state.items()}
     before = {name: values[parts[name]].copy() for name, (values, _) in state.items()}
     with np.errstate(over="ignore", invalid="ignore"):
         yield
         finite = all(_all_finite(values[parts[name]]) for name, (values, _) in state.items())
-        # weights of a committee, or a mean, may overflow where the state does not
+        # weights of a committee, or a mean, may overflow even if the state does not
         if finite and _all_finite(estimator.coef_[columns]):
             return
     with lock_of(estimator):
