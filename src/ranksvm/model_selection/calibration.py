@@ -6,23 +6,23 @@ __all__ = ["platt_slope"]
 
 
 def platt_slope(margins: np.ndarray, weight: np.ndarray) -> float:
-    """The slope of the sigmoid that gives preferences their probabilities, by maximum likelihood.
+    """The slope of the sigmoid for the probabilities of preferences, by maximum likelihood.
 
     Minimises ``-sum of weight * (t log p + (1 - t) log(1 - p))``, ``p = 1 / (1 + exp(-slope * margin))``, over slopes
-    from 0, with Platt's target ``t = (n + 1) / (n + 2)`` for n pairs instead of 1, which keeps the slope finite where
+    from 0, with Platt's target ``t = (n + 1) / (n + 2)`` for n pairs instead of 1, which keeps the slope finite if
     all margins are positive. There is no intercept: exchanging the two documents of a pair has to give ``1 - p``.
 
     Parameters
     ----------
     margins : ndarray of float64, shape (n_pairs,)
-        Score of the preferred document less that of the other one, by a model that has not seen the pair.
+        Score of the preferred document minus score of the other one, by a model that has not seen the pair.
     weight : ndarray of float64, shape (n_pairs,)
         Weight of each pair.
 
     Returns
     -------
     float
-        The slope; 0, for which all probabilities are one half, where the margins do not speak for the preferences
+        The slope; 0, for which all probabilities are one half, if the margins do not agree with the preferences
         (their weighted sum is not positive).
 
     References

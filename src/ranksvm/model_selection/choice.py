@@ -13,7 +13,7 @@ def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     Parameters
     ----------
     scores : ndarray of float64, shape (n_models, n_folds)
-        A metric's mean over the queries of each test part; NaN where it is undefined; such folds are ignored.
+        A metric's mean over the queries of each test part; NaN if it is undefined; such folds are ignored.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def choose(means: np.ndarray, errors: np.ndarray, rule: str) -> int:
     Parameters
     ----------
     means : ndarray of float64, shape (n_models,)
-        Mean score of each; NaN where there is none; at least one is not NaN.
+        Mean score of each; NaN if it has none; at least one is not NaN.
     errors : ndarray of float64, shape (n_models,)
         Standard errors of the means.
     rule : {"best", "one_standard_error"}

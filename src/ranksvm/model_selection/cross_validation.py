@@ -172,8 +172,8 @@ def cross_validate(
     ----------
     estimator : object
         Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; the queries are also passed to ``predict`` if
-        it requests them, as a Pipeline with a `QueryStandardScaler` does. If its ``fit`` has no ``qid`` but ``group``,
-        as that of ``lightgbm.LGBMRanker``, it is given the rows query by query, and the sizes of the queries. It is not
+        it requests them, as a Pipeline with a `QueryStandardScaler` does. If its ``fit`` has ``group`` but no ``qid``,
+        like ``lightgbm.LGBMRanker``, it receives the rows query by query, and the sizes of the queries. It is not
         fitted itself.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or Preferences
         Features; for an estimator with a precomputed kernel the kernel values of the rows with each other.
@@ -207,7 +207,7 @@ def cross_validate(
     fit_params : mapping, optional
         More arguments of ``fit``. Arrays with one entry per row are divided like ``X``.
     n_jobs : int or None, default 1
-        Number of threads, one fold each; None: all processors. With an estimator that uses several threads, one fold at
+        Number of threads, one fold each; None: all CPUs. With an estimator that uses several threads, one fold at
         a time is faster.
     return_estimator : bool, default False
         Whether to keep the fitted estimators.
@@ -353,7 +353,7 @@ class _Listed:
         return np.unique(self._pairs[numbers])
 
     def arguments(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        """What ``fit`` is told of some pairs, the rows numbered as in `rows`."""
+        """The arguments of ``fit`` for some pairs, the rows numbered as in `rows`."""
         places = {"pairs": np.searchsorted(self.rows(numbers), self._pairs[numbers])}
         return places if self._weight is None else places | {"pair_weight": self._weight[numbers]}
 

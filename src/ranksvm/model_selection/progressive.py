@@ -104,7 +104,7 @@ class ProgressiveValidation:
         Parameters
         ----------
         metric : str or Metric
-            One of those that were evaluated.
+            One of the evaluated metrics.
         window : int, optional
             Number of last queries for a moving mean, which shows the current quality of a model under drift; None: all
             so far.
