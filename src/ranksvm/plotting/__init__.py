@@ -1,4 +1,4 @@
-"""Displays of what was fitted, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
+"""Displays of fitted models, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
 
 from ranksvm.plotting.cutoff_display import CutoffDisplay
 from ranksvm.plotting.difference_display import DifferenceDisplay

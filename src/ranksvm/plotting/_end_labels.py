@@ -12,7 +12,7 @@ __all__ = ["end_labels", "spread"]
 
 # distance of two labels, in heights of a letter
 _LEADING = 1.35
-# where the names begin, right of the axes, as a share of their width
+# start of the names, right of the axes, as a share of the width of the axes
 _LEFT = 1.05
 
 

@@ -94,7 +94,7 @@ class DifferenceDisplay:
         """
         ax = axes_or_new(ax, layout="constrained")
         sizes = -np.sort(-self.differences[~np.isnan(self.differences)])
-        # one outline, of at most so many steps: a bar for each of thousands of queries would make large files
+        # one outline with a limited number of steps: a bar for each of thousands of queries would make large files
         edges = np.unique(np.linspace(0, len(sizes), min(len(sizes), _STEPS) + 1).astype(np.int64))
         for color, chosen, word in (
             (colour(0), np.maximum(sizes, 0), "better"),

@@ -31,7 +31,7 @@ class GridDisplay:
     gammas : ndarray of float64, shape (n_gammas,)
         The values of gamma; empty if the kernel has none, and ``n_gammas`` is then 1 below.
     mean_scores : ndarray of float64, shape (n_gammas, n_Cs)
-        The mean score of each; NaN where there is none.
+        The mean score of each; NaN if it has none.
     standard_errors : ndarray of float64, shape (n_gammas, n_Cs), optional
         Their standard errors, drawn as a band for the chosen gamma.
     metric : str, optional

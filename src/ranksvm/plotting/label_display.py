@@ -18,7 +18,7 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class LabelDisplay:
-    """The distribution of scores, less the mean of their query, for each label: a box from quartile to quartile.
+    """The distribution of scores, minus the mean of their query, for each label: a box from quartile to quartile.
 
     Scores are comparable within a query only. The whiskers end at the quantiles 0.05 and 0.95; a good model moves the
     boxes apart, the higher labels up. More than 12 labels are drawn as groups of about equally many documents.

@@ -32,7 +32,7 @@ class PathDisplay:
     scores : ndarray of float64, shape (n_Cs, n_parts), optional
         A metric for each C on each test part; this or ``coefs``.
     mean_scores, standard_errors : ndarray of float64, shape (n_Cs,), optional
-        Mean over the test parts, and its standard error (NaN where there is none); by default, over ``scores``.
+        Mean over the test parts, and its standard error (NaN if it has none); by default, over ``scores``.
     metric : str, optional
         Name of the metric.
     coefs : ndarray of float64, shape (n_Cs, n_features), optional
@@ -213,9 +213,9 @@ class PathDisplay:
             (``plt.subplots(layout="constrained")``).
         n_named : int, default 8
             Number of features that have a colour, dashes and a name; the others are grey. They are those with the
-            largest weights anywhere along the path: first what is largest at some C, then what is second, and so on.
+            largest weights anywhere along the path: first the largest at each C, then the second largest, and so on.
         line_kw : dict, optional
-            Passed to ``ax.plot`` for the mean score or the weights of the features named.
+            Passed to ``ax.plot`` for the mean score or the weights of the named features.
         fill_between_kw : dict, optional
             Passed to ``ax.fill_between`` for the band.
 

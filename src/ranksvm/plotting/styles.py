@@ -1,4 +1,4 @@
-"""How series differ in every plot, and how values of C are written."""
+"""Styles of series in all plots, and the format of values of C."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ __all__ = [
 # Colours that people with any kind of colour blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
 # without the yellow, which is pale on white: blue, vermillion, bluish green, reddish purple, orange, sky blue, black.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# as many as share no divisor with the colours: 42 lines differ, and neighbours in both
+# 6 dashes and 7 colours have no common divisor: 42 lines differ, and neighbours differ in both
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # fillings of bars
@@ -82,5 +82,5 @@ def c_name(C: float) -> str:
 
 
 def by_rule(rule: str | None) -> str:
-    """How a value was chosen, unless by the best score."""
+    """The rule by which a value was chosen, unless it is the best score."""
     return " (one-standard-error rule)" if rule == "one_standard_error" else ""
