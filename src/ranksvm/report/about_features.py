@@ -18,7 +18,7 @@ __all__ = ["weights_section", "worst_section"]
 
 # Features of the table and of the figure.
 _LISTED, _DRAWN = 300, 20
-# Of a query the first documents are listed, and of those below them as many with the highest labels.
+# Number of documents listed for a query: the first ones, and those with the highest labels below them.
 _FIRST, _BELOW = 15, 10
 # features named for a document, and for the pair of documents that explains a query
 _NAMED, _NAMED_OF_PAIR = 3, 5

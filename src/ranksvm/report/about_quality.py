@@ -109,7 +109,7 @@ def curves_section(subject: Subject) -> Section:
 
 
 def queries_section(subject: Subject) -> Section:
-    """The first metric query by query, and where the model wins and loses."""
+    """The first metric by query, and the queries on which the model wins and loses."""
     metric = subject.metric
     blocks: list[Block] = []
     model, *baselines = subject.evaluations.items()

@@ -1,4 +1,4 @@
-"""What sections of a report are made of: text, facts, tables, figures; the template writes each as HTML."""
+"""Elements of the sections of a report: text, facts, tables, figures; the template writes each as HTML."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -57,14 +57,14 @@ def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) ->
         axes.figure.savefig(file, format="svg", metadata=_NO_METADATA)
     text = file.getvalue()
     text = text[text.index("<svg") :]
-    # width and height are those of the page's style sheet; viewBox keeps the shape
+    # the page's style sheet sets width and height; viewBox keeps the shape
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     return _ID.sub(rf"\g<1>{name}-", text).strip()
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names that fit into a figure, and differ where the names do."""
+    """Names shortened to fit into a figure; different names remain different."""
     times: Counter[str] = Counter()
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""What a report is about: a model, its data, and everything measured of them."""
+"""The subject of a report: a model, its data, and all measurements of them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _OTHERWISE = (
 
 @dataclass(frozen=True)
 class Subject:
-    """A model, the data it is measured on, and what was found.
+    """A model, the data on which it is measured, and the results.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Subject:
         return list(self.evaluations)[1:]
 
     def document(self, row: int) -> str:
-        """The id of a document; where there is none, its row, from 0."""
+        """The id of a document; if it has none, its row, from 0."""
         docid = "" if self.data.docid is None else str(self.data.docid[row])
         return docid or f"row {row}"
 
@@ -106,7 +106,7 @@ def examine(
     correction: str,
     n_jobs: int | None,
 ) -> Subject:
-    """Measure a model and its baselines; the parameters are those of `make_report`."""
+    """Measure a model and its baselines; the parameters are the same as of `make_report`."""
     names = [metric.name for metric in parse_metrics(metrics)]
     if name in baselines:
         raise OptionError(f"a baseline has the name of the model, {name!r}: give it another one.")
