@@ -141,7 +141,7 @@ def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
 
 
 def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
-    """The name of a query for which there is no block, and so no id."""
+    """The name of a query that has no block, and so no id."""
     return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
 
 

@@ -13,7 +13,7 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
     """The dual variables of a fitted model, one for each pair, query by query.
 
     For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; for a Pipeline the
-    features that the ranker sees are those that the steps before it give.
+    features that the ranker sees are the output of the steps before it.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
 def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
     """The low-rank matrices of a fitted low-rank model, query by query.
 
-    For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; of a
-    Pipeline the features that the ranker sees are those that the steps before it give.
+    For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; for a
+    Pipeline the features that the ranker sees are the output of the steps before it.
 
     Parameters
     ----------

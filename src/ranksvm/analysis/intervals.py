@@ -94,7 +94,7 @@ class WeightIntervals:
         return self.coef - half, self.coef + half
 
     def excludes_zero(self, level: float | None = None) -> np.ndarray:
-        """Whether the interval of each weight is without 0.
+        """Whether the interval of each weight excludes 0.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class WeightIntervals:
         -------
         dict
             n_queries, level, solver_error, interaction, and under "features", the largest weight first, feature (its
-            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None where not known), weight, standard_error,
+            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if not known), weight, standard_error,
             low, high and excludes_zero.
         """
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]

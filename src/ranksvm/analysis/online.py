@@ -87,7 +87,7 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
 
     Notes
     -----
-    The bounds take the place of theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015). Theorem 3 cannot hold as
+    The bounds replace theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015). Theorem 3 cannot hold as
     printed: for losses on MQ2008 that add up to 29,600 it gives -16,731. They are derived as follows.
 
     First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. Where h > 0, ``w'z = 1 - h`` and ``u'z >= 1 -

@@ -132,7 +132,7 @@ def _changes(factors: list[np.ndarray], gradients: np.ndarray, hessian: Any) -> 
 
 
 class _QueryParts:
-    """Gradients and Hessians of the loss, query by query, at given scores."""
+    """Gradients and Hessians of the loss, query by query, at some scores."""
 
     def __init__(
         self, pairs: Pairs, query: np.ndarray, scores: np.ndarray, slopes: np.ndarray, loss: LossSpec, C: float
@@ -146,7 +146,7 @@ class _QueryParts:
         given = np.ascontiguousarray(scale * scores[self.rows])
         over.evaluation(state, width)(0, compact.n_queries, given, np.empty(len(self.rows)))
         self._slopes, self._C, self._curvature = slopes[self.rows], C * scale, over.hessian(state)
-        # several parts may be of one query: pairs that were listed are in connected components
+        # a query may have several parts: listed pairs are grouped into connected components
         filled = np.flatnonzero(np.diff(compact.pointers))
         self.starts, self._stops = compact.pointers[filled], compact.pointers[filled + 1]
         self._numbers = filled
@@ -185,7 +185,7 @@ class _QueryParts:
 
 
 def _centered_columns(X: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
-    """The features centered in each part, which changes no margin, and the map from changes of these to weights."""
+    """The features centered in each part, which changes no margin, and the map from their coefficients to weights."""
     dense = X.toarray() if is_sparse(X) else X
     return _centered(np.array(dense, dtype=np.float64), starts), lambda changes: changes
 

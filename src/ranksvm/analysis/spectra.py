@@ -266,7 +266,7 @@ class DualSpectra:
         Returns
         -------
         dict
-            Numbers of queries, of those counted, and of pairs; under "energy" for each t the median of the dimensions,
+            Numbers of queries, counted queries, and pairs; under "energy" for each t the median of the dimensions,
             median and mean of their ratio, the share of the queries below 0.3, and the histogram; under "per_query"
             the rows of `table`.
         """
@@ -331,8 +331,8 @@ def compare_ranks(
 ) -> np.ndarray:
     """Numbers of dimensions of the dual variables of several models for each query, side by side.
 
-    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if the spectra of low-rank models are
-    those of their low-rank matrices, ``dual_spectra(model.low_rank_coef(X, y, qid))``. The values in that table for
+    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if the spectra of low-rank models come
+    from their low-rank matrices, ``dual_spectra(model.low_rank_coef(X, y, qid))``. The values in that table for
     plain RankSVM are not ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4,
     46 and 117 rows, an upper bound on the rank. They are twice these numbers, and may be full ranks of matrices of
     documents by documents with alpha on both sides of the diagonal.
@@ -354,7 +354,7 @@ def compare_ranks(
     Raises
     ------
     OptionError
-        When there is no model, a name is that of another column, or t is out of range.
+        When there is no model, a name is the name of another column, or t is out of range.
     DataError
         When a model lacks a query.
 

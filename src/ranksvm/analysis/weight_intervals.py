@@ -48,7 +48,7 @@ def weight_intervals(
     """Confidence intervals of the weights of a linear ranker, from one fit.
 
     An interval is ``w_j`` plus and minus a quantile of Student's t times the standard error, whose square is the
-    variance of a jackknife over queries, corrected for what pairs of queries cause together (Efron & Stein, Annals of
+    variance of a jackknife over queries, corrected for joint effects of pairs of queries (Efron & Stein, Annals of
     Statistics 9, 1981). The change of the weights without a query takes one Newton step from the optimum, so there are
     no refits (Miller, Annals of Statistics 2, 1974).
 
@@ -81,7 +81,7 @@ def weight_intervals(
     n_jobs : int or None, default None
         Number of threads of the fit; None or -1: the number of processors.
     feature_names : array-like of str, shape (n_features,), optional
-        Names of the columns of X; None: those of X, if it is a DataFrame.
+        Names of the columns of X; None: the columns of X, if it is a DataFrame.
 
     Returns
     -------
