@@ -33,7 +33,7 @@ NOTHING_LEARNT = (
     "All factors and weights are 0, a stationary point: the fixed learning_rate was too large, or a warm start "
     "started from zeros."
 )
-# Objectives whose relative difference is below this are treated as those of the same data, perhaps in another
+# Objectives whose relative difference is below this are treated as objectives of the same data, perhaps in another
 # precision; it is relative to the sum of their two terms.
 SAME = 1e-4
 

@@ -1,4 +1,4 @@
-"""Linear models of other programs as rankers: read from their files, or taken from scikit-learn."""
+"""Linear models of other programs as rankers: read from their files, or converted from scikit-learn."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["IMPORT_FORMATS", "ImportedRanker", "import_model"]
 
-# Format -> (whether a text is of it, its reader).
+# Format -> (test whether a text has it, its reader).
 _FORMATS: dict[str, tuple[Callable[[str], bool], Callable[[str, str, int | None], LinearFile]]] = {
     "svm-rank": (is_svm_light, read_svm_light),
     "liblinear": (is_liblinear, read_liblinear),
@@ -93,7 +93,7 @@ class ImportedRanker(LinearRanker, BaseEstimator):
 
     @property
     def n_queries_(self) -> int:  # type: ignore[override]
-        """2, which stands for several: the number is not known, and `score` must ask for the queries."""
+        """2, which means several: the number is unknown, and `score` must ask for the queries."""
         return 2
 
 
@@ -208,7 +208,7 @@ def _ranker(found: LinearFile) -> ImportedRanker:
 
 
 def _named(model: Any, names: Any) -> Any:
-    """The model, its features called so."""
+    """The model with these names of features."""
     if names is not None:
         first = steps_of(model)[0]
         known = feature_labels(model.n_features_in_, getattr(first, "feature_names_in_", None))

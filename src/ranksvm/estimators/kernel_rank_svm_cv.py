@@ -19,7 +19,7 @@ from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["KernelRankSVMCV"]
 
-# The gammas tried by default: these multiples of "scale".
+# The values of gamma tried by default: these multiples of "scale".
 FACTORS = (0.0625, 0.25, 1.0, 4.0)
 
 
@@ -179,7 +179,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         return kernel_training_set(given, options)
 
     def _settings(self, data: TrainingSet) -> list[Any]:
-        """The gammas, ascending: a larger gamma allows a function to vary more."""
+        """The values of gamma, ascending: a larger gamma allows a function to vary more."""
         if gamma_of(self.kernel, "auto", data.X) is None:
             return [None]
         if self.gammas is None:

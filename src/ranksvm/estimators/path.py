@@ -195,7 +195,7 @@ def solve_along(
 ) -> Iterator[tuple[float, SolverResult]]:
     """Solutions for ascending values of C, one after another; it ends when the user interrupts."""
     for C, result in _solutions(problem, Cs, interrupted):
-        # it holds arrays of one entry per row, which would waste memory when many solutions are kept
+        # it contains arrays with one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
         line = "%sC = %s: objective %.9g, relative gap %.2e"
         logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)

@@ -44,7 +44,7 @@ _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 class OnlineRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
-    Learning changes arrays in place. Only one thread may learn; while it does, another one that reads the model (with
+    Learning changes arrays in place. Only one thread may learn; meanwhile, another thread that reads the model (with
     ``predict``, ``rank``, ``coef_`` or ``save``) may see weights of which some are old and some are new. `snapshot` may
     be called from any thread: serve the copy that it returns.
 
@@ -186,7 +186,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     ) -> Self:
         """Continue learning from queries, one after another.
 
-        Another thread must not read the model meanwhile, but for `snapshot`. ``fit`` on some queries is equivalent to
+        Another thread must not read the model meanwhile, except by `snapshot`. ``fit`` on some queries is equivalent to
         ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learnt from
         the first few of its queries; a refused call leaves the model unchanged.
 
@@ -266,7 +266,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return queries.to_rows(scores)
 
     def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
-        """Learn from preferences among the documents of one query, in the order given.
+        """Learn from preferences among the documents of one query, in the order of ``pairs``.
 
         Parameters
         ----------
@@ -428,7 +428,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         )
 
     def _shaping(self) -> dict[str, bool]:
-        """Hyper-parameters that determine the kind of the state -> whether the current state is of that kind."""
+        """Hyper-parameters that determine the form of the state -> whether the current state has that form."""
         return {"average": bool(self.average) == (self.lag_ is not None)}
 
     def _begin(self, n_features: int) -> None:
@@ -466,7 +466,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return False
 
     def _state(self) -> dict[str, Any]:
-        """A copy of what has been learnt, by attribute."""
+        """A copy of the learnt state, by attribute."""
         return copy.deepcopy({name: getattr(self, name) for name in schema_of(type(self)) if name in vars(self)})
 
     def _start(self, n_features: int) -> None:
@@ -514,7 +514,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
+        """Learn from one query after another; unless ``scores`` is None, score each query first, by position."""
         with undone_if_not_finite(self, X, preferred_weight):
             self._learn_each_query(X, y, queries, preferred_weight, scores)
 

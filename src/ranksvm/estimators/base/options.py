@@ -16,7 +16,7 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
     estimator : RankSVM or an estimator with its hyper-parameters
         The estimator.
     **fixed : object
-        Values that replace hyper-parameters, or stand for those that the estimator does not have.
+        Values that replace hyper-parameters, or missing hyper-parameters of the estimator.
 
     Returns
     -------

@@ -276,7 +276,7 @@ class Ranker:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: scikit-learn's diagram of the parameters, and the facts of the fit."""
-        # scikit-learn's is a property, which is not there where its users asked for text
+        # scikit-learn's is a property, which is missing if the user asked for text
         diagram = getattr(super(), "_repr_html_", None)
         facts = ""
         if is_fitted(self):
@@ -284,7 +284,7 @@ class Ranker:
         return ("" if diagram is None else diagram()) + facts
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """The forms of `_repr_html_` and `repr`, of which a notebook chooses one."""
+        """The results of `_repr_html_` and `repr`; a notebook chooses one."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _params_now(self) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class Ranker:
         """Refuse data without labels, for a ranker that learns from labels only."""
         frames.refuse_containers(X)
         if y is None:
-            # the words for which scikit-learn's tests look
+            # the words that scikit-learn's tests expect
             text = f"{type(self).__name__} requires y to be passed, but the target y is None."
             also = " RankSVM, KernelRankSVM and their searches learn from Preferences."
             raise DataError(text + also if isinstance(X, Preferences) else text)
@@ -350,7 +350,7 @@ class Ranker:
         return X if column is None else frames.drop_column(X, column)
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
-        """The query ids: those given, those in the named column, or those in the column of `fit`."""
+        """The query ids: ``qid`` itself, the column named by it, or the column of `fit`."""
         if qid is None and (column := self._qid_column_of(X)) is not None:
             return frames.column(X, column)
         return frames.split_qid(X, qid)[1]

@@ -21,7 +21,7 @@ __all__ = [
     "size_in_words",
 ]
 
-# Fitted attributes that describe a fit, beside its weights; a model of another kind, or an older one, lacks some.
+# Fitted attributes that describe a fit, except its weights; a model of another kind, or an older one, lacks some.
 _DESCRIBED = (
     *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
     *("n_pairs_", "n_queries_", "n_updates_"),
@@ -50,7 +50,7 @@ def described_fit(ranker: Any) -> dict[str, Any]:
 
 
 def fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
-    """The name and the words of each fact of `described_fit`."""
+    """The name and the text of each fact of `described_fit`."""
     facts = []
     if "metric" in fit:
         facts.append(("C chosen", f"{weights([fit['C']])[0]}, by {fit['metric']} {number(fit['best_score'])}"))
