@@ -207,7 +207,7 @@ def cross_validate(
     fit_params : mapping, optional
         More arguments of ``fit``. Arrays with one entry per row are divided like ``X``.
     n_jobs : int or None, default 1
-        Number of threads, one fold each; None: all CPUs. With an estimator that uses several threads, one fold at
+        Number of threads, one fold each; None: all processors. With an estimator that uses several threads, one fold at
         a time is faster.
     return_estimator : bool, default False
         Whether to keep the fitted estimators.

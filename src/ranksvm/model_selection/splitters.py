@@ -19,8 +19,8 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 class _QuerySplitter(BaseCrossValidator):
     """Splits queries, and returns their rows."""
 
-    # With routing on, scikit-learn passes qid and no groups (its base class has taken these out of the requests, which
-    # before scikit-learn 1.7 may be done but once); with routing off only `groups` can reach a splitter.
+    # With routing on, scikit-learn passes qid and no groups (its base class has removed these from the requests, which
+    # before scikit-learn 1.7 may be done only once); with routing off only `groups` can reach a splitter.
     __metadata_request__split: ClassVar = {"qid": True}
 
     n_splits: int
@@ -64,7 +64,7 @@ class _QuerySplitter(BaseCrossValidator):
         Raises
         ------
         DataError
-            When there are no query ids, their number is not that of the rows, or there are too few queries.
+            When there are no query ids, their number differs from the number of rows, or there are too few queries.
         """
         ids = split_qid(X, groups if qid is None else qid)[1]
         if ids is None:
