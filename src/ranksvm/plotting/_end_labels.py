@@ -17,14 +17,14 @@ _LEFT = 1.05
 
 
 def spread(places: np.ndarray, distance: float) -> np.ndarray:
-    """The places nearest to those wished, by their squared distances, which are in [0, 1] and so far apart.
+    """The positions in [0, 1], at least ``distance`` apart, with the smallest squared distances from ``places``.
 
     Parameters
     ----------
     places : ndarray of float64, shape (n,)
-        The wishes, in any order.
+        The desired positions, in any order.
     distance : float
-        The least distance of two places; if n of them do not fit into [0, 1], that at which they do.
+        The minimum distance of two positions; if n of them do not fit into [0, 1], a distance at which they do.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: fl
     list of matplotlib Annotation
         The names, in the order of the lines.
     """
-    # asked for, the limits become those of the data; set, they stay
+    # getting the limits adapts them to the data; setting them fixes them
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     ends = np.array([[line.get_xdata()[-1], line.get_ydata()[-1]] for line in lines])
     if len(ends) == 0:
@@ -80,7 +80,7 @@ def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: fl
             va="center",
             fontsize=fontsize,
             annotation_clip=False,
-            # the join looks like its line
+            # the connecting line has the style of the line
             arrowprops={
                 "arrowstyle": "-",
                 "color": line.get_color(),

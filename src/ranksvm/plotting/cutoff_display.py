@@ -53,7 +53,7 @@ class CutoffDisplay:
         confidence: float = 0.95,
         ax: Any = None,
     ) -> "CutoffDisplay":
-        """Draw a metric at all cut-offs that the evaluations hold.
+        """Draw a metric at all cut-offs that the evaluations contain.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class CutoffDisplay:
         confidence : float, default 0.95
             Level of the intervals.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class CutoffDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------

@@ -53,9 +53,9 @@ class DifferenceDisplay:
         a, b : Evaluation
             Evaluations of the same queries, in the same order.
         metric : str
-            A metric that both hold.
+            A metric that both contain.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class DifferenceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------

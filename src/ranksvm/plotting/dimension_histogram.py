@@ -23,7 +23,7 @@ class DimensionHistogramDisplay:
     spectra : DualSpectra, or mapping of str to DualSpectra
         The result of `ranksvm.analysis.dual_spectra`, for one model or for several by name.
     energy : sequence of float, optional
-        Shares t of the energy; None: those of the (first) spectra.
+        Shares t of the energy; None: the shares of the (first) spectra.
     bins : int, default 10
         Number of equal parts of [0, 1].
 
@@ -65,11 +65,11 @@ class DimensionHistogramDisplay:
         spectra : DualSpectra, or mapping of str to DualSpectra
             For one model, or for several by name.
         energy : sequence of float, optional
-            Shares t of the energy; None: those of the (first) spectra.
+            Shares t of the energy; None: the shares of the (first) spectra.
         bins : int, default 10
             Number of equal parts of [0, 1].
         axes : sequence of matplotlib Axes, optional
-            One for each t to draw on; None: those of a new figure.
+            One for each t to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class DimensionHistogramDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            One for each t to draw on; None: those of a new figure.
+            One for each t to draw on; None: axes of a new figure.
         bar_kw : dict, optional
             Passed to ``ax.bar``.
 

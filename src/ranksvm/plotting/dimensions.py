@@ -21,14 +21,14 @@ class DimensionsDisplay:
 
     A grey dash marks the number of dimensions of each block, the upper bound of its rank. Each series has its own
     marker, and each model the same colour as in `DimensionHistogramDisplay`; with one model each t has its own colour.
-    Queries without pairs are omitted, and those without energy have no points. `from_spectra` creates and draws it.
+    Queries without pairs are omitted, and queries without energy have no points. `from_spectra` creates and draws it.
 
     Parameters
     ----------
     spectra : DualSpectra, or mapping of str to DualSpectra
         The result of `ranksvm.analysis.dual_spectra`, for one model or for several by name.
     energy : sequence of float, optional
-        Shares t of the energy, each a series of points; 1.0 is the rank. None: those of the (first) spectra.
+        Shares t of the energy, each a series of points; 1.0 is the rank. None: the shares of the (first) spectra.
     against : {"documents", "pairs"}, default "documents"
         Quantity on the horizontal axis.
 
@@ -67,11 +67,11 @@ class DimensionsDisplay:
         spectra : DualSpectra, or mapping of str to DualSpectra
             For one model, or for several by name.
         energy : sequence of float, optional
-            Shares t of the energy; None: those of the (first) spectra.
+            Shares t of the energy; None: the shares of the (first) spectra.
         against : {"documents", "pairs"}, default "documents"
             Quantity on the horizontal axis.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class DimensionsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the points.
 

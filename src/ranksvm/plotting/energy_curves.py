@@ -35,7 +35,7 @@ class EnergyDisplay:
     figure_ : matplotlib Figure
         Their figure.
     lines_ : list of matplotlib Line2D
-        The curves of the named queries, those of the first model first.
+        The curves of the named queries, the curves of the first model first.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class EnergyDisplay:
         queries : iterable of query ids, optional
             The queries to name; None: the three with the most pairs.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class EnergyDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the queries named.
 
@@ -139,5 +139,5 @@ class EnergyDisplay:
 
 
 def _points(curve: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of dimensions, from 1 (the axis is logarithmic), and the energy they hold."""
+    """Numbers of dimensions, from 1 (the axis is logarithmic), and the share of the energy in them."""
     return np.arange(1, len(curve)), curve[1:]

@@ -6,7 +6,7 @@ from ranksvm.exceptions import MissingDependencyError
 
 
 def axes_or_new(ax: Any = None, **figure: Any) -> Any:
-    """The axes given, or those of a new figure of pyplot."""
+    """``ax``, or the axes of a new figure of pyplot if it is None."""
     pyplot = _pyplot()
     return pyplot.subplots(**figure)[1] if ax is None else ax
 

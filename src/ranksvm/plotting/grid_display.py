@@ -108,7 +108,7 @@ class GridDisplay:
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
@@ -159,7 +159,7 @@ class GridDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
@@ -234,7 +234,7 @@ class GridDisplay:
     def _plot_cells(self, image_kw: dict[str, Any]) -> None:
         from matplotlib.patches import Rectangle
 
-        # made for colour-blind people, from dark to light in grey, too
+        # made for colour-blind people; also from dark to light in grey
         style = {"cmap": "cividis", "aspect": "auto", "origin": "lower"} | image_kw
         self.image_ = self.ax_.imshow(self.mean_scores, **style)
         shades = self.image_.norm(self.mean_scores)

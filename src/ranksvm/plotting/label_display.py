@@ -58,7 +58,7 @@ class LabelDisplay:
         qid : array-like of shape (n_rows,)
             Query of each row.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class LabelDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------

@@ -115,7 +115,7 @@ class PathDisplay:
         estimator : RankSVMCV
             A fitted estimator.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
@@ -173,7 +173,7 @@ class PathDisplay:
         feature_names : sequence of str, optional
             Names of the features; None: those of the DataFrame the path was computed from, if it was one.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
@@ -209,7 +209,7 @@ class PathDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         n_named : int, default 8
             Number of features that have a colour, dashes and a name; the others are grey. They are those with the

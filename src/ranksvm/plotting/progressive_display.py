@@ -87,7 +87,7 @@ class ProgressiveDisplay:
             Number of last queries for a metric's moving mean and for the median of seconds; None: the mean over all
             queries so far, and the seconds of each query.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class ProgressiveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the lines.
 

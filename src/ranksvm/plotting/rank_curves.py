@@ -12,7 +12,7 @@ __all__ = ["ClickRateDisplay", "PropensityDisplay"]
 
 
 class ClickRateDisplay:
-    """Click rate of each rank, with the rates that one and the same log has for several rankers.
+    """Click rate of each rank; a log may have a curve for each of several rankers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ClickRateDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class PropensityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------

@@ -35,12 +35,12 @@ def colour(place: int) -> str:
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Colour and dashes of a line; both differ from those of its neighbours."""
+    """Colour and dashes of a line; both differ from its neighbours'."""
     return {"color": colour(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
 def c_axis(ax: Any) -> None:
-    """Make the horizontal axis that of C."""
+    """Make the horizontal axis an axis of C."""
     ax.set_xscale("log", base=2)
     ax.set_xlabel("C")
 

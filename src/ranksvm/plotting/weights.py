@@ -68,11 +68,11 @@ class WeightsDisplay:
         weights : WeightIntervals
             Weights and standard errors.
         level : float, optional
-            Confidence level; None: that of ``weights``.
+            Confidence level; None: the level of ``weights``.
         top : int or None, default 20
             Number of weights to draw, the largest in absolute value; None: all.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class WeightsDisplay:
         top : int or None, default 20
             Number of weights to draw, the largest in absolute value; None: all.
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: axes of a new figure.
 
         Returns
         -------
