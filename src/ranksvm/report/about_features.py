@@ -28,7 +28,7 @@ _NOT_LINEAR = (
 
 
 def weights_section(subject: Subject) -> Section:
-    """Weights with their intervals, and how much features separate the documents of a query."""
+    """Weights with their intervals, and the spread of scores within queries by each feature."""
     title = "Weights and importance"
     if subject.explanation is None or subject.importance is None:
         return Section("weights", title, [Text(_NOT_LINEAR)])
@@ -90,7 +90,7 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
     weights = {"weight": coef[chosen]}
     if subject.intervals is not None:
         weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.intervals.interval()), strict=True))
-    # with equally many decimals, to be compared
+    # with the same number of decimals, for comparison
     texts = np.array(aligned(np.concatenate(list(weights.values())).tolist()))
     columns |= {name: part.tolist() for name, part in zip(weights, np.split(texts, len(weights)), strict=True)}
     if subject.intervals is not None:

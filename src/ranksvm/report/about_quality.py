@@ -18,7 +18,7 @@ from ranksvm.report.subject import Subject
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]
 
-# Cells of the table of queries: at 35 bytes each they are less than half of the megabyte that a report may have.
+# Cells of the table of queries: at 35 bytes each they take less than half of the megabyte that a report may have.
 _CELLS = 10_000
 # baselines whose differences are drawn
 _DRAWN = 3
@@ -83,7 +83,7 @@ def _tests_table(subject: Subject) -> Table:
 
 
 def _corrected(subject: Subject) -> str:
-    """Heading of corrected p-values; of one comparison a metric there is nothing to correct."""
+    """Heading of corrected p-values; with one comparison for each metric there is nothing to correct."""
     return CORRECTIONS[subject.correction] if len(subject.baselines) > 1 else ""
 
 

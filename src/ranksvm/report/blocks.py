@@ -55,9 +55,9 @@ class Grid(Block):
     table : Table
         The table.
     search : str, optional
-        What the rows are, in the plural, if they can be searched.
+        Plural noun for the rows, if they can be searched.
     signs : str, optional
-        The column by whose sign rows can be chosen.
+        The column whose sign filters the rows.
     """
 
     kind = "grid"
@@ -72,7 +72,7 @@ class Grid(Block):
 
     @property
     def sign_column(self) -> int | None:
-        """The place of the column ``signs`` among those that people see."""
+        """The position of the column ``signs`` among the visible columns."""
         return None if self.signs is None else self.table.head().index(self.signs)
 
 
@@ -85,7 +85,7 @@ class Figure(Block):
     svg : str
         The drawing, an ``svg`` element.
     caption : str
-        What it shows.
+        Its caption.
     """
 
     kind = "figure"

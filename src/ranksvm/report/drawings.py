@@ -1,4 +1,4 @@
-"""Figures as SVG elements that stand in one page: the same bytes for the same numbers, and no id twice."""
+"""Figures as SVG elements of one page: the same bytes for the same numbers, and unique ids."""
 
 import io
 import re
@@ -12,7 +12,7 @@ __all__ = ["drawing", "short_names"]
 
 # Narrow, so that letters stay readable on a phone, where the figure is as wide as the screen.
 WIDTH, HEIGHT = 4.2, 3.0
-# Letters of a name in a figure: of longer ones the middle is left out, so that room remains for the figure.
+# Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
 _LETTERS = 22
 _STYLE = {
     # text stays text, which can be searched and copied
@@ -35,7 +35,7 @@ def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) ->
     name : str
         A name that no other figure of the page has: all ids begin with it.
     draw : callable
-        Draws on the axes that it is given.
+        Draws on the axes that it receives.
     height : float, default 3.0
         Height of the figure, in inches.
 

@@ -16,7 +16,7 @@ def page(title: str, summary: Sequence[str], sections: Sequence[Section]) -> str
     """The HTML of a report; everything that comes from data or users is escaped."""
     environment = _environment()
     style, script = (_file(name) for name in ("report.css", "report.js"))
-    # the browser runs this script and no other, whatever the data hold
+    # the browser runs only this script, whatever the data contain
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.get_template("report.html").render(
         title=title, summary=summary, sections=sections, style=style, script=script, script_hash=f"sha256-{digest}"
@@ -24,7 +24,7 @@ def page(title: str, summary: Sequence[str], sections: Sequence[Section]) -> str
 
 
 def check_jinja() -> None:
-    """Refuse to begin without the package that fills the template."""
+    """Raise an error early if the package that fills the template is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError:

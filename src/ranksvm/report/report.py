@@ -1,4 +1,4 @@
-"""make_report, and the report that it makes."""
+"""make_report, and the report that it returns."""
 
 import html
 import os
@@ -112,7 +112,7 @@ def make_report(
         Systems to compare the model with: from the name of each to a fitted model, or to its scores, one for each row
         of ``data``.
     metrics : str, Metric, or iterable of either
-        What to measure, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
+        The metrics, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
     convention : str, default "default"
         As in `ranksvm.metrics.evaluate`.
     correction : {"holm", "bonferroni", "tukey", "none"}, default "holm"
@@ -120,7 +120,7 @@ def make_report(
     n_worst : int, default 10
         Number of queries that are explained document by document.
     name : str, default "model"
-        What the model is called.
+        Name of the model.
     title : str, optional
         Title of the page; None: "Report on" and the name.
     command : str, optional
@@ -155,7 +155,7 @@ def make_report(
     (True, True)
     """
     check_jinja()
-    picture_formats()  # as early: matplotlib is needed at the end
+    picture_formats()  # also early: matplotlib is needed at the end
     checks.check(
         correction=checks.one_of(correction, tuple(CORRECTIONS)),
         n_worst=checks.count(n_worst, 0),

@@ -35,11 +35,11 @@ class Subject:
     model : estimator
         The model, maybe a Pipeline.
     name : str
-        What it is called.
+        Its name.
     data, train : RankingData, and RankingData or None
         The data it is measured on, and those it was trained on.
     metrics : list of str
-        What was measured; by the first one queries are compared.
+        The metrics; queries are compared by the first one.
     scores : ndarray of float64, shape (n_rows,)
         Scores of the model.
     evaluations, curves : dict of str to Evaluation
@@ -47,11 +47,11 @@ class Subject:
     comparisons : list of Comparison
         The model against each baseline in each metric.
     correction : str
-        How their p-values are corrected.
+        The correction of their p-values.
     intervals : WeightIntervals or None
         Intervals of the weights.
     why_no_intervals : str
-        The reason for which the weights of the training data have none; empty if they have, or were not given.
+        The reason why there are no intervals; empty if there are, or if there are no training data.
     explanation : Explanation or None
         Contributions of the features to the scores of a linear model.
     importance : ndarray of float64, shape (n_features,), or None
@@ -152,7 +152,7 @@ def _scores(model: Any, data: RankingData) -> np.ndarray:
 
 
 def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], correction: str) -> list[Comparison]:
-    """The model less each baseline, metric by metric; none in a metric that is undefined for a system."""
+    """The model minus each baseline, metric by metric; none in a metric that is undefined for a system."""
     model = next(iter(evaluations))
     found: list[Comparison] = []
     if len(evaluations) < 2:
@@ -167,7 +167,7 @@ def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], cor
 def _intervals(
     model: Any, train: RankingData | None, n_jobs: int | None, features: Any
 ) -> tuple[WeightIntervals | None, str]:
-    """Intervals of the weights of a RankSVM, from its training data; or why there are none."""
+    """Intervals of the weights of a RankSVM, from its training data; or the reason why there are none."""
     from ranksvm.estimators import RankSVM, RankSVMCV
 
     ranker = steps_of(model)[-1]
