@@ -15,7 +15,7 @@ LISTED = 5
 
 
 def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bool = False) -> str | None:
-    """The values of a dense or sparse matrix that are NaN or infinite, in words; None if there are none.
+    """Describe the values of a dense or sparse matrix that are NaN or infinite; None if there are none.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bo
     Returns
     -------
     str or None
-        Kind and place of the first one, and if there are more, how many, in which columns.
+        Kind and place of the first such value; if there are more, their number and their columns.
     """
     nan, infinite = np.zeros(X.shape[1], dtype=np.int64), np.zeros(X.shape[1], dtype=np.int64)
     first = None

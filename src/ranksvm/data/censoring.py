@@ -18,7 +18,7 @@ def checked_event(event: Any, n_rows: int) -> np.ndarray:
     Parameters
     ----------
     event : array-like of bool, shape (n_rows,)
-        True or 1 where the time is that of the event, False or 0 where it is that of the last observation.
+        True or 1 if the row's time is the time of the event, False or 0 if it is the time of the last observation.
     n_rows : int
         Number of rows.
 
@@ -44,7 +44,7 @@ def checked_event(event: Any, n_rows: int) -> np.ndarray:
 
 
 def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
-    """Labels that order documents as their times do; of equal times a censored one is the longer.
+    """Labels that order documents by their times; a censored time is longer than an equal observed one.
 
     Document i is known to have a longer time than j if its label is greater and the event of j was observed.
 
@@ -58,14 +58,14 @@ def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (n_rows,)
-        Twice the rank of the time among all distinct times, from 0, and 1 more where it is censored.
+        Twice the rank of the time among all distinct times, from 0, plus 1 if it is censored.
     """
     _, rank = np.unique(time, return_inverse=True)
     return 2.0 * rank.reshape(-1) + (1.0 - event)
 
 
 def strata_or_rows(queries: Queries) -> Queries:
-    """What folds of times divide: the strata; the rows of a single one, because rows are independent there.
+    """Groups that folds of times keep together: strata; if there is only one, single rows, which are independent.
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ def pairs_from_clicks(qid: Any, rank: Any, clicked: Any, *, rule: str = "shown",
     rule : {"shown", "shown_all", "skip_above", "last_click_skip_above"}, default="shown"
         Which pairs to take.
     click_time : array-like of shape (n_rows,), optional
-        When the row was clicked on: numbers or ``datetime64``; values for other rows are ignored. Of two clicks at the
-        same time the lower one counts as the later. Only for ``"last_click_skip_above"``.
+        When the row was clicked on: numbers or ``datetime64``; values for other rows are ignored. If two clicks have
+        the same time, the lower one counts as the later. Only for ``"last_click_skip_above"``.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarra
         pairs = np.empty((len(places) * len(others), 2), dtype=np.int64)
         pairs[:, 0] = np.repeat(rows[places], len(others))
         pairs[:, 1] = np.tile(others, len(places))
-        return _of_two_rows(pairs) if rule == "shown_all" else pairs
+        return _without_self_pairs(pairs) if rule == "shown_all" else pairs
     counts = places - np.arange(len(places))
     pairs = np.empty((int(counts.sum()), 2), dtype=np.int64)
     pairs[:, 0] = np.repeat(rows[places], counts)
@@ -146,13 +146,13 @@ def _pairs_within(
     stops = np.cumsum(counts)
     pairs = np.empty((int(stops[-1]) if len(stops) else 0, 2), dtype=np.int64)
     pairs[:, 0] = np.repeat(rows[preferred], counts)
-    # number of the pair, minus that of the first pair of its preferred row, plus that row's first candidate
+    # number of the pair, minus the number of the first pair of its preferred row, plus that row's first candidate
     pairs[:, 1] = rows[others[np.arange(len(pairs)) + np.repeat(first - (stops - counts), counts)]]
-    return _of_two_rows(pairs) if candidates[preferred].any() else pairs
+    return _without_self_pairs(pairs) if candidates[preferred].any() else pairs
 
 
-def _of_two_rows(pairs: np.ndarray) -> np.ndarray:
-    """The pairs without those of a row with itself."""
+def _without_self_pairs(pairs: np.ndarray) -> np.ndarray:
+    """The pairs without pairs of a row with itself."""
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
@@ -177,9 +177,9 @@ def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _last_of_each(preferred: np.ndarray, query: np.ndarray, time: np.ndarray | None) -> np.ndarray:
-    """Of the preferred positions, which ascend, the last of each impression: the lowest, or the latest."""
+    """The last of the ascending preferred positions of each impression: the lowest, or the latest."""
     query = query[preferred]
-    if time is not None:  # stable: of two clicks at the same time the lower one stays last
+    if time is not None:  # stable: if two clicks have the same time, the lower one stays last
         preferred = preferred[np.lexsort((time, query))]
     return preferred[np.append(query[1:] != query[:-1], True)] if len(preferred) else preferred
 

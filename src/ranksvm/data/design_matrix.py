@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-# From so many values on a second thread helps to look at them.
+# Minimum number of values for which several threads search faster than one.
 SHARED_VALUES = 1 << 20
 
 
@@ -34,8 +34,8 @@ class RowProducts(Protocol):
     """Products with some rows of features, numbered by position.
 
     The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. Sums are in
-    float64 unless the caller allowed others. Those of a compiled class (`ranksvm._compiled.passes.RowProducts`) run
-    within a pass over all rows.
+    float64 unless the caller allowed others. The methods of a compiled class (`ranksvm._compiled.passes.RowProducts`)
+    run within a pass over all rows.
     """
 
     def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
@@ -80,11 +80,11 @@ class DesignMatrix(Protocol):
         """
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
-        """Of each feature the largest absolute value, or a bound on it: float64, shape (n_features,)."""
+        """The largest absolute value of each feature, or a bound on it: float64, shape (n_features,)."""
 
     @property
     def most_entries(self) -> int:
-        """Products that are added up for a score, at most."""
+        """Maximum number of products that are added up for a score."""
 
     def taken(self, rows: np.ndarray) -> "DesignMatrix":
         """A design matrix with a copy of some rows."""
@@ -262,14 +262,14 @@ class SparseDesign:
 
 
 def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads: int) -> np.ndarray:
-    """The largest of what a visit to a range of rows finds, the ranges shared out among threads."""
+    """Maximum of the results of ``visit`` over ranges of rows, which are divided among threads."""
 
     def part(rows: tuple[int, int]) -> np.ndarray:
         out = np.zeros(n_features)
         visit(*rows, out)
         return out
 
-    # small ones are not worth a second thread; several for each make even shares
+    # a small matrix is not worth a second thread; several ranges per thread balance the load
     if n_threads == 1 or n_rows * n_features < SHARED_VALUES:
         return part((0, n_rows))
     ranges = list(pairwise(np.linspace(0, n_rows, 4 * n_threads + 1).astype(int).tolist()))
@@ -279,7 +279,7 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """A CSR matrix for compiled loops: columns and pointers have the same type, int32 or int64.
 
-    The loops trust pointers and column numbers; `check_sparse_format` has seen those of every user's matrix.
+    The loops trust pointers and column numbers; `check_sparse_format` has checked them for every user's matrix.
 
     For a matrix without entries the arrays hold one explicit zero that belongs to no row, so that they are not empty.
 

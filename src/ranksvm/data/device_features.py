@@ -1,4 +1,4 @@
-"""Features that lie on a GPU, used where they lie."""
+"""Features in the memory of a GPU, used there without a copy to the host."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class DeviceFeatures:
     array : DeviceArray, shape (n_rows, n_features)
         The rows, C-contiguous.
     original : object
-        The array of another library of which they are.
+        The array of another library that the rows come from.
     """
 
     ndim = 2
@@ -47,7 +47,7 @@ class DeviceFeatures:
         return DeviceFeatures(*taken, self.original)
 
     def largest(self) -> np.ndarray:
-        """The largest absolute value of each column; NaN where one is not finite.
+        """The largest absolute value of each column; NaN if a value of the column is not finite.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class DeviceFeatures:
         return out
 
     def like(self, values: DeviceArray) -> Any:
-        """An array on the device as one of the library of the features.
+        """Convert an array on the device to an array of the library of the features.
 
         Parameters
         ----------
@@ -108,18 +108,17 @@ class DeviceFeatures:
 
 
 def device_features(X: Any) -> DeviceFeatures | None:
-    """Features that lie on a GPU; None for anything else.
+    """Features in the memory of a GPU; None for anything else.
 
     Parameters
     ----------
     X : object
-        What a user gave.
+        The features passed by the user.
 
     Returns
     -------
     DeviceFeatures or None
-        The rows where they lie: converted there, if they are not C-contiguous or of another type than float32 or
-        float64.
+        The rows on their GPU: converted there if they are not C-contiguous, or not float32 or float64.
 
     Raises
     ------

@@ -31,19 +31,19 @@ __all__ = [
     "validated",
 ]
 
-# The column of a DataFrame that XGBoost takes for the query ids.
+# The column of a DataFrame that XGBoost uses as the query ids.
 QID = "qid"
 # Number of columns written at a time into an array of rows: a cache line of float32 values.
 _COLUMNS = 16
-# Lower limit on the number of values written at a time; a copy of so few is small.
+# Lower limit on the number of values written at a time; a copy of so small a block takes little memory.
 _BLOCK_VALUES = 1 << 18
-# What other packages of learning to rank wrap features, labels and queries in.
+# Containers of features, labels and queries in other packages for learning to rank.
 _CONTAINERS = ("xgboost.DMatrix", "xgboost.QuantileDMatrix", "lightgbm.Dataset", "catboost.Pool")
-# How pandas and polars select the features of a fit.
+# Expression that selects the features of a fit in pandas and polars.
 _SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
-# What to do with a column that is named as one for these parameters.
+# Remedy for a column whose name suggests these parameters.
 _CURES = {
     "qid": "name it, qid={!r}; or drop it if the ids are given apart",
     "docid": "drop it",
@@ -82,7 +82,7 @@ def is_frame(X: Any) -> bool:
 def _frame(X: Any) -> Any:
     nw = _narwhals()
     try:
-        with first_import():  # of what narwhals has for this library
+        with first_import():  # of narwhals' module for this library
             frame = nw.from_native(X, eager_only=True)
             _ = frame.columns
     except nw.exceptions.DuplicateError as error:
@@ -107,14 +107,14 @@ def drop_column(X: Any, name: str) -> Any:
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
-    """X and the query ids, and the name of the column of X that held them.
+    """Split X into features and query ids, and return the name of the column of X that contained the ids.
 
-    That is the column that ``qid`` names, or, as in XGBoost, a column "qid" if ``qid`` is None.
+    The column is the one that ``qid`` names, or, as in XGBoost, a column "qid" if ``qid`` is None.
 
     Raises
     ------
     DataError
-        When X has no such column, or is none (`refuse_containers`).
+        When X has no such column, or is not an array of features (`refuse_containers`).
     """
     refuse_containers(X)
     if qid is None and has_column(X, QID):
@@ -132,14 +132,14 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
 
 
 def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
-    """Raise DataError if a column would be a feature that is named like ids or labels.
+    """Raise DataError if a column of features is named like ids or labels.
 
     Parameters
     ----------
     names : iterable of str
         Names of the columns of features.
     y : object, optional
-        Labels; of a Series its name is that of the labels, too.
+        Labels; the name of a Series is also a name of labels.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
             f"{_CURES[parameter].format(column)}; or rename it if it is a feature."
         )
     name = getattr(y, "name", None)
-    # a number is the place of a column in a DataFrame without names
+    # a number is the position of a column in a DataFrame without names
     if isinstance(name, str) and name in names:
         raise DataError(
             f"X has a column {name!r}, which is also the name of y: the labels would be learnt from themselves. Drop "
@@ -168,19 +168,19 @@ def column_names(X: Any) -> list[str]:
 
 
 def refuse_containers(X: Any) -> None:
-    """Raise DataError for what holds features, but is no array of them, with what to pass instead.
+    """Raise DataError for an object that contains features but is not an array of them; it says what to pass instead.
 
     Parameters
     ----------
     X : object
-        What was given for X.
+        The argument X.
 
     Raises
     ------
     DataError
         When X is RankingData, data of XGBoost, LightGBM or CatBoost, a path, or dicts.
     """
-    if is_sparse(X):  # of which one format is a dict
+    if is_sparse(X):  # one sparse format is a dict
         return
     kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
     if kind == "ranksvm.RankingData":
@@ -202,9 +202,9 @@ def refuse_containers(X: Any) -> None:
 def library(X: Any) -> str | None:
     """Name of the library of a DataFrame, such as "pandas" or "polars"; None for anything else.
 
-    Of `Preferences`, the library of the chosen answers.
+    For `Preferences`, the library of the chosen answers.
     """
-    from ranksvm.data.preferences import Preferences  # which imports this module
+    from ranksvm.data.preferences import Preferences  # that module imports this one
 
     if isinstance(X, Preferences):
         X = X.blocks[0]
@@ -212,7 +212,7 @@ def library(X: Any) -> str | None:
 
 
 def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
-    """A DataFrame of the library of that name, or None if it is not installed."""
+    """Create a DataFrame of the named library; None if the library is not installed."""
     # not every library accepts NumPy strings
     lists = {key: values.tolist() for key, values in columns.items()}
     try:
@@ -234,7 +234,7 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     Returns
     -------
     ndarray, CSR matrix, DataFrame of the same library, or DeviceFeatures
-        The rows; those of a matrix on a GPU are there.
+        The rows; rows of a matrix on a GPU stay on it.
     """
     values = host_sparse(values)
     if isinstance(values, DeviceFeatures) or (is_on_device(values) and len(foreign(values).shape) == 2):
@@ -286,8 +286,8 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric, if the columns are not those of the fit, in
-        their order, or (with ``reset``) if one is named like ids or labels.
+        As raised by `validate_data`; DataError if a column is not numeric, if the columns differ from the columns of
+        the fit or their order, or (with ``reset``) if one is named like ids or labels.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -301,7 +301,7 @@ def validated(
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
         if is_plain_vector(y, X):
-            # the checks of scikit-learn would take as long as the rest
+            # scikit-learn's checks would take as long as everything else
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     _refuse_mixed_names(X)
@@ -336,7 +336,7 @@ def _refuse_mixed_names(X: Any) -> None:
 
 
 def _with_cure(error: ValueError, estimator: Any, frame: Any) -> ValueError:
-    """Scikit-learn's error about names of features, with the expression that selects those of the fit if X has them."""
+    """Scikit-learn's error about feature names, plus the expression that selects the fit's features if X has them."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or list(names) == list(frame.columns):
         return error
@@ -399,14 +399,14 @@ def _all_sparse(types: Collection[Any]) -> bool:
 
 
 def _is_plain_polars(frame: Any) -> bool:
-    """Whether it is a polars DataFrame whose columns all have a NumPy type; a missing value is NaN there."""
+    """Whether this is a polars DataFrame whose columns all have a NumPy type, so that a missing value becomes NaN."""
     if not frame.implementation.is_polars():
         return False
     return all((kind.is_integer() or kind.is_float()) and _numpy_name(kind) for kind in set(frame.schema.values()))
 
 
 def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
-    """Some columns at once, all with NumPy types."""
+    """Convert several columns at once; all have NumPy types."""
     native = frame.to_native()
     if stop - start < frame.shape[1]:
         native = native.iloc[:, start:stop] if frame.implementation.is_pandas_like() else native[:, start:stop]
@@ -414,12 +414,12 @@ def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.nda
 
 
 def _any_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
-    """Some columns of any types, one after another."""
+    """Convert columns of any types one after another."""
     return np.array([_numbers(frame[:, place], dtype) for place in range(start, stop)], dtype=dtype).T
 
 
 def _numpy_name(kind: Any) -> str | None:
-    """Name of the NumPy type of a narwhals type; None for those without one, such as 128-bit integers."""
+    """Name of the NumPy type of a narwhals type; None if there is none, as for 128-bit integers."""
     name = str(kind).lower()
     return name if name in np.sctypeDict else None
 
@@ -430,7 +430,7 @@ def _float_type(types: Sequence[np.dtype]) -> np.dtype:
 
 
 def _column_types(frame: Any) -> list[np.dtype]:
-    """NumPy types that hold the columns' values, each once; DataError names the columns that are not numeric."""
+    """Distinct NumPy types that can hold the columns' values; DataError names the columns that are not numeric."""
     nw = _narwhals()
     schema = frame.schema
     types: dict[Any, np.dtype | None] = {}

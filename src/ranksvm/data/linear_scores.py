@@ -24,7 +24,7 @@ def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
 def scores_by_threads(
     products: Any, n_rows: int, w: np.ndarray, n_threads: int, rows_at_once: int = PREDICT_ROWS
 ) -> np.ndarray:
-    """Scores of the rows that `DesignMatrix.products` goes through, so many by one task of a thread."""
+    """Scores of the rows of `DesignMatrix.products`; each task of a thread scores ``rows_at_once`` rows."""
     scores = np.empty(n_rows)
 
     def score(start: int) -> None:

@@ -30,7 +30,7 @@ def label_column(y: Any) -> np.ndarray:
 def numeric_column(
     name: str, values: Any, *, finite: bool = True, cure: str = "it must be a number in every row"
 ) -> np.ndarray:
-    """Values as float64, of the shape given.
+    """Values as float64, validated, in their own shape.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def numeric_column(
     Returns
     -------
     ndarray of float64
-        The numbers; the array itself if it is one of float64.
+        The numbers; the array itself if it is float64 already.
 
     Raises
     ------
@@ -72,10 +72,10 @@ def numeric_column(
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
-    """Values as an array of NumPy, also of a GPU; masked ones are None. DataError if NumPy cannot hold them as one."""
+    """Values, also from a GPU, as a NumPy array; masked ones are None. DataError if they cannot form one array."""
     try:
         array = np.asarray(host_values(values))
-    except Exception as error:  # lists of different lengths, or whatever a library of DataFrames raises
+    except Exception as error:  # lists of different lengths, or any error of a DataFrame library
         raise DataError(f"{name} must hold one value for each row: {error}") from error
     if np.ma.isMaskedArray(values):
         array = array.astype(object)
@@ -99,7 +99,7 @@ def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _unreadable(array: np.ndarray) -> Any:
-    """Rows that float64 cannot represent, and why."""
+    """Rows that float64 cannot represent, each with the reason."""
     for place, value in enumerate(array.reshape(-1).tolist()):
         row = place // max(1, array.size // len(array))
         try:

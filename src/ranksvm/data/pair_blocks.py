@@ -13,13 +13,13 @@ class PairBlocks:
 
     Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones. With two levels
     a block is a full rectangle of pairs. With more levels it is block-triangular and has entries that are not pairs:
-    those of two documents of intermediate levels that are equal or in reverse order. The entries of all blocks are
+    entries for two documents of intermediate levels that are equal or in reverse order. The entries of all blocks are
     stored in one array, block after block, each by row.
 
     Parameters
     ----------
     pairs : ComparablePairs
-        All pairs implied by labels, not only those of adjacent levels.
+        All pairs implied by labels, not only pairs of adjacent levels.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class PairBlocks:
         )
 
     def is_pair(self, query: int) -> np.ndarray:
-        """Which entries of a block are pairs.
+        """Mask of the entries of a block that are pairs.
 
         Parameters
         ----------

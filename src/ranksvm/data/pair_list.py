@@ -17,7 +17,7 @@ __all__ = ["PairList", "groups_of_pairs", "row_numbers"]
 class PairList:
     """A list of pairs (i, j), document i preferred to document j.
 
-    The rows are grouped into connected *components*, with no pair between components; these take the place of queries.
+    The rows are grouped into connected *components*, with no pair between components; these are used as queries.
     Rows without a pair are omitted.
 
     Parameters
@@ -82,14 +82,14 @@ class PairList:
         query_weight: Any = None,
         propensity: Any = None,
     ) -> "PairList":
-        """Pairs given as row numbers.
+        """Create the list from pairs of row numbers.
 
         Parameters
         ----------
         queries : Queries
             Which rows belong together: no pair may join two queries.
         pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers (preferred, other). A pair given twice counts twice.
+            Row numbers (preferred, other). A pair that is listed twice counts twice.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each pair.
         weighting : {"uniform", "per_query"}
@@ -105,7 +105,7 @@ class PairList:
         Raises
         ------
         DataError
-            When a row number is out of range, a row is paired with itself or with one of another query, a weight is
+            When a row number is out of range, a row is paired with itself or with a row of another query, a weight is
             negative or not finite, or the weights of the pairs overflow.
         NoComparablePairsError
             When there is no pair, or no pair of positive weight.
@@ -173,7 +173,7 @@ class PairList:
         return float(self.pair_weight.sum())
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which documents are preferred to another one, and which have another one preferred to them.
+        """Masks of the documents preferred to another one, and of the documents to which another one is preferred.
 
         Returns
         -------
@@ -215,14 +215,14 @@ class PairList:
         first, last : int
             The components ``first .. last``.
         limit : int
-            Largest number of pairs of a part.
+            Maximum number of pairs in a part.
 
         Yields
         ------
         preferred, other : ndarray of int64
             Positions of the two documents of each pair.
         weight : ndarray of float64
-            Weight of each.
+            Weight of each pair.
         """
         start, stop = int(self.pair_pointers[first]), int(self.pair_pointers[last])
         for at in range(start, stop, limit):
@@ -232,7 +232,7 @@ class PairList:
             yield self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
 
     def comparable(self) -> tuple["PairList", np.ndarray]:
-        """The same pairs, their rows numbered as the positions are: see `ComparablePairs.comparable`.
+        """The same pairs with rows numbered by position: see `ComparablePairs.comparable`.
 
         Returns
         -------
@@ -282,11 +282,11 @@ class PairList:
         Parameters
         ----------
         n_rows : int
-            Number of rows wanted, roughly.
+            Approximate number of rows to choose.
         seed : int
             Seed of the choice.
         n_queries : int
-            Smallest number of components, if there are as many.
+            Minimum number of components, if there are that many.
 
         Returns
         -------
@@ -320,7 +320,7 @@ class PairList:
 
 
 def groups_of_pairs(queries: Queries, preferred: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Which pairs have to stay together in folds.
+    """Groups of pairs that have to stay together in folds.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def groups_of_pairs(queries: Queries, preferred: np.ndarray, other: np.ndarray) 
     Returns
     -------
     ndarray, shape (n_pairs,)
-        An id for each pair: that of its query; if there is only one query, that of its connected component.
+        An id for each pair: its query's id; if there is only one query, the number of its connected component.
     """
     if queries.n_queries > 1:
         return queries.ids[queries.numbers()[preferred]]

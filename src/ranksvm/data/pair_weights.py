@@ -17,7 +17,7 @@ _CURE = "weights must be finite and not negative"
 
 @dataclass(frozen=True)
 class PairWeights:
-    """Weights given by row; a pair (i, j) has weight ``v_i * v_j * query_weight / propensity_i``.
+    """Weights per row; a pair (i, j) has weight ``v_i * v_j * query_weight / propensity_i``.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class PairWeights:
     query_weight : array-like of shape (n_rows,), optional
         Weight of each row's query, constant within a query.
     propensity : array-like of shape (n_rows,), optional
-        Probability, in (0, 1], with which each row's feedback was observed: only that of the preferred document is used
+        Probability, in (0, 1], with which each row's feedback was observed; only the preferred document's is used
         (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 5).
     """
 
@@ -82,7 +82,7 @@ class PairWeights:
 
 
 def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
-    """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if none are given."""
+    """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if ``values`` is None."""
     if values is None:
         return np.ones(n)
     weights = numeric_column(name, np.full(n, values) if as_array(name, values).ndim == 0 else values, cure=_CURE)

@@ -31,9 +31,9 @@ VISIT_LIMIT = 5.0
 # (Measured with MQ2008, where a second thread doubled the time.)
 PARALLEL_ROWS = 1 << 17
 
-# Smallest number of queries of a sample, if the data have as many.
+# Minimum number of queries in a sample, if the data have that many.
 SAMPLE_QUERIES = 64
-# More pairs than there can be.
+# A number above any possible number of pairs.
 UNLIMITED = 1 << 62
 
 
@@ -60,7 +60,7 @@ class ComparablePairs:
     adjacent : bool
         Whether only the pairs of adjacent levels count.
     direct_limit : int
-        Largest number of levels for which the direct form of the sweep is used.
+        Maximum number of levels for which the direct form of the sweep is used.
     visit_limit : float
         Up to this many times ``14 + min(levels, 40)`` pairs a document, all pairs of a query are visited; queries of
         more pairs are swept.
@@ -68,7 +68,7 @@ class ComparablePairs:
     Attributes
     ----------
     by_level : ndarray of int32, shape (n_rows,)
-        Documents of each query, numbered within it, the lowest level first; those of a level in order.
+        Documents of each query, numbered within it, the lowest level first; documents of one level are in order.
     n_swept : int
         Number of queries that are swept.
 
@@ -113,7 +113,7 @@ class ComparablePairs:
         self.by_level = np.empty(len(levels), dtype=np.int32)
         self.visited = np.empty(self.n_queries, dtype=np.uint8)
         self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, self.by_level, self.visited)
-        # a document that is preferred to others, but to which none is: a censored time
+        # a document with a censored time may be preferred to others, but no document is preferred to it
         self._never_other = other is not None and not other.all()
         if self._never_other:
             self.pairs_per_query = self._counts_without_zeros(np.asarray(other))
@@ -124,7 +124,7 @@ class ComparablePairs:
         return ComparablePairs, (*parts, self.adjacent, self.direct_limit, self.visit_limit)
 
     def _counts_without_zeros(self, other: np.ndarray) -> np.ndarray:
-        """Number of pairs of each query whose other document may be one."""
+        """Number of pairs of each query, without pairs whose other document has a zero factor."""
         ones, may = np.ones(len(other)), (other > 0.0).astype(float)
         parts = self.pointers, self.levels, self.n_levels, ones, may, None, self.adjacent, self.direct_limit
         listed, counts = np.empty((2, self.n_queries))
@@ -156,7 +156,7 @@ class ComparablePairs:
         y : ndarray of float64, shape (n_rows,)
             Relevance labels; only their order within a query counts, unless the weighting uses them.
         selection : {"all", "adjacent"}
-            All pairs of different labels, or only those of labels that are adjacent among the query's distinct labels
+            All pairs of different labels, or only pairs whose labels are adjacent among the query's distinct labels
             (Lee & Lin 2014, section 5).
         weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
             Weight of a pair before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
@@ -165,9 +165,9 @@ class ComparablePairs:
             Factors of the weight of a pair, by row: see `PairWeights`.
         event : ndarray of float64, shape (n_rows,), optional
             The labels are times, right-censored where this is 0: a pair (i, j) then needs an observed event of j (1),
-            and of equal times a censored one is the longer.
+            and a censored time is longer than an equal observed one.
         largest_label : float, optional
-            The largest label of all data, if these rows are a part of the data; by default that of these rows.
+            The largest label of all data, if these rows are a part of the data; by default, the largest of these rows.
         may_be_empty : bool
             Whether there may be no pair, for instance in a part of the data.
         n_threads : int
@@ -244,10 +244,10 @@ class ComparablePairs:
 
     @cached_property
     def gain_parts(self) -> tuple["ComparablePairs", ...]:
-        """The same pairs twice, weighted with the gain of either document, not their difference; () without gains.
+        """The same pairs twice: weighted by the gain of one document, then by the gain of the other; () without gains.
 
-        A weight that is a difference is known to within round-off of the sum of these two, and so is what is added up
-        with it.
+        A weight that is a difference of gains is exact up to round-off of the sum of the two gains; the same holds for
+        sums of such weights.
         """
         if self.gain is None:
             return ()
@@ -285,7 +285,7 @@ class ComparablePairs:
         return i[order], j[order], weight[order]
 
     def weights_of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """The weights of some pairs.
+        """Weights of the pairs (i, j).
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class ComparablePairs:
         preferred, other : ndarray of int64
             Positions of the two documents of each pair.
         weight : ndarray of float64
-            Weight of each.
+            Weight of each pair.
         """
         start, stop = int(self.pointers[first]), int(self.pointers[last])
         sizes = np.diff(self.pointers[first : last + 1])
@@ -350,7 +350,7 @@ class ComparablePairs:
                 yield i, j, self.weights_of(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which documents are preferred to another one, and which have another one preferred to them.
+        """Masks of the documents preferred to another one, and of the documents to which another one is preferred.
 
         Returns
         -------
@@ -422,16 +422,16 @@ class ComparablePairs:
         Parameters
         ----------
         n_rows : int
-            Number of rows wanted, roughly.
+            Approximate number of rows to choose.
         seed : int
             Seed of the choice.
         n_queries : int
-            Smallest number of queries, if there are as many.
+            Minimum number of queries, if there are that many.
 
         Returns
         -------
         pairs : ComparablePairs
-            The pairs among the chosen rows; their weights add up to those of the chosen queries.
+            The pairs among the chosen rows; their weights add up to the weights of the chosen queries' pairs.
         positions : ndarray of int64
             Their positions here, ascending.
         """
@@ -469,7 +469,7 @@ class ComparablePairs:
         positions = np.arange(self.pointers[query], self.pointers[query + 1])
         levels = self.levels[positions[0] : positions[-1] + 1]
         if self.adjacent:
-            # Few random rows would have adjacent levels, so all rows of some adjacent levels are taken.
+            # Few random rows would have adjacent levels, so all rows of some adjacent levels are chosen.
             by_level = positions[np.argsort(levels, kind="stable")]
             pairs_below = np.cumsum(self._pairs_with_next_level(query))
             centre = int(np.searchsorted(pairs_below, random.uniform(0.0, pairs_below[-1]), side="right"))
@@ -513,7 +513,7 @@ def choose_queries(
 ) -> tuple[np.ndarray, int]:
     """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each.
 
-    There are at least ``n_queries`` of them, if there are as many.
+    At least ``n_queries`` queries are chosen, if there are that many.
     """
     candidates = random.permutation(np.flatnonzero(weights > 0))
     # A few long lists would not represent the others, so only a part of their rows is used.
@@ -541,12 +541,12 @@ def _shares_of_queries(
     pointers: np.ndarray,
     over: Callable[[np.ndarray], ComparablePairs],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The factors of pair weights of 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the weights v."""
+    """Factors whose products are 1 over the sum of ``v_i * v_j`` of the pair's query; ``other`` are the weights v."""
     sizes = np.diff(pointers)
     if preferred is None or other is None:
         preferred = other = np.ones(pointers[-1])
     # relative to the largest weight of each query, so that no sum of products over- or underflows
-    unit = np.repeat(_by_query(np.maximum, other, pointers), sizes)
+    unit = np.repeat(_reduce_per_query(np.maximum, other, pointers), sizes)
     document = other / unit
     total = np.repeat(over(document).weight_per_query, sizes)
     share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
@@ -556,20 +556,20 @@ def _shares_of_queries(
 def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float | None) -> np.ndarray | None:
     """Gains in sorted order whose differences are the weights of pairs."""
     if weighting == "label_gap":
-        return y - np.repeat(_by_query(np.minimum, y, pointers), np.diff(pointers))
+        return y - np.repeat(_reduce_per_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":
         return _powers(y, y.max() if largest is None else largest) if len(y) else np.empty(0)
     return None
 
 
 def _powers(y: np.ndarray, largest: float) -> np.ndarray:
-    """``2^(y - largest)``, where the difference may have lost digits that the power shows."""
+    """``2^(y - largest)``, computed without the difference, whose lost digits would show in the power."""
     whole, top = np.floor(y), np.floor(largest)
     exponents = np.maximum(whole - top, -2000.0).astype(np.int64)
     return np.ldexp(np.exp2(y - whole), exponents) / np.exp2(largest - top)
 
 
-def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+def _reduce_per_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:
     """The largest or smallest value of each query; 0 for a query without values."""
     out, filled = np.zeros(len(pointers) - 1), np.diff(pointers) > 0
     if filled.any():

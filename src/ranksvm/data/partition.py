@@ -13,9 +13,9 @@ __all__ = ["joined", "partition"]
 
 
 def partition(pairs: Any, n_parts: int) -> list[Any]:
-    """Parts of pairs, each of consecutive whole queries, with about as many rows each.
+    """Divide pairs into parts of consecutive whole queries, with about the same number of rows each.
 
-    Pairs keep their weights, including those that are divided by the weight of their query or that depend on the
+    Pairs keep their weights, including weights that are divided by the weight of their query or that depend on the
     largest label. Rows keep their numbers too: for a part with its own rows of X, use ``X[part.rows]`` with
     ``part.renumbered()``.
 
@@ -46,7 +46,7 @@ def partition(pairs: Any, n_parts: int) -> list[Any]:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """The pairs of several parts together, whose rows of X are stacked in this order.
+    """Join the pairs of several parts; the rows of X of the parts are stacked in this order.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def _pointers(parts: list[np.ndarray]) -> np.ndarray:
-    """First positions of the queries of all parts, from those of each."""
+    """First positions of the queries of all parts, from the first positions of each part."""
     begins = accumulate((int(part[-1]) for part in parts[:-1]), initial=0)
     first = [part[:-1] + begin for part, begin in zip(parts, begins, strict=True)]
     return np.concatenate([*first, [sum(int(part[-1]) for part in parts)]]).astype(np.int64)
 
 
 def _or_ones(parts: Sequence[Any], name: str) -> Any:
-    """An array of each part, ones where a part has none; None if no part has one."""
+    """One array per part, of ones if the part has none; None if no part has one."""
     values = [getattr(part, name) for part in parts]
     if all(value is None for value in values):
         return None

@@ -1,4 +1,4 @@
-"""Preferences: the features of chosen and of rejected answers, as reward models are trained with."""
+"""Preferences: the features of chosen and of rejected answers, as in the training of reward models."""
 
 from typing import Any
 
@@ -15,32 +15,32 @@ __all__ = ["Preferences"]
 
 
 class Preferences:
-    """Pairs of answers given as two arrays: row i of ``chosen`` is preferred to row i of ``rejected``.
+    """Pairs of answers in two arrays: row i of ``chosen`` is preferred to row i of ``rejected``.
 
     Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score`` and
     ``calibrate`` of `RankSVM`, `RankSVMCV`, `KernelRankSVM` and `KernelRankSVMCV`, their ``eval_set``,
     `cross_validate` and `regularization_path`.
 
-    An answer that is in several pairs is repeated in the arrays, once a pair.
+    An answer that is in several pairs is repeated in the arrays, once per pair.
 
     Parameters
     ----------
     chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
         Features of the preferred and of the other answer of each pair. `RankSVM` and `RankSVMCV` read two C-contiguous
-        arrays of one type, float32 or float64, where they are. What is copied: anything else is converted, once;
-        sparse matrices are stacked; so are arrays that have no more rows than features, or for ``solver="dual"``; and
-        kernels need the rows in one array.
+        arrays of one type, float32 or float64, in place. Other input is copied: it is converted once; sparse matrices
+        are stacked; arrays are also stacked if they have no more rows than features, for ``solver="dual"``, and for
+        kernels, which need the rows in one array.
     prompt : array-like of shape (n_pairs,), optional
-        What the two answers of a pair answer: an id of any dtype. Folds keep the pairs of a prompt together, and
-        intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own; give the prompts
-        if some have several pairs, or a model is tested on prompts that it has seen.
+        The prompt that the two answers of a pair respond to: an id of any dtype. Folds keep the pairs of a prompt
+        together, and intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own;
+        pass the prompts if some have several pairs, or a model is tested on prompts that it has seen.
     weight : array-like of shape (n_pairs,), optional
         Weight of each pair, finite and not negative; 1 by default.
 
     Attributes
     ----------
     blocks : tuple of two arrays
-        The features as they were given, also those of the pairs that a part leaves out.
+        The features as passed, including the pairs that a subset (`taken`) omits.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Preferences:
     """
 
     def __init__(self, chosen: Any, rejected: Any, *, prompt: Any = None, weight: Any = None):
-        self.blocks = _rows_of("chosen", chosen), _rows_of("rejected", rejected)
+        self.blocks = _two_dimensional("chosen", chosen), _two_dimensional("rejected", rejected)
         shape, other = (block.shape for block in self.blocks)
         if shape != other:
             raise DataError(
@@ -90,23 +90,23 @@ class Preferences:
 
     @property
     def chosen(self) -> Any:
-        """Features of the preferred answers; of a part, a copy."""
-        return self._of_pairs(self.blocks[0])
+        """Features of the preferred answers; a copy for a subset."""
+        return self._select_pairs(self.blocks[0])
 
     @property
     def rejected(self) -> Any:
-        """Features of the other answers; of a part, a copy."""
-        return self._of_pairs(self.blocks[1])
+        """Features of the other answers; a copy for a subset."""
+        return self._select_pairs(self.blocks[1])
 
     @property
     def prompt(self) -> np.ndarray | None:
-        """Prompt of each pair, None if they were not given."""
-        return self._of_pairs(self._prompt)
+        """Prompt of each pair; None without prompts."""
+        return self._select_pairs(self._prompt)
 
     @property
     def weight(self) -> np.ndarray | None:
         """Weight of each pair, None for 1."""
-        return self._of_pairs(self._weight)
+        return self._select_pairs(self._weight)
 
     @property
     def X(self) -> Any:  # noqa: N802 (the field's own name)
@@ -148,12 +148,12 @@ class Preferences:
     def arguments(self, **given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The arguments ``qid``, ``pairs`` and ``pair_weight`` of a call that has these preferences for X.
 
-        Rows are numbered through both ``blocks``, those of a part too.
+        Row numbers count the rows of both ``blocks``, also for a subset.
 
         Parameters
         ----------
         **given : object
-            Arguments of the call that they stand in for.
+            Arguments of the call that the preferences replace.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class Preferences:
         Raises
         ------
         DataError
-            When such an argument was given, too.
+            When such an argument was also passed.
         """
         for name, value in given.items():
             if value is not None:
@@ -180,7 +180,7 @@ class Preferences:
         return np.concatenate([each, each]), np.column_stack([kept, kept + n_rows]), self.weight
 
     def rows(self, numbers: np.ndarray) -> Any:
-        """Some rows of the blocks: a copy of these alone.
+        """Copy some rows of the blocks, and only these.
 
         Parameters
         ----------
@@ -209,12 +209,12 @@ class Preferences:
         prompts = "" if self.prompt is None else f", n_prompts={Queries.from_qid(self.prompt).n_queries}"
         return f"Preferences(n_pairs={self.n_pairs}, n_features={self.blocks[0].shape[1]}{prompts})"
 
-    def _of_pairs(self, values: Any) -> Any:
+    def _select_pairs(self, values: Any) -> Any:
         return values if values is None or self._kept is None else frames.take_rows(values, self._kept)
 
 
-def _rows_of(name: str, X: Any) -> Any:
-    """X with a two-dimensional shape: as it is, or lists as an array."""
+def _two_dimensional(name: str, X: Any) -> Any:
+    """X as a two-dimensional array: unchanged, or converted if it is a list."""
     X = host_sparse(X)
     if not (is_sparse(X) or frames.is_frame(X)):
         try:

@@ -65,7 +65,7 @@ class Queries:
         Raises
         ------
         DataError
-            When ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds missing values.
+            When ``qid`` is not one-dimensional, has another length than ``n_rows``, or contains missing values.
         """
         if qid is None:
             if n_rows is None:
@@ -169,7 +169,7 @@ class Queries:
 
     @property
     def keys(self) -> list[Any]:
-        """The query ids as Python objects, for dictionaries and messages; dates and times as NumPy scalars.
+        """The query ids as Python objects, for dictionaries and messages; dates and times are NumPy scalars.
 
         ``ids.tolist()`` would make a plain integer of a date in nanoseconds.
         """
@@ -262,7 +262,7 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries of about ``limit`` values each (or one larger query); ``ends`` holds their starts."""
+    """Ranges of queries of about ``limit`` values each (or one larger query); ``ends`` contains each query's start."""
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
@@ -271,16 +271,16 @@ def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def descending_within_ties(order: np.ndarray, again: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """An order of rows with the rows of each tie in descending order of their ids, as text.
+    """Reorder the rows of each tie in descending order of their ids, compared as text.
 
     Parameters
     ----------
     order : ndarray of int, shape (n_rows,)
         Rows.
     again : ndarray of bool, shape (n_rows,)
-        Whether a place of the order is tied with the one before it.
+        Whether a place in the order is tied with the place before it.
     ids : ndarray, shape (n_rows,)
-        Id of each row. Only those of tied rows are sorted, which takes long.
+        Id of each row. Only the ids of tied rows are sorted, because sorting them is slow.
     """
     tied = again.copy()
     tied[:-1] |= again[1:]
@@ -294,7 +294,7 @@ def descending_within_ties(order: np.ndarray, again: np.ndarray, ids: np.ndarray
 def id_array(qid: Any) -> np.ndarray:
     """Ids as an array in which different ids stay different.
 
-    NumPy would make text of both 1 and "1", and one float of two large integers.
+    NumPy would convert both 1 and "1" to the same text, and two large integers to the same float.
     """
     ids = as_array("qid", qid)
     if isinstance(qid, list | tuple) and ids.ndim == 1 and ids.dtype.kind in "USf":
@@ -321,7 +321,7 @@ def checked_ids(qid: Any, name: str, wanted: str = "a query id") -> np.ndarray:
 
 
 def _missing(ids: np.ndarray) -> np.ndarray:
-    """Which ids are missing."""
+    """Mask of the missing ids."""
     if ids.dtype.kind in "OT":
         return np.fromiter(map(is_missing, ids), dtype=bool, count=len(ids))
     if ids.dtype.kind in "mM":
@@ -346,7 +346,7 @@ def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _warn_of_equal_texts(ids: np.ndarray, name: str) -> None:
-    """Warn of a number whose text is an id, too: the rows of one query probably have both."""
+    """Warn of a number whose text is also an id: the rows of one query probably have both."""
     texts = {value for value in ids if isinstance(value, str)}
     for value in ids if texts else ():
         if isinstance(value, int | float | np.number) and (text := f"{value:.15g}") in texts:

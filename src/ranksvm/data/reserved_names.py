@@ -1,11 +1,11 @@
-"""Column names that nearly always hold ids or labels: such a column is not taken for a feature."""
+"""Column names that nearly always hold ids or labels: such a column is not used as a feature."""
 
 import re
 from collections.abc import Iterable
 
 __all__ = ["CONTENTS", "reserved_column"]
 
-# What a column holds that the parameter of this name takes.
+# Parameter -> contents of the column that it takes.
 CONTENTS = {"qid": "ids of queries", "docid": "ids of documents", "label": "labels"}
 _NAMES = {
     "qid": "qid",
@@ -24,9 +24,9 @@ _NAMES = {
 
 
 def reserved_column(names: Iterable[str]) -> tuple[str, str] | None:
-    """The first name that is that of ids or labels, in any spelling, and the parameter that takes such a column.
+    """The first name that usually means ids or labels, in any spelling, and the parameter that takes such a column.
 
-    ``Query-ID`` is spelled like ``query_id``. The parameters are the keys of `CONTENTS`; None if there is no such name.
+    ``Query-ID`` counts as ``query_id``. The parameters are the keys of `CONTENTS`; None if there is no such name.
     """
     for name in names:
         if (parameter := _NAMES.get(re.sub(r"[\W_]", "", str(name)).lower())) is not None:

@@ -16,12 +16,12 @@ CHUNK_ROWS = 1 << 14
 
 
 def scores_of_rows(scores: Callable[[Any], Any], X: Any, rows: np.ndarray) -> np.ndarray:
-    """Scores of some rows; X itself is scored if these are all of its rows.
+    """Scores of some rows; X itself is scored if all of its rows are selected.
 
     Parameters
     ----------
     scores : callable
-        From rows of features to their scores, which may lie on a GPU as these do.
+        Maps rows of features to their scores, which may be on a GPU like the features.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Features.
     rows : ndarray of int64, shape (n_taken,)

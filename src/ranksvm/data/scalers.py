@@ -43,8 +43,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
-            used as a feature. None: all rows are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
+            not used as a feature. None: all rows are one query.
 
         Returns
         -------
@@ -69,9 +69,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
             Features.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
-            used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are refused
-            then, unless one id for all of them, ``qid=np.zeros(n_rows)``, says that they are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
+            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
+            refused then, unless ``qid=np.zeros(n_rows)``, one id for all of them, says that they are one query.
 
         Returns
         -------
@@ -101,9 +101,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
-            used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are refused
-            then, unless one id for all of them, ``qid=np.zeros(n_rows)``, says that they are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
+            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
+            refused then, unless ``qid=np.zeros(n_rows)``, one id for all of them, says that they are one query.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class QueryMinMaxScaler(_QueryScaler):
 class QueryStandardScaler(_QueryScaler):
     """Scale each feature of each query to mean 0 and variance 1.
 
-    ``(x - mean) / standard deviation`` (of the population) over the rows of the query; 0 where the feature is
+    ``(x - mean) / standard deviation`` (of the population) over the rows of the query; 0 if the feature is
     constant in the query (with ``with_mean=False``: the value itself). Nothing is learnt in `fit`.
 
     Parameters

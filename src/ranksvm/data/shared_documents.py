@@ -22,7 +22,7 @@ class SharedDocuments:
     n_documents : int
         Number of distinct documents.
     n_shared : int
-        Number of these that are in more than one query.
+        Number of documents that are in more than one query.
     queries_per_document : float
         Mean number of queries that a document is in.
     ids : ndarray, shape (n_queries,)
@@ -30,7 +30,7 @@ class SharedDocuments:
     documents_per_query : ndarray of int64, shape (n_queries,)
         Number of distinct documents of each query.
     shared_per_query : ndarray of int64, shape (n_queries,)
-        Number of these that another query also has.
+        Number of each query's documents that another query also has.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class SharedDocuments:
 def shared_documents(docid: Any, qid: Any = None) -> SharedDocuments:
     """Count the documents that occur in several queries.
 
-    A document that occurs twice in a query counts once. A row with an empty id, as from `read_letor` for a line without
-    one, is a separate document. The statistic of Table 1 of Xu et al. (IEEE TKDE 2019) is another one,
+    A document that occurs twice in a query counts once. A row with an empty id (`read_letor`: a line without an id) is
+    a separate document. The statistic of Table 1 of Xu et al. (IEEE TKDE 2019) is a different one,
     `pairs_per_document`.
 
     Parameters

@@ -22,7 +22,7 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
 
     ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared
     difference of two documents of a query, with each query weighted by its number of rows minus one. A query of one row
-    does not count; if there are no others, the variance is 0. X is read once, block by block, and centred before
+    does not count; if all queries have one row, the variance is 0. X is read once, block by block, and centred before
     squaring: large means lose no digits, and a constant feature has variance exactly 0.
 
     Parameters
@@ -117,7 +117,7 @@ def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np
 
 
 def _long_query_squares(X: np.ndarray, queries: Queries, query: int, chunk: int) -> np.ndarray:
-    """The same for a query longer than a block, in chunks whose means and sums of squares are combined.
+    """`_dense_squares` for a query longer than a block: means and sums of squares of chunks are combined.
 
     Chan, Golub & LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
     """
@@ -144,14 +144,14 @@ def _gather(X: np.ndarray, queries: Queries, start: int, stop: int) -> np.ndarra
 
 
 def inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
-    """What to multiply by for a division by a spread.
+    """Factors that divide by a spread.
 
     Parameters
     ----------
     spread : ndarray of float
         The spreads, not negative.
     where_zero : float
-        The factor where there is none.
+        The factor for a spread of 0.
 
     Returns
     -------

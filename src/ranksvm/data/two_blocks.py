@@ -11,7 +11,7 @@ __all__ = ["TwoBlocks"]
 
 
 class TwoBlocks:
-    """The rows of ``first``, then those of ``second``: what ``np.concatenate`` would give, without copying.
+    """The rows of ``first``, then the rows of ``second``: like ``np.concatenate``, without copying.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class TwoBlocks:
         return taken
 
     def stacked(self) -> np.ndarray:
-        """The rows in one array, a copy.
+        """Copy the rows into one array.
 
         Returns
         -------
@@ -53,7 +53,7 @@ class TwoBlocks:
 
     @staticmethod
     def joined(first: Any, second: Any) -> Any:
-        """Two blocks of rows as one: a `TwoBlocks` of arrays of one type; otherwise a copy.
+        """Join two blocks of rows: a `TwoBlocks` if both are arrays of one type; otherwise a copy.
 
         Parameters
         ----------

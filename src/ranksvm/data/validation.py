@@ -25,7 +25,7 @@ FEATURE_CHECKS: dict[str, Any] = {
     "order": "C",
     "ensure_all_finite": False,
 }
-# Values checked for NaN by one task of a thread.
+# Number of values that one task of a thread checks for NaN.
 CHUNK = 1 << 20
 # Rows that may be fitted without query ids. Published query lists have up to about 1,000 documents (OHSUMED 320, MQ2008
 # 121, MSLR 1,251); training data have more rows.
@@ -59,7 +59,7 @@ def as_data_error() -> Iterator[None]:
 
 
 def check_scores(scores: np.ndarray) -> np.ndarray:
-    """The scores; DataError names the first row whose score has overflowed."""
+    """Return the scores; DataError names the first row whose score has overflowed."""
     if not linear.all_finite(scores):
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise DataError(
@@ -70,7 +70,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
 
 
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
-    """The grouping given by ``qid`` or ``group`` (not both); one query without either."""
+    """The grouping by ``qid`` or ``group`` (not both); one query without either."""
     if group is None:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:
@@ -82,11 +82,11 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
 
 
 def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: str = "compared") -> None:
-    """Warn where rows have neither query ids nor group sizes; with many rows, refuse them.
+    """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
 
     A few rows are plausibly one query, as in a first trial and in scikit-learn's checks of estimators; beyond
     `MOST_ROWS_WITHOUT_QID` they are plausibly several, whose rows must not be compared. The message names the function,
-    ``caller``, and what is ``done`` with any two rows of a query.
+    ``caller``, and the operation ``done`` on any two rows of a query.
     """
     if qid is not None or group is not None or n_rows < 2:
         return
@@ -107,7 +107,7 @@ def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: 
 
 
 def check_finite(X: Any, n_threads: int, names: Any = None, pairwise: bool = False) -> None:
-    """Raise DataError if features have NaN or infinite values: it says how many, and where the first one is.
+    """Raise DataError if features have NaN or infinite values; it gives their number and the place of the first one.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def check_finite(X: Any, n_threads: int, names: Any = None, pairwise: bool = Fal
     names : array-like of str, optional
         Names of the features.
     pairwise : bool
-        Whether X is a kernel matrix, whose columns are rows, too.
+        Whether X is a kernel matrix, whose columns are also rows.
     """
     if isinstance(X, DeviceFeatures):
         if not np.isfinite(X.largest()).all():
@@ -131,14 +131,14 @@ def check_finite(X: Any, n_threads: int, names: Any = None, pairwise: bool = Fal
 
 
 def largest_values(X: Any, n_threads: int, names: Any = None, pairwise: bool = False) -> np.ndarray | None:
-    """The largest absolute value of each column, if X is an array, in the same reading as `check_finite`, else None."""
+    """`check_finite`, and for an array, in the same pass, the largest absolute value of each column (else None)."""
     if isinstance(X, DeviceFeatures):
         largest = X.largest()
         if not np.isfinite(largest).all():
             raise _not_finite(X.on_host(), names, pairwise)
         return largest
     if not isinstance(X, np.ndarray):
-        if not isinstance(X, TwoBlocks):  # whose parts have been checked
+        if not isinstance(X, TwoBlocks):  # its parts have been checked
             check_finite(X, n_threads, names, pairwise)
         return None
     largest = DenseDesign(X).largest(n_threads)
