@@ -19,21 +19,21 @@ __all__ = ["DTYPE", "HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_block
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-# type of X unless another one is asked for: it holds what the text says
+# default type of X: it keeps the precision of the text
 DTYPE = np.float64
-# bytes in which the first line is looked for
+# number of bytes searched for the first line
 HEAD = 1 << 16
 # bytes parsed at a time in a stream
 _BLOCK = 1 << 20
 # rows written at a time
 _ROWS = 1 << 14
-# what the reader says of a value that is not a number
+# pyarrow's message for a value that is not a number
 _NOT_A_NUMBER = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
 )
-# how a file says that a value is infinite
+# spellings of an infinite value in a file
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
-# how columns of booleans are written
+# spellings of booleans
 _BOOLEANS = ("true", "false")
 
 
@@ -52,7 +52,7 @@ def is_csv(name: str, head: bytes, columns: Columns) -> bool:
     if _suffix(name) in _SUFFIXES:
         return True
     names, _ = _records(head)
-    # a comment of LETOR text may hold these words
+    # a comment of LETOR text may contain these words
     return not head.startswith(b"#") and len(names) > 1 and (columns.label in names or columns.qid in names)
 
 
@@ -86,7 +86,7 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
     try:
         rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
-        # the reader on several threads does not know the row, that of a stream does
+        # the reader on several threads does not know the row; the streaming reader does
         content.seek(0)
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
@@ -115,7 +115,7 @@ def write_csv(path: Any, data: Any, escape_formulas: bool) -> None:
 
 
 def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
-    """The text of a table, some rows at a time."""
+    """The text of a table, in blocks of rows."""
     for start in range(0, max(1, len(rows)), _ROWS):
         options.include_header = start == 0
         out = pa.BufferOutputStream()
@@ -145,7 +145,7 @@ def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> It
 
 
 class _Infinite:
-    """The rows of infinite values, by column: the file has to call them so, or they were made by reading.
+    """Rows with infinite values, by column: unless the text says infinity, the reader has overflowed.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class _Infinite:
         self._rows: dict[str, list[np.ndarray]] = {}
 
     def add(self, X: np.ndarray, first_row: int) -> None:
-        """Note those of some rows."""
+        """Record the infinite values of some rows."""
         if X.dtype in (np.float32, np.float64) and linear.all_finite(X.reshape(-1)):
             return
         for column, values in zip(self._features, X.T, strict=True):
@@ -166,7 +166,7 @@ class _Infinite:
                 self._rows.setdefault(column, []).append(first_row + rows)
 
     def check(self, pa: Any, content: Any, name: str) -> None:
-        """Read their text, from the beginning of the file; DataError names the first that is a number."""
+        """Read the text of these values from the beginning of the file; DataError names the first that is a number."""
         if not self._rows:
             return
         content.seek(0)
@@ -208,14 +208,14 @@ def _whole_numbers(ids: np.ndarray) -> np.ndarray:
 
 
 def _booleans(names: list[str], first_row: list[str]) -> set[str]:
-    """The columns whose first value is written as pandas and others write a boolean."""
+    """The columns whose first value is spelled like a boolean, as pandas and others write it."""
     return {name for name, value in zip(names, first_row, strict=False) if value.lower() in _BOOLEANS}
 
 
 def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
-    # Types are given, not guessed from the first rows: an id may be a number there and text later.
+    # Types are set, not inferred from the first rows: an id may be a number there and text later.
     types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
     types |= {feature: pa.bool_() if feature in booleans else pa.float64() for feature in known.features}
     types.pop(None, None)
@@ -223,7 +223,7 @@ def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[
 
 
 def _typed(pa: Any, types: dict[Any, Any], delimiter: str) -> dict[str, Any]:
-    """Options that read these columns, each as its type."""
+    """Options that read these columns, each with its type."""
     return {
         "read_options": pa.csv.ReadOptions(),
         "parse_options": pa.csv.ParseOptions(delimiter=delimiter),

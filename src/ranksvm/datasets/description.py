@@ -1,4 +1,4 @@
-"""What is in ranking data: counts of rows, queries, levels and pairs, and the same in words."""
+"""Description of ranking data: counts of rows, queries, levels and pairs, and the same as text."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def described_data(data: RankingData) -> dict[str, Any]:
 
 
 def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The name and the words of each fact of `described_data`, except the levels."""
+    """Name and text of each fact of `described_data`, except the levels."""
     return [
         ("rows", count(found["rows"])),
         ("queries", count(found["queries"])),
@@ -63,12 +63,12 @@ def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def sizes_in_words(sizes: dict[str, Any]) -> str:
-    """Smallest, largest, median and mean number of rows of a query, in words."""
+    """Smallest, largest, median and mean number of rows of a query, as text."""
     return f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}"
 
 
 def level_rows(found: dict[str, Any]) -> list[list[str]]:
-    """Each level with its number of rows and its share of all; of very many levels the smallest and the largest."""
+    """Each level with its number and share of rows; if there are many levels, only the smallest and the largest."""
     levels = found["levels"]
     rows = [[f"{x['level']:g}", count(x["rows"]), f"{x['rows'] / found['rows']:.1%}"] for x in levels]
     if len(levels) <= LISTED_LEVELS:
@@ -78,7 +78,7 @@ def level_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _shared(data: RankingData) -> dict[str, Any]:
-    """How many documents occur in several queries."""
+    """Number of documents that occur in several queries, as text."""
     found = shared_documents(data.docid, data.qid)
     return {
         "documents": found.n_documents,

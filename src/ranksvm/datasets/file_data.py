@@ -1,4 +1,4 @@
-"""Data that stay in their file during a fit, because memory would not hold them."""
+"""Data that stay in their file during a fit, because they do not fit in memory."""
 
 import os
 import warnings
@@ -14,7 +14,7 @@ from ranksvm.exceptions import DataError, LikelyMistakeWarning, ModelFileError
 
 __all__ = ["FileData", "in_file", "unpacked"]
 
-# What a fit in memory needs for each row beside its features, in bytes: labels, queries, levels, scores of some points.
+# Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, scores of some points.
 BYTES_OF_A_ROW = 120
 
 
@@ -59,15 +59,15 @@ def in_file(path: str, limit: Any) -> bool:
 
 
 def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tuple[Any, Any, Any]:
-    """X, y and qid of ``fit``, which may be given as one RankingData.
+    """Split X of ``fit``, which may be one RankingData or a path, into X, y and qid.
 
     Parameters
     ----------
     X : RankingData, path or other features
-        The data; a path is that of a file with them. Of RankingData that were mapped from a file which is larger than
-        ``limit``, X becomes `FileData`.
+        The data, or the path of their file. If RankingData were mapped from a file that is larger than ``limit``, X
+        becomes `FileData`.
     y, qid : array-like or None
-        Labels and query ids; None: those of the RankingData.
+        Labels and query ids; None: from the RankingData.
     group : array-like or None
         Sizes of queries, instead of ids.
     pairs : array-like or None
@@ -102,7 +102,7 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
                 f"{data.source} has been changed since it was loaded, and a fit reads it again, because it is larger "
                 "than memory_limit: load it again."
             )
-        # what was loaded from the file is read from it again, not kept in memory
+        # arrays loaded from the file are read from it again, not kept in memory
         unchanged = data.is_loaded("qid")
         found = FileData(data.source, (data.n_rows, data.n_features), own_ids and unchanged)
         y = None if y is None and data.is_loaded("y") else data.y if y is None else y
@@ -121,7 +121,7 @@ def _stays_in_file(data: RankingData, limit: Any) -> bool:
 
 
 def labels_of(y: Any, n_rows: int) -> np.ndarray:
-    """Labels given beside a file, as float64.
+    """Labels that were passed in addition to a file, as float64.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One function to read any file of ranking data, and one to write it."""
+"""Functions that read and write a file of ranking data in any format."""
 
 import io
 import os
@@ -18,7 +18,7 @@ from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 __all__ = ["read_data", "write_data"]
 
-# the first bytes of the formats that are not text
+# first bytes of the binary formats
 _CACHE = b"ranksvm-data"
 _PARQUET = b"PAR1"
 _CACHE_SUFFIXES = (".rsd",)
@@ -110,12 +110,12 @@ def _from_parquet(path: Any, columns: Columns, options: dict[str, Any]) -> Ranki
 
 
 def _read_content(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
-    """The data in the whole content of a pipe, of any format."""
+    """Read the data from the whole content of a pipe, in any format."""
     if not content.startswith((_CACHE, _PARQUET)):
         if is_csv(name, first_bytes(content[:HEAD]), columns):
             return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype")))
         return read_letor(_Named(content, name), **options)
-    # the readers of these formats need a file
+    # the readers of these formats need a regular file
     with temporary_file() as copy:
         with open(copy, "wb") as file:
             file.write(content)
@@ -136,7 +136,7 @@ class _Named(io.BytesIO):
 
 
 def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None, escape_formulas: bool = False) -> None:
-    """Write ranking data in the format given by the extension of the file name.
+    """Write ranking data in the format that the extension of the file name selects.
 
     ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,
     ``.svm`` and the like, or no suffix, is LETOR text; ``.qrels`` has the labels only, as relevance judgements of TREC.

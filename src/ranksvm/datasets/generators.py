@@ -313,7 +313,7 @@ def _features(
     n_features = len(coef)
     step = max(1, _BLOCK_VALUES // n_features)
     starts = range(0, n_rows, step)
-    if len(starts) > len(streams):  # blocks of whole rows hold a little less than _BLOCK_VALUES
+    if len(starts) > len(streams):  # blocks of whole rows have slightly fewer than _BLOCK_VALUES values
         streams = streams + streams[0].spawn(len(starts) - len(streams))
     relevance = np.empty(n_rows)
     X = None if density < _DENSE_FROM else np.empty((n_rows, n_features), dtype=dtype)

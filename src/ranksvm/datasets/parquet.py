@@ -22,7 +22,7 @@ __all__ = ["number_of_rows", "read_blocks", "read_parquet", "write_parquet"]
 _ROWS = 1 << 16
 _STREAM_ROWS = 1 << 12
 _METADATA = b"ranksvm"
-# What a damaged file can lead to, beside errors of pyarrow, most of which are some of these.
+# Exceptions that a damaged file can cause, besides errors of pyarrow, most of which are subclasses of these.
 _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError
 
 
@@ -112,7 +112,7 @@ def number_of_rows(path: Any) -> int:
 
 @contextlib.contextmanager
 def _reading(pa: Any, name: str) -> Iterator[None]:
-    """Whatever goes wrong while an open file is read is an error of the file, with its name."""
+    """Convert any error while an open file is read to an error of the file, with its name."""
     try:
         yield
     except RankSVMError:
@@ -139,7 +139,7 @@ def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -
 
 
 def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
-    """What `write_parquet` noted, if it wrote the file, and what its columns are."""
+    """The notes of `write_parquet`, if it wrote the file, and the meaning of the file's columns."""
     schema = file.schema_arrow
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
     names = info.get("feature_names")

@@ -64,7 +64,7 @@ class RankingData:
     docid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
-    # the file that was loaded, the arrays found there, the state of the file, and whether it is mapped
+    # the loaded file, the arrays read from it, the state of the file, and whether it is mapped
     _loaded: tuple[str, dict[str, Any], tuple[int, ...], bool] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class RankingData:
 
     @property
     def query_ids(self) -> np.ndarray:
-        """The query of each row; 0 for all rows where the data have no queries, which are one query then."""
+        """The query id of each row; without query ids all rows are one query, with id 0."""
         return np.zeros(self.n_rows, dtype=np.int64) if self.qid is None else self.qid
 
     @property
@@ -113,9 +113,9 @@ class RankingData:
 
     @property
     def source(self) -> str | None:
-        """The file from which `load` has X, which `RankSVM.fit` reads in passes if it is too large; else None.
+        """The file that `load` read X from, else None; `RankSVM.fit` reads it in passes if it is too large.
 
-        It is None after ``load(..., mmap=False)``, too.
+        It is also None after ``load(..., mmap=False)``.
         """
         return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
 
@@ -125,7 +125,7 @@ class RankingData:
         return self._loaded is not None and self._loaded[3]
 
     def source_is_unchanged(self) -> bool:
-        """Whether nobody has replaced the file that was loaded, or written to it."""
+        """Whether the loaded file has not been replaced or written to."""
         from ranksvm.datasets.cache.reader import state_of
 
         try:
@@ -134,7 +134,7 @@ class RankingData:
             return False
 
     def check_whole(self) -> None:
-        """Refuse data whose file has become shorter since `load` mapped it: the system ends who reads beyond its end.
+        """Refuse data whose file has become shorter since `load` mapped it: a read past its end kills the process.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class RankingData:
                 raise DataError(f"{path} was truncated since it was loaded: write it again, and load it again.")
 
     def is_loaded(self, name: str) -> bool:
-        """Whether an array is the one that `load` found.
+        """Whether an array is the one that `load` read.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class RankingData:
         Returns
         -------
         bool
-            Whether nobody has replaced it.
+            True if the array has not been replaced.
         """
         return self._loaded is not None and getattr(self, name) is self._loaded[1][name]
 

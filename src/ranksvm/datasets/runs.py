@@ -253,7 +253,7 @@ class Run:
         -------
         ndarray of float64, shape (n_rows,)
             In each query 1 for the last documents of the run, 2 for those with the next score, and so on; 0 for
-            documents that the run lacks, which are so behind all others.
+            documents that the run lacks, so they rank below all others.
 
         Raises
         ------
@@ -297,12 +297,12 @@ class Run:
 
 
 def without_spaces(word: str) -> str:
-    """A word for a file of TREC, whose columns are separated by ASCII white space: ``_`` instead of it."""
+    """A word for a TREC file, whose columns are separated by ASCII white space; ``_`` replaces white space."""
     return _SPACE.sub("_", word.strip(string.whitespace))
 
 
 def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
-    """Document ids as text; the number of the row, from ``first_row``, where the data have none."""
+    """Document ids as text; for a row without one, the number of the row, from ``first_row``."""
     rows = np.arange(first_row, first_row + data.n_rows).astype(str)
     if data.docid is None:
         return rows
@@ -311,12 +311,12 @@ def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
 
 
 def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The query and the document of each row as text; rows count from ``first_row`` where the data are a part."""
+    """The query and the document of each row as text; row numbers start at ``first_row``, for a part of the data."""
     return data.query_ids.astype(str), document_names(data, first_row)
 
 
 def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-    """Number of the row of judgements or a run that has each document, -1 where there is none."""
+    """Row number of each document in the judgements or the run; -1 if it is not in them."""
     places = record._places
     pairs = zip(qid.tolist(), docid.tolist(), strict=True)
     return np.fromiter((places.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
@@ -328,7 +328,7 @@ def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], i
 
 
 def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
-    """The error that judgements, or a run, have no row of some data."""
+    """The error for judgements, or a run, that contain no row of some data."""
     no_row, other = ("judgement", "judgements") if isinstance(record, Qrels) else ("place in the run", "run")
     if not data.n_rows or not len(record):
         return DataError(f"no row has a {no_row}: the data or the {other} are empty.")

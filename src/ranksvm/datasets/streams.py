@@ -1,4 +1,4 @@
-"""One function to read any file of ranking data as a stream of queries."""
+"""A function that reads any file of ranking data as a stream of queries."""
 
 import os
 import stat

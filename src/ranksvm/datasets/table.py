@@ -1,4 +1,4 @@
-"""Tables with named columns, as in Parquet and CSV files: which column is what, and its values."""
+"""Tables with named columns, as in Parquet and CSV files: the role of each column, and its values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Columns:
     label : str
         Column of the labels.
     qid : str
-        Column of the query ids. That of the default name may be absent.
+        Column of the query ids. A column with the default name may be absent.
     docid : str
-        Column of the document ids. That of the default name may be absent.
+        Column of the document ids. A column with the default name may be absent.
     ignore : sequence of str
         Columns that are not read.
     require_labels : bool
@@ -57,7 +57,7 @@ class Table:
     name : str
         The file, for messages.
     label, qid, docid : str or None
-        Columns of labels, query ids and document ids; None if there is none.
+        Columns of labels, query ids and document ids; None if absent.
     features : list of str
         The other columns.
     """

@@ -1,4 +1,4 @@
-"""A file as X of ``fit``: read, or, where memory would not hold it, read in passes from its cache."""
+"""A file as X of ``fit``: read into memory, or, if it is too large, in passes from its cache."""
 
 import logging
 import os
@@ -25,8 +25,8 @@ def training_file(path: Any, limit: Any) -> RankingData:
     path : path-like
         A file of any kind that `read_data` reads.
     limit : int, str or None
-        The memory limit: see `memory_bytes`. What may take more when it is read, and is no cache, is first written to
-        one in the user's folder of caches, unless there is one.
+        The memory limit: see `memory_bytes`. A file that may need more memory, and is not a cache, is first converted
+        to a cache in the user's cache folder, unless that cache exists.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def training_file(path: Any, limit: Any) -> RankingData:
     if needed and needed <= memory_bytes(limit):
         return read_data(path)
     if not needed:
-        # read if a fit has it in memory: a file that is mapped must not become shorter meanwhile
+        # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
         return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
     cache = cache_of(path, default_cache_folder(), {})
     if not cache.is_file():

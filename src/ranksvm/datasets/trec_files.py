@@ -18,7 +18,7 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
 
-# bytes of a file that show its kind
+# number of bytes of a file that are read to detect its kind
 _HEAD = 1 << 16
 _QRELS = "expected four columns: query, iteration (not used), document, label"
 _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), score, name of the run"
@@ -76,7 +76,7 @@ def read_run(path: Any) -> Run:
     Returns
     -------
     Run
-        The run; its name is that of the first line.
+        The run, with the name in the first line.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def run_lines(run: Run) -> Iterator[str]:
 
 
 def kind_of(path: Any) -> str | None:
-    """Whether the first line of a file is one of a run, or a judgement: "run", "qrels" or None."""
+    """Kind of a file by its first line: "run", "qrels" or None."""
     with open(os.fspath(path), "rb") as file:
         head = file.read(_HEAD)
     kind = compression_of(head)
@@ -200,21 +200,21 @@ def kind_of(path: Any) -> str | None:
 
 
 def as_qrels(qrels: Any) -> Qrels:
-    """Judgements given as `Qrels`, as a dictionary, or as the path of a file."""
+    """Judgements from a `Qrels`, a dictionary, or the path of a file."""
     if isinstance(qrels, Qrels):
         return qrels
     return Qrels.from_dict(qrels) if isinstance(qrels, Mapping) else read_qrels(qrels)
 
 
 def as_run(run: Any) -> Run:
-    """A run given as `Run`, as a dictionary, or as the path of a file."""
+    """A run from a `Run`, a dictionary, or the path of a file."""
     if isinstance(run, Run):
         return run
     return Run.from_dict(run) if isinstance(run, Mapping) else read_run(run)
 
 
 def _words(ids: np.ndarray, what: str) -> list[str]:
-    """Ids without spaces: these separate columns."""
+    """Ids without spaces, which separate columns."""
     words = [without_spaces(word) for word in ids.tolist()]
     if "" in words:
         raise DataError(f"the {what} id of row {words.index('')} (from 0) is empty: a file of TREC cannot hold it.")

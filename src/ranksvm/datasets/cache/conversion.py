@@ -28,7 +28,7 @@ from ranksvm.exceptions import DataError, OptionError, RankSVMError
 
 __all__ = ["ConvertedData", "convert_to_cache", "memory_to_read"]
 
-# Values of a mapped cache that are copied at a time.
+# Number of values of a mapped cache that are copied at a time.
 _CACHE_VALUES = 1 << 22
 # Bytes of a pipe copied at a time.
 _COPIED = 1 << 20
@@ -37,13 +37,13 @@ _COPIED = 1 << 20
 # or more, usually seven; compression of text saves up to nine tenths.
 _GROWTH = {"cache": 1, "text": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
-# Told how many of so many bytes of the source have been read.
+# Called with the number of bytes of the source that have been read, and their total number.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class ConvertedData:
-    """What a cache holds that was written by `convert_to_cache`.
+    """Summary of a cache that `convert_to_cache` has written.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def convert_to_cache(
     n_jobs: int | None = None,
     **options: Any,
 ) -> ConvertedData:
-    """Write the cache of a file: what ``read_data(source).save(target)`` writes, with little memory.
+    """Write the cache of a file as ``read_data(source).save(target)`` does, but with little memory.
 
     Text, compressed or not, is parsed once, with the layout that its beginning suggests (number of features, dense or
     sparse, whether ids start at 0), and once more if a later line contradicts it.
@@ -103,7 +103,7 @@ def convert_to_cache(
     source : path-like or "-"
         The file, in any format that `read_data` reads; "-" is standard input. A pipe is copied to a file first.
     target : path-like
-        The cache; written atomically. Its folder must also have room for temporary files, which take the size of all
+        The cache; written atomically. Its folder must also have room for temporary files, as large as all
         but the values of X.
     label, qid, docid, ignore, require_labels
         As in `read_data`.
@@ -194,7 +194,7 @@ def _written(source: "_Source", target: Any, folder: str, relabel: Any) -> Conve
 
 
 class _Source:
-    """A file whose rows can be read some at a time, from the first on, any number of times."""
+    """A file whose rows can be read in blocks, from the first one on, any number of times."""
 
     def __init__(
         self, path: str, name: str, columns: Columns, n_jobs: int | None, options: dict[str, Any], progress: Progress
@@ -224,7 +224,7 @@ class _Source:
             self._settings = settings_of(path, n_jobs=n_jobs, **text)
 
     def blocks(self, layout: Layout | None) -> Iterator[RankingData]:
-        """The rows; text may be known to have a layout."""
+        """The rows in blocks; the layout of text may be known already."""
         if self._kind == "text":
             yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
         elif self._kind == "cache":
@@ -325,7 +325,7 @@ class _QueryCounter:
         self._hashes: list[np.ndarray] = []
 
     def add(self, qid: np.ndarray | None) -> None:
-        """Note the ids of the rows of a block."""
+        """Add the ids of the rows of a block."""
         if qid is None or not len(qid):
             return
         runs = qid[np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))]
@@ -345,7 +345,7 @@ class _QueryCounter:
 
 
 def _hashes(ids: np.ndarray) -> np.ndarray:
-    """64 bits for each id, of its text."""
+    """A 64-bit hash of each id's text."""
     words = (str(each).encode("utf-8", "surrogatepass") for each in ids.tolist())
     return np.unique(
         np.frombuffer(b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words), np.uint64)

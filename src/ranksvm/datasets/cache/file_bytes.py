@@ -1,4 +1,4 @@
-"""Bytes of an open file at any place, for several threads."""
+"""Bytes of an open file at any position, for several threads."""
 
 import os
 import threading
@@ -6,7 +6,7 @@ from typing import IO
 
 
 class BytesOfFile:
-    """A binary file that several threads read at places of their own.
+    """A binary file that several threads read, each at its own position.
 
     Parameters
     ----------

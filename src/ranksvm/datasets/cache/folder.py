@@ -1,4 +1,4 @@
-"""Caches of files, in a folder where a later run finds them."""
+"""Caches of files in a folder, for use by later runs."""
 
 import hashlib
 import json
@@ -27,9 +27,9 @@ def default_cache_folder() -> Path:
 
 
 def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -> Path:
-    """Where the cache of a file is, or belongs: it has another place when the file has changed, or is read otherwise.
+    """Path of a file's cache, existing or not; it differs if the file has changed or other options read it.
 
-    What killed processes left in the folder is removed.
+    Files in the folder that killed processes left behind are removed.
 
     Parameters
     ----------

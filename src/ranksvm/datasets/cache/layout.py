@@ -1,6 +1,6 @@
 """The binary cache of a RankingData: a header, then the arrays as in memory; every byte is under a checksum.
 
-Layout: 16 bytes of magic, version (uint32), CRC-32 (uint32) of the version and of all that follows up to the first
+Layout: 16 bytes of magic, version (uint32), CRC-32 (uint32) of the version and everything that follows up to the first
 array, length of the header (uint64), the header (JSON), and each array at a multiple of 64 bytes, with zeros between.
 All numbers of the preamble are little-endian. The header has a CRC-32 for every block of an array and of the zeros
 behind it. Version 1 had one for each array and none for the zeros. The file contains no code.
@@ -52,7 +52,7 @@ ALIGNMENT = 64
 # threads: 0.41 s, and 0.01 s without verification; zlib.crc32 alone takes 3.2 GB/s in one thread.
 BLOCK = 1 << 22
 _KINDS = "biufUS"  # kinds of arrays: numbers and text of fixed width
-# Arrays that a cache may have: kinds of their types, and number of axes.
+# Arrays that a cache may contain: kinds of their types, and number of axes.
 _ARRAYS = {
     "X": ("biuf", 2),
     "X.data": ("biuf", 1),
@@ -66,7 +66,7 @@ _ARRAYS = {
 
 
 class _Entry(NamedTuple):
-    """An array as the header describes it; ``start`` and ``stop`` are places in the file."""
+    """An array as the header describes it; ``start`` and ``stop`` are positions in the file."""
 
     name: str
     dtype: np.dtype
@@ -101,7 +101,7 @@ def write_cache(path: Any, data: Any) -> None:
 
 
 def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool) -> T:
-    """The saved data: the result of ``make``, RankingData, for the stored fields.
+    """Read the saved data: the result of ``make`` (RankingData) for the stored fields.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
         content: Any
         content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if mapped else _aligned(size)
         unchecked = () if verify or not mapped else ("X", "X.data")
-        # each thread uses a block while it is in a near cache: blocks are read into their place, or beside a map, whose
-        # pages would count as memory of the process
+        # each thread uses a block while it is in a near cache: blocks are read into their place, or next to a map,
+        # whose pages would count as memory of the process
         blocks = BytesOfFile(file)
         read = partial(_read_block, name, blocks, None if mapped else content)
         _verify(name, read, [each for each in entries if each.name not in unchecked])
@@ -136,7 +136,7 @@ def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
     """The header of an open cache, and its arrays, which together have the size of the file."""
     header, start = _header(name, file)
     entries = _entries(name, header, start)
-    if complaint := _complaint(header, {entry.name: entry for entry in entries}):
+    if complaint := _mismatch(header, {entry.name: entry for entry in entries}):
         raise ModelFileError(f"{name} is altered: {complaint}.")
     size, expected = os.fstat(file.fileno()).st_size, start + header["size"]
     if size != expected:
@@ -145,7 +145,7 @@ def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
 
 
 def _header(name: str, file: Any) -> tuple[dict[str, Any], int]:
-    """The header, and the place of the first array."""
+    """The header, and the position of the first array."""
     preamble = file.read(_PREAMBLE.size)
     if not preamble.startswith(MAGIC):
         raise ModelFileError(f"{name} is not a ranksvm data cache (RankingData.save writes one).")
@@ -170,7 +170,7 @@ def _header(name: str, file: Any) -> tuple[dict[str, Any], int]:
 
 
 def header_bytes(encoded: bytes) -> bytes:
-    """Everything before the first array: the preamble, the header, and zeros up to the place of the array."""
+    """Everything before the first array: the preamble, the header, and zeros up to the position of the array."""
     padded = encoded + bytes(-(_PREAMBLE.size + len(encoded)) % ALIGNMENT)
     checksum = _header_checksum(_VERSION, len(encoded), padded)
     return _PREAMBLE.pack(MAGIC, _VERSION, checksum, len(encoded)) + padded
@@ -181,7 +181,7 @@ def _header_checksum(version: int, length: int, padded: bytes) -> int:
 
 
 def _checked_header(name: str, header: Any) -> dict[str, Any]:
-    """The header, if its fields are those of a cache."""
+    """The header, if its fields are the fields of a cache."""
     fields = header if isinstance(header, dict) else {}
     shape: Any
     shape, names, arrays = fields.get("shape"), fields.get("feature_names"), fields.get("arrays")
@@ -192,8 +192,8 @@ def _checked_header(name: str, header: Any) -> dict[str, Any]:
     return {**fields, "feature_names": names}
 
 
-def _complaint(header: dict[str, Any], arrays: dict[str, "_Entry"]) -> str | None:
-    """What keeps arrays of these types and sizes from being a data set; None if nothing does."""
+def _mismatch(header: dict[str, Any], arrays: dict[str, "_Entry"]) -> str | None:
+    """Why arrays of these types and sizes cannot be a data set; None if they can."""
     (n_rows, n_features), names = header["shape"], header["feature_names"]
     expected: dict[str, tuple[int, ...]] = {"y": (n_rows,)}
     if "X" in arrays:
@@ -227,7 +227,7 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
         entry = _entry(described, start, offset, header.get("block", 0))
         if entry is None or entry.name in [each.name for each in entries]:
             what = described.get("name") if isinstance(described, dict) else described
-            # which may be nested deeper than `repr` goes
+            # the entry may be nested deeper than `repr` goes
             raise ModelFileError(f"{name} is altered: its header describes the array {reprlib.repr(what)} wrongly.")
         entries.append(entry)
         offset = entry.stop - start
@@ -237,7 +237,7 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
 
 
 def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None:
-    """One array as described, at the place where the one before ends; None if it is not one."""
+    """One array as described, at the position where the previous one ends; None if the description is invalid."""
     if not isinstance(described, dict) or described.get("name") not in list(_ARRAYS):
         return None
     kinds, n_axes = _ARRAYS[described["name"]]
@@ -255,9 +255,9 @@ def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None
         return None
     n_bytes = dtype.itemsize
     for size in shape:
-        n_bytes *= size  # whole numbers of Python: no product is too large
+        n_bytes *= size  # Python integers: no product is too large
     stop = start + offset + -(-n_bytes // ALIGNMENT) * ALIGNMENT
-    if isinstance(checksums, int):  # version 1: one for the array without the zeros behind it
+    if isinstance(checksums, int):  # version 1: one checksum for the array, without the zeros after it
         return _Entry(described["name"], dtype, tuple(shape), start + offset, stop, [checksums], 0)
     n_blocks = -(-(stop - start - offset) // block) if block else -1
     if not isinstance(checksums, list) or len(checksums) != n_blocks or not all(map(is_integer, checksums)):
@@ -273,7 +273,7 @@ def _are_sizes(shape: Any) -> bool:
 
 
 def _checksums(*parts: Any) -> list[int]:
-    """CRC-32 of each block of some bytes, which come in two parts."""
+    """CRC-32 of each block of bytes that come in two parts."""
     values, zeros = parts
     starts = range(0, len(values) + len(zeros), BLOCK)
     n_threads = available_cpus()
@@ -386,7 +386,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The strings whose UTF-8 bytes follow one another in ``text``, by where each ends."""
+    """The strings whose UTF-8 bytes follow one another in ``text``, from the position where each ends."""
     bounds = np.concatenate(([0], ends))
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(text):
         raise ValueError("strings do not end one after another")

@@ -1,4 +1,4 @@
-"""A cache that is read a part at a time, by several threads, into memory of the caller's."""
+"""A cache that several threads read part by part into the caller's memory."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ class CacheFile:
 
     @property
     def row_bytes(self) -> float:
-        """Mean number of bytes of X that a row takes."""
+        """Mean number of bytes of X per row."""
         return max(1.0, self.n_values * self.value_bytes / max(1, self.n_rows))
 
     @property
@@ -69,7 +69,7 @@ class CacheFile:
         return "qid" in self._entries or "qid.ends" in self._entries
 
     def check_unchanged(self) -> None:
-        """Refuse a file that somebody has written to since it was opened.
+        """Refuse a file that has been written to since it was opened.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class CacheFile:
         return out
 
     def query_ids(self) -> Iterator[np.ndarray]:
-        """The query ids of the rows, some at a time."""
+        """The query ids of the rows, in blocks."""
         for start in range(0, self.n_rows, _ROWS):
             stop = min(start + _ROWS, self.n_rows)
             if "qid" in self._entries:
@@ -121,7 +121,7 @@ class CacheFile:
                 yield words
 
     def rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
-        """X of some rows, in memory that is given.
+        """X of some rows, in the caller's memory.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class CacheFile:
         return X
 
     def _pointers(self, name: str, start: int, stop: int, most: int) -> np.ndarray:
-        """Some entries of an array of places in another one, which must ascend; 0 is before the first."""
+        """Some entries of an array of positions in another array; they must ascend, and 0 precedes the first."""
         found = self.column(name, max(0, start), stop).astype(np.int64)
         if start < 0:
             found = np.concatenate(([0], found))
@@ -194,7 +194,7 @@ class CacheFile:
 
 
 def state_of(file: Any) -> tuple[int, ...]:
-    """What tells a file from another one, or from itself before it was written to.
+    """Identity of a file's content: it differs for another file, and after the file has been written to.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class QueryRuns:
     runs : ndarray of int64
         The numbers of the runs of these queries, query after query.
     first_runs : ndarray of int64, shape (n_queries + 1,)
-        Place in ``runs`` of the first run of each query, and their number.
+        Position in ``runs`` of the first run of each query, then the number of runs.
     ids : ndarray, shape (n_queries,)
         The id of each query.
     """
@@ -230,7 +230,7 @@ class QueryRuns:
         self._runs = runs
         self._first_runs = first_runs
         ends = np.concatenate(([0], np.cumsum(np.diff(starts)[runs])))
-        # first position of each query, and the number of rows: positions are rows in the order of the queries
+        # first position of each query, then the number of rows: positions count rows in the order of the queries
         self.pointers = ends[first_runs].astype(np.int64)
         self.ids = ids
 

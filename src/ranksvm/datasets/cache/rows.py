@@ -19,8 +19,8 @@ from ranksvm.exceptions import DataError, NoComparablePairsError
 
 __all__ = ["FileRows", "Summary", "all_finite"]
 
-# Threads that read ahead of those that compute. A file of 6 GB that was not in memory was read at 756, 1,099 and 1,346
-# MB/s by 1, 2 and 4 threads.
+# Number of threads that read ahead of the threads that compute. A file of 6 GB that was not in memory was read at 756,
+# 1,099 and 1,346 MB/s by 1, 2 and 4 threads.
 READERS = 4
 
 # First and last query of a block.
@@ -30,7 +30,7 @@ Block = tuple[int, int]
 class FileRows:
     """The rows of a cache and the pairs that their labels imply, without X, scores or pairs in memory.
 
-    What is in memory is 16 bytes or so for each query, and the weights by row that the caller has.
+    Memory holds about 16 bytes for each query, and the caller's weights per row.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class FileRows:
     runs : QueryRuns
         Its queries.
     y : ndarray of float64, shape (n_rows,), optional
-        Labels, instead of those of the file.
+        Labels that replace the file's labels.
     selection, weighting : str
         As in `ComparablePairs.from_labels`.
     n_threads : int
@@ -105,7 +105,7 @@ class FileRows:
     # ---- pairs
 
     def summarise(self, blocks: Sequence[Block]) -> list["Summary"]:
-        """What is known of each block without its features; labels are read once for this.
+        """Summary of each block without its features; the labels are read once for it.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class FileRows:
         labels : ndarray of float64
             Their labels.
         weights : dict of str to ndarray
-            The weights that were given.
+            The caller's weights.
         """
         pointers = self.runs.pointers[first : last + 1]
         queries = Queries(pointers - pointers[0], None, self.runs.ids[first:last])
@@ -186,7 +186,7 @@ class FileRows:
     # ---- features
 
     def blocks(self, n_bytes: int) -> list[Block]:
-        """The queries in blocks of up to so many bytes of X; a larger query is a block.
+        """The queries in blocks of at most this number of bytes of X; a larger query is a block of its own.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class FileRows:
         return int(self._bytes_before[block[1]] - self._bytes_before[block[0]]) + 16
 
     def each(self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]) -> None:
-        """Read every block and do something with it, on several threads; other threads read ahead.
+        """Read every block and process it, on several threads; other threads read ahead.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class FileRows:
         Raises
         ------
         DataError
-            When there is such a value; with its place in the file.
+            When there is such a value; the message gives its place in the file.
         """
         values = X.data if self.sparse else X.reshape(-1)
         if all_finite(X):
@@ -262,7 +262,7 @@ class FileRows:
         raise DataError(f"{self.file.path} contains {kind} at {place}: drop such rows, or replace the values.")
 
     def sample(self, n_rows: int, seed: int) -> tuple[Any, ComparablePairs]:
-        """About so many rows in memory: those of random queries, of long ones random rows.
+        """Copy about this number of rows into memory: rows of random queries; for long queries, a random part of them.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class FileRows:
         X : ndarray or CSR matrix
             The rows.
         pairs : ComparablePairs
-            Their pairs, rows numbered by position; their weights add up to those of the chosen queries.
+            Their pairs, rows numbered by position; their weights add up to the weights of the chosen queries' pairs.
         """
         from ranksvm.data.partition import joined
 
@@ -326,7 +326,7 @@ class FileRows:
 
 
 class Summary:
-    """The size of a block, known from its labels.
+    """The size of a block, computed from its labels.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class Summary:
 
 
 class _Reading:
-    """One pass over the blocks: some threads read, others work on what has been read."""
+    """One pass over the blocks: some threads read them, others process them."""
 
     def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]):
         self._rows, self._blocks, self._work = rows, blocks, work
@@ -401,7 +401,7 @@ class _Reading:
             raise
 
     def _stop(self) -> None:
-        """Let every thread end that waits for another one."""
+        """Let every waiting thread end."""
         self._stopped = True
         for _ in range(READERS):
             self._free.put(None)
@@ -429,7 +429,7 @@ def all_finite(X: Any) -> bool:
 
 
 def _checked(weights: dict[str, Any], n_rows: int) -> dict[str, np.ndarray]:
-    """The weights that are given, one for each row."""
+    """The caller's weights, validated: one for each row."""
     from ranksvm.data.censoring import checked_event
 
     found = {name: values for name, values in weights.items() if values is not None}

@@ -1,7 +1,7 @@
 """A cache written block by block of rows: memory does not depend on the number of rows.
 
 The values of X are written to their place in the file as they come. Other arrays follow them, so they wait in files
-without a name beside it, and the header, which has all lengths and checksums, is written last into room left for it.
+without a name in its folder. The header, which has all lengths and checksums, is written last, into reserved space.
 """
 
 import json
@@ -22,9 +22,9 @@ __all__ = ["CacheWriter"]
 
 # Bytes copied at a time from a spool to the file.
 _COPIED = 1 << 22
-# Ids that are text at a time: as objects of Python each takes about 100 bytes.
+# Number of ids converted to text at a time: each takes about 100 bytes as a Python object.
 _WORDS = 1 << 16
-# Room for the header: this much, the names of features, and this much for each block of the expected size.
+# Bytes reserved for the header: a constant, plus the names of features, plus a number per block of the expected size.
 _ROOM = 1 << 12
 _ROOM_PER_BLOCK = 16
 _MOST_ROOM = 1 << 20
@@ -142,7 +142,7 @@ class CacheWriter:
             yield from column.arrays()
 
     def _finished(self, entry: dict[str, Any], total: "_Sum") -> dict[str, Any]:
-        """The entry of an array that has been written, after the zeros behind it."""
+        """Write the zeros after an array, and return its entry."""
         self._file.write(total.add(np.zeros(-total.size % ALIGNMENT, dtype=np.uint8)))
         if entry["shape"] is None:
             entry["shape"] = [self._n_entries] if self._sparse else [self.n_rows, self.n_features]
@@ -166,7 +166,7 @@ class CacheWriter:
 
 
 class _Sum:
-    """Checksums of the blocks of an array whose bytes come one part after another."""
+    """Checksums of the blocks of an array whose bytes come in parts."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -188,7 +188,7 @@ class _Sum:
         return content
 
     def checksums(self) -> list[int]:
-        """One for each block, the last of which may be smaller."""
+        """One checksum for each block; the last block may be smaller."""
         return self._whole + ([self._last] if self.size % layout.BLOCK else [])
 
 
@@ -199,7 +199,8 @@ def _bytes_of(values: Any) -> memoryview:
 def _merged(checksums: list[int], block: int, size: int) -> list[int]:
     """The checksums of blocks of twice the size.
 
-    CRC-32 is linear: that of a content behind another one is its own, and that of the other one moved by as many zeros.
+    CRC-32 is linear: the checksum of two contents in sequence is the checksum of the second, combined with the
+    checksum of the first shifted by as many zeros as the second has bytes.
     """
     merged = []
     for first in range(0, len(checksums), 2):
@@ -228,7 +229,7 @@ class _Spool:
         self.length += len(values)
 
     def chunks(self, most: int = _COPIED) -> Iterator[np.ndarray]:
-        """The values from the first on, at most so many at a time."""
+        """The values from the first one on, in chunks of limited size."""
         self._file.seek(0)
         if self.dtype is None:
             return
@@ -256,7 +257,7 @@ class _Ids:
         self._numbers: _Spool | None = None
         self._text: _Spool | None = None
         self._lengths: _Spool | None = None
-        self._characters = 0  # of the longest, and of all
+        self._characters = 0  # of the longest id, and of all ids
         self._all_characters = 0
         for start in range(0, n_missing, _WORDS):
             self.add(np.zeros(min(_WORDS, n_missing - start), "U1"))
@@ -279,7 +280,7 @@ class _Ids:
         assert self._text is not None
         assert self._lengths is not None
         n_rows = self._lengths.length
-        # what `pack_strings` does for ids in memory
+        # as `pack_strings` does for ids in memory
         if self._characters <= 32 + 4 * (self._all_characters / max(1, n_rows)):
             dtype = np.dtype(f"=U{max(1, self._characters)}")
             yield self._name, dtype, [n_rows], (np.array(words, dtype=dtype) for words in self._words())

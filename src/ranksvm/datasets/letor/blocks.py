@@ -26,17 +26,17 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["letor_blocks"]
 
-# Bytes of plain text parsed at a time, by all threads.
+# Number of bytes of plain text that all threads together parse at a time.
 _TEXT = 1 << 24
 
-# Told how many bytes of the file have been read.
+# Called with the number of bytes of the file that have been read.
 Read = Callable[[int], None]
 
 
 def letor_blocks(
     path: Any, settings: Settings, sparse: bool | None, layout: Layout | None, read: Read
 ) -> Iterator[RankingData]:
-    """The rows of a file, some at a time, as `read_letor` reads them.
+    """The rows of a file in blocks, as `read_letor` reads them.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def letor_blocks(
 
 
 def _parts(text: Text) -> Iterator[tuple[Text, int]]:
-    """Whole lines of a plain file, and where in it they end."""
+    """Whole lines of a plain file, and the position of their end in it."""
     start = 0
     while start < text.size:
         stop = after_newline(text, min(start + _TEXT, text.size) - 1)
@@ -95,7 +95,7 @@ def _decompressed_ahead(texts: Iterator[Any]) -> Iterator[tuple[Any, int]]:
 
 
 class _Part:
-    """Part of a text, as a text of its own."""
+    """A part of a text, usable as a text."""
 
     def __init__(self, text: Text, start: int, stop: int):
         self.size = stop - start
@@ -106,7 +106,7 @@ class _Part:
 
 
 class _Reader:
-    """Parses one text after another, and finds the layout that suits all of them."""
+    """Parses one text after another, and determines the layout that fits all of them."""
 
     def __init__(self, settings: Settings, sparse: bool | None, layout: Layout | None):
         self.settings, self._sparse = settings, sparse
@@ -116,7 +116,7 @@ class _Reader:
         self._largest = -1
 
     def blocks(self, texts: Iterator[tuple[Any, int]], whole: Text | None, read: Read) -> Iterator[RankingData]:
-        """The rows of each text, as long as the layout suits them."""
+        """The rows of each text, as long as they fit the layout."""
         first = True
         for text, stop in texts:
             if isinstance(text, BrokenStreamError):
@@ -153,7 +153,7 @@ class _Reader:
         return piece
 
     def finish(self) -> None:
-        """Refuse a file without rows, or one that has another layout than it seemed."""
+        """Refuse a file without rows, or with another layout than its beginning suggested."""
         if self._layout is None:
             raise DataError(f"{self.settings.path} has no line of data.")
         settings = self.settings

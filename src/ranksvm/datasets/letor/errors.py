@@ -1,4 +1,4 @@
-"""Reasons for which the compiled parser refuses a line, in words."""
+"""Messages for the reasons why the compiled parser refuses a line."""
 
 from ranksvm.exceptions import ParseError
 
@@ -30,7 +30,7 @@ _SENTENCES = (
     "the value of feature {before} is out of the range of {dtype}: {found}{remedy}",
     "an id has a NUL character, which no array of strings keeps: {found}",
 )
-# Reasons that depend on what the reader assumed from the beginning of a stream, and the options that help.
+# Reasons that depend on the reader's assumptions from the beginning of a stream, and the options that help.
 _ASSUMPTIONS = {14: "n_features", 15: "zero_based=True"}
 
 

@@ -1,4 +1,4 @@
-"""Where text is: in memory, in a file that is read part by part, or in one that may still grow."""
+"""Sources of text: memory, a file that is read part by part, or a file that may still grow."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ class MemoryText:
 
 
 class FileText:
-    """Text of a regular file. Leaving its context raises `DataError` if the file has changed meanwhile.
+    """Text of a regular file. Leaving its context raises `DataError` if the file has changed in the meantime.
 
     A part is copied into a buffer, which is reused and stays in a near cache. Mapping the file would save the copy (a
     twentieth of the time of parsing), but the system ends a process that touches a page behind the end of its file.
@@ -59,7 +59,7 @@ class FileText:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # What else went wrong was probably a consequence.
+        # Any other error was probably a consequence.
         if error is None or isinstance(error, Exception):
             size, modified = self._state()
             if (size, modified) != (self.size, self._modified) or isinstance(error, ChangedTextError):
@@ -85,10 +85,10 @@ class FileText:
 
 
 class GrowingFile:
-    """A binary file read from its beginning to its end, which may grow meanwhile, but must not become shorter.
+    """A binary file read from its beginning to its end, which may grow during the read, but must not become shorter.
 
-    Its end raises `DataError` if fewer bytes were read than there were at first: text that was cut off would be taken
-    for the last line. A pipe has no size.
+    Its end raises `DataError` if fewer bytes were read than the file had at first: a truncated line would be used as
+    the last line. A pipe has no size.
     """
 
     def __init__(self, file: IO[bytes], path: str):
@@ -104,7 +104,7 @@ class GrowingFile:
         return self._counted(self._file.read1(size), size)  # type: ignore[attr-defined]
 
     def seek(self, place: int) -> int:
-        """Go to a place, to read what follows it again."""
+        """Go to a position, to read again from there."""
         self._n_read = self._file.seek(place)
         return self._n_read
 
@@ -119,7 +119,7 @@ class GrowingFile:
 
 
 class ChangedTextError(Exception):
-    """The file is not what it was when its size was read; `FileText` says so to the user."""
+    """The file has changed since its size was read; `FileText` reports this to the user."""
 
 
 def after_newline(text: Text, position: int) -> int:

@@ -150,7 +150,7 @@ class _Reader:
         self.lines = 0
 
     def blocks(self, content: np.ndarray, start: int) -> Iterator[RankingData]:
-        """The rows of one window, if any; those before a bad line are yielded before the error."""
+        """The rows of one window, if any; rows before a bad line are yielded before the error."""
         text = MemoryText(content)
         ranges = split(text, start, 1)
         if any(part.rows for part in ranges):

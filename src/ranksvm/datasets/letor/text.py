@@ -16,8 +16,8 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["Layout", "Piece", "Settings", "empty_pages", "pack_strings", "parse_text", "probe", "split", "widened"]
 
-# Bytes that a thread reads and parses at a time: few enough for a near cache, many beside the cost of a call. For
-# 123 MB of dense text, ranges of 256 kB and 1 MB took 0.23 s of processor time each (a mapped file 0.22 s).
+# Bytes that a thread reads and parses at a time: few enough for a near cache, enough to hide the cost of a call. For
+# 123 MB of dense text, ranges of 256 kB and 1 MB took 0.23 s of CPU time each (a mapped file 0.22 s).
 _RANGE = 1 << 20
 _LARGEST_COLUMNS = (1 << 31) - 1
 
@@ -97,7 +97,7 @@ class Piece:
 
 
 class _Rows(NamedTuple):
-    """What is kept of a parsed range beside its numbers; ids are the bytes of all, one after another."""
+    """Report, error and ids of a parsed range; the bytes of all ids follow one another."""
 
     report: _Report
     error: ParseError | None = None
@@ -142,7 +142,7 @@ def parse_text(
     lines_before: int = 0,
     empty: Callable[..., np.ndarray] = np.empty,
 ) -> Piece:
-    """Parse the ranges, in parallel, into one piece; its X is made by ``empty(shape, dtype=...)``.
+    """Parse the ranges, in parallel, into one piece; its X is allocated by ``empty(shape, dtype=...)``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Writing LETOR / SVMlight text that reads back as the same numbers."""
+"""Writing of LETOR / SVMlight text that reads back as the same numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +51,7 @@ def write_letor(
     qid : array-like of shape (n_rows,), optional
         Query ids: integers, or strings without blanks and ``#``. None: lines have no qid.
     docid : array-like of shape (n_rows,), optional
-        Document ids, without blanks; rows with an empty one get no comment.
+        Document ids, without blanks; rows with an empty id get no comment.
     comment : str, optional
         Text for the beginning of the file, written as comment lines.
     zero_based : bool, default=False
