@@ -1,4 +1,4 @@
-"""Devices: where arrays lie and kernels run, a GPU or, for tests, the host (`host.HostDevice`)."""
+"""Devices that hold arrays and run kernels: a GPU or, for tests, the host (`host.HostDevice`)."""
 
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device, DeviceArray, Variant

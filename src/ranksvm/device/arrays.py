@@ -1,4 +1,4 @@
-"""Arrays of other libraries that lie on a GPU: found by their protocols, without importing any of these libraries."""
+"""Arrays of other libraries on a GPU, recognized by their protocols without importing any of these libraries."""
 
 import logging
 import sys
@@ -15,9 +15,9 @@ __all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_sparse", "host_v
 
 logger = logging.getLogger("ranksvm.device")
 
-# DLPack's numbers of memory on a CUDA GPU: its own, and managed memory.
+# DLPack's device types for memory of a CUDA GPU: its own, and managed memory.
 _CUDA = (2, 13)
-# Types that `convert` of storage.hpp reads, by their number there.
+# Types that `convert` of storage.hpp reads; the index is the type's number there.
 _TYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 
@@ -31,7 +31,7 @@ class Foreign(NamedTuple):
     pointer : int
         Address of the first value.
     shape, strides : tuple of int
-        Its shape, and the bytes from one value to the next.
+        Its shape, and the bytes from one value to the next along each axis.
     dtype : dtype
         Type of its values.
     owner : object
@@ -66,7 +66,7 @@ def is_on_device(values: Any) -> bool:
     """
     if isinstance(values, np.ndarray | list | tuple):
         return False
-    try:  # a tensor of torch in memory of the host has the first, too, and raises AttributeError where it is read
+    try:  # a torch tensor in host memory also has the first attribute, but reading it raises AttributeError
         if hasattr(values, "__cuda_array_interface__"):
             return True
         return hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) in _CUDA
@@ -75,7 +75,7 @@ def is_on_device(values: Any) -> bool:
 
 
 def foreign(values: Any) -> Foreign:
-    """What is known of an array on a GPU.
+    """Describe an array on a GPU.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def foreign(values: Any) -> Foreign:
 
 
 def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, DeviceArray]:
-    """An array on a GPU as rows of float32 or float64 there: the array itself, if it is that, or a copy.
+    """An array on a GPU as rows of float32 or float64 on that GPU: the array itself if possible, or a copy.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
         When the values are no numbers.
     """
     device = open_device(values.device)
-    device.synchronise()  # whatever still writes it, in streams of its own
+    device.synchronise()  # other streams may still write the array
     dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
     if rows is None and values.dtype == dtype and values.contiguous:
         return device, DeviceArray(values.pointer, values.shape, dtype, values.owner)
@@ -153,7 +153,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
 
 
 def host_values(values: Any) -> Any:
-    """Values for the host: a copy of an array on a GPU, anything else as it is.
+    """Values on the host: a copy of an array on a GPU, anything else unchanged.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ def host_values(values: Any) -> Any:
 
 
 def host_sparse(values: Any) -> Any:
-    """A sparse matrix on a GPU as one of SciPy; anything else as it is.
+    """Convert a sparse matrix on a GPU to a SciPy matrix; anything else is unchanged.
 
-    Its rows are copied to the host, where they are put in order by columns, too, before a fit copies both to a GPU.
+    Its rows are copied to the host. There they are also sorted by columns, before a fit copies both to a GPU.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def host_sparse(values: Any) -> Any:
 
 
 class _View:
-    """An array on a GPU for other libraries."""
+    """A view of an array on a GPU for other libraries."""
 
     def __init__(self, array: DeviceArray, number: int):
         self._array = array
@@ -229,7 +229,7 @@ class _View:
 
 
 def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
-    """An array on a GPU as one of the library of another one there.
+    """Convert an array on a GPU to an array of the library of another array there.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
     device : Device
         Its device.
     original : object
-        The other one.
+        The other array.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a device costs, measured on it: a round of launches, copies from the host, reads, and visits of pairs."""
+"""Measured costs of a device: a round of launches, copies from the host, reads, and visits of pairs."""
 
 import threading
 import time
@@ -11,14 +11,14 @@ from ranksvm.device.protocol import Argument, Device, Variant
 
 __all__ = ["DeviceCosts", "device_costs"]
 
-# Least of so many repetitions.
+# Take the minimum over this many repetitions.
 REPETITIONS = 5
-# A thread reads so many values and visits so many others: 140 MB and 3e8 visits on a GPU of 132 multiprocessors. Bytes
-# of the copy, and numbers of float64 that an evaluation takes there and brings back.
+# Number of values that each thread reads and number of other documents that it visits: 140 MB and 3e8 visits on a GPU
+# of 132 multiprocessors. Then bytes of the copy, and float64 numbers that an evaluation copies there and back.
 READ_VALUES, VISITS = 128, 1024
 COPIED_BYTES = 8 << 20
 ROUND_NUMBERS = 64
-# At most this share of the free memory is read.
+# Maximum share of the free memory that is read.
 READ_SHARE = 1 / 8
 
 _VARIANT = Variant(listed=False, sparse=False, real="float")
@@ -32,15 +32,15 @@ class DeviceCosts(NamedTuple):
     Attributes
     ----------
     round : float
-        What an evaluation takes that has next to nothing to do: a copy there, two launches, and a copy back.
+        An evaluation with almost no work: a copy to the device, two launches, and a copy back.
     copy_byte : float
-        A byte of X that is copied from the host.
+        Copy of a byte of X from the host.
     read_byte : float
-        A byte of X that is read there.
+        Read of a byte of X on the device.
     visit : float
         A visit of a pair, in float64.
     compilation : float
-        The compilation of two small kernels: next to nothing where an earlier process has left the result.
+        The compilation of two small kernels: almost 0 if an earlier process has cached the result.
     """
 
     round: float
@@ -51,7 +51,7 @@ class DeviceCosts(NamedTuple):
 
 
 def device_costs(device: Device) -> DeviceCosts:
-    """The costs of a device, measured when a process first asks for them: some milliseconds, and a compilation.
+    """The costs of a device, measured at the first call in a process: this takes some milliseconds, and a compilation.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _measure(device: Device) -> DeviceCosts:
 
 
 def _seconds(device: Device, work: Callable[[], object], repetitions: int = REPETITIONS) -> float:
-    """Seconds of some work on a device, the least of some repetitions."""
+    """Seconds that ``work`` takes on a device: the minimum over the repetitions."""
     times = []
     for _ in range(repetitions):
         device.synchronise()

@@ -20,12 +20,12 @@ INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-# A block has so much shared memory without being asked for more: 48 KB on every GPU.
+# Shared memory of a block unless a launch requests more: 48 KB on every GPU.
 SHARED_BYTES = 48 << 10
 
 
 class CudaDevice:
-    """A CUDA GPU: see `Device` for the methods. Work is in order on one stream of its own.
+    """A CUDA GPU: see `Device` for the methods. Work runs in order on the object's own stream.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ class CudaDevice:
         self.shared_bytes = int(self._device.properties.max_shared_memory_per_block_optin)
         self._code: dict[tuple[Variant, int], Future] = {}
         self._kernels: dict[tuple[Variant, str], Any] = {}
-        # bytes of shared memory that each may have
+        # bytes of shared memory that each kernel may use
         self._shared: dict[tuple[Variant, str], int] = {}
 
     @property
     def free_bytes(self) -> int:
         self._device.set_current()
         free, _total = self._checked(self._driver.cuMemGetInfo())
-        # what arrays have left is kept for the next ones: a pool of cuda-core gives nothing back to the driver
+        # freed memory is kept for the next arrays: a pool of cuda-core returns nothing to the driver
         pool = getattr(self._device.memory_resource, "attributes", None)
         kept = 0 if pool is None else pool.reserved_mem_current - pool.used_mem_current
         return int(free) + int(kept)
@@ -91,7 +91,7 @@ class CudaDevice:
         if values.nbytes:
             self._device.set_current()
             there = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
-            # pageable memory: the values have been read on return
+            # pageable memory: the values have been read when the call returns
             self._checked(self._driver.cuMemcpyHtoDAsync(*there))
         return array
 
@@ -108,7 +108,7 @@ class CudaDevice:
         self._device.set_current()
         flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
         status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
-        if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, and right
+        if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, but correct
             logger.info("%s: X on the host cannot be pinned (%s): copies of it are slower", self.name, status.name)
             return None
         return _Pinned(self, values)
@@ -149,7 +149,7 @@ class CudaDevice:
         self._core.launch(self._stream, config, found, *values)
 
     def _compiled(self, variant: Variant, part: int) -> Future:
-        """Machine code that is being made, beside whatever the program does."""
+        """Machine code that is compiled in the background."""
         if (variant, part) not in self._code:
             worker = ThreadPoolExecutor(1, thread_name_prefix="ranksvm-nvrtc")
             self._code[variant, part] = worker.submit(compile_kernels, variant, part, f"sm_{self._device.arch}")
@@ -167,7 +167,7 @@ class CudaDevice:
             raise DeviceError(f"{self.name} failed: {_first_line(error)}") from error
 
     def _checked(self, result: tuple[Any, ...]) -> Any:
-        """What a function of the driver returned beside its status."""
+        """The results of a driver function without its status."""
         status, *values = result
         if status != self._driver.CUresult.CUDA_SUCCESS:
             raise DeviceError(f"{self.name} failed: {status.name}")
@@ -175,7 +175,7 @@ class CudaDevice:
 
 
 def gpu_names() -> list[str]:
-    """What the GPUs of this machine are called, in the order of their numbers.
+    """Names of the GPUs of this machine, in the order of their numbers.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def gpu_names() -> list[str]:
     MissingDependencyError
         When cuda-core or cuda-bindings is not installed.
     DeviceError
-        When there is no driver, or one that is too old.
+        When there is no driver, or it is too old.
     """
     core, _ = _cuda()
     return [f"cuda:{number} ({device.name})" for number, device in enumerate(_all_devices(core, "device='cuda'"))]
@@ -204,7 +204,7 @@ def _all_devices(core: Any, asked_for: str) -> tuple[Any, ...]:
 
 
 def compile_kernels(variant: Variant, part: int, arch: str) -> Any:
-    """The kernels of a variant compiled for an architecture, or those that an earlier process has compiled.
+    """Compile the kernels of a variant for an architecture, or load the result of an earlier process.
 
     A GPU is not needed.
 
@@ -225,17 +225,17 @@ def compile_kernels(variant: Variant, part: int, arch: str) -> Any:
     core, _ = _cuda()
     macros = [*variant.macros(), ("RANKSVM_PART", str(part))]
     options = core.ProgramOptions(name="ranksvm", arch=arch, std="c++17", define_macro=macros)
-    try:  # cuda-core 1.1 and newer keep programs, in ~/.cache/cuda-python or where the system has such files
+    try:  # cuda-core 1.1 and newer cache programs, in ~/.cache/cuda-python or the system's cache folder
         from cuda.core.utils import FileStreamProgramCache
 
         with FileStreamProgramCache() as cache:
             return core.Program(kernel_source(), "c++", options).compile("cubin", cache=cache)
-    except (ImportError, OSError):  # an older one, or a place that cannot be written to
+    except (ImportError, OSError):  # an older version, or a folder that cannot be written to
         return core.Program(kernel_source(), "c++", options).compile("cubin")
 
 
 def _check_compiler() -> None:
-    """Refuse a GPU without NVRTC before any work."""
+    """Raise an error if NVRTC is missing, before any work on a GPU."""
     from cuda.bindings import nvrtc
 
     try:
@@ -245,7 +245,7 @@ def _check_compiler() -> None:
 
 
 class _Pinned:
-    """Memory of the host that is pinned for a device as long as this lives."""
+    """Host memory that is pinned for a device during the lifetime of this object."""
 
     def __init__(self, device: CudaDevice, values: np.ndarray):
         self.device = device

@@ -1,4 +1,4 @@
-"""The host in the place of a GPU: the same kernels, compiled for it."""
+"""The host in place of a GPU: the same kernels, compiled for the host."""
 
 import ctypes
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["HostDevice"]
 
 
 class HostDevice:
-    """Runs kernels on one thread of the host: see `Device` for the methods. It is for tests, and slow.
+    """Runs kernels on one thread of the host, slowly, for tests: see `Device` for the methods.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class HostDevice:
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
     name : str
-        Its name, which a test may choose.
+        Name of the device, which a test may choose.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class HostDevice:
         return None
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
-        # as late as it may be on a GPU; what reads it earlier finds NaN
+        # as late as on a GPU in the worst case; an earlier read sees NaN
         _view(into)[...] = np.nan
         return [(values, into)]
 
@@ -106,7 +106,7 @@ class _Owned:
     def __init__(self, device: HostDevice, size: int):
         self.device = device
         self.size = size
-        # what is read before it is written shows
+        # NaN makes a read before the first write visible
         self.values = np.full(size // 8 + 1, np.nan)
         device._used += size
 
@@ -115,6 +115,6 @@ class _Owned:
 
 
 def _view(array: DeviceArray) -> np.ndarray:
-    """The values of an array, whoever owns them."""
+    """The values of an array, whatever object owns its memory."""
     memory: Any = (ctypes.c_char * array.nbytes).from_address(array.pointer)
     return np.frombuffer(memory, dtype=np.uint8).view(array.dtype).reshape(array.shape)

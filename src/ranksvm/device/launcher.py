@@ -1,4 +1,4 @@
-"""Launches of the kernels of one variant, with scratch memory of their own."""
+"""Launches of the kernels of one variant, with their own scratch memory."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["LANES", "Launcher", "as_int32"]
 
-# Threads that go through a row together: kLanes of portable.hpp.
+# Number of threads that process a row together: kLanes of portable.hpp.
 LANES = 8
 
 
 class Launcher:
     """A device with the kernels of one variant, and scratch arrays by name.
 
-    A launcher belongs to one data term: what one launch leaves in a scratch array is there for the next one.
+    A launcher belongs to one data term: the next launch can read what a launch has written to a scratch array.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class Launcher:
     def __call__(
         self, kernel: str, *arguments: Argument, work: int = 1, n_blocks: int | None = None, shared: int = 0
     ) -> None:
-        """Run a kernel by so many blocks, or by as many as ``work`` threads need."""
+        """Run a kernel on ``n_blocks`` blocks, by default as many as ``work`` threads need."""
         n_blocks = self.blocks_for(work) if n_blocks is None else n_blocks
         self.device.launch(self.variant, kernel, arguments, n_blocks=n_blocks, shared=shared)
 
     def again(self) -> "Launcher":
-        """The same with scratch memory of its own."""
+        """A launcher of the same kernels with its own scratch memory."""
         return Launcher(self.device, self.variant)
 
     def blocks_for(self, work: int) -> int:
-        """Number of blocks for so many threads with something to do; not more than the device has at a time."""
+        """Number of blocks for ``work`` threads; at most the number that the device runs at a time."""
         return max(1, min(self.device.n_blocks, -(-work // self.n_threads)))
 
     def copy_in(self, values: np.ndarray) -> DeviceArray:
@@ -53,7 +53,7 @@ class Launcher:
         """An array of float64 of at least this size, whose values last until the next use of its name."""
         found = self._scratch.get(name)
         if found is None or found.size < size:
-            self._scratch.pop(name, None)  # not both at a time
+            self._scratch.pop(name, None)  # free the old array before the new one is allocated
             found = self._scratch[name] = self.device.empty((size,), np.float64)
         return found
 
@@ -64,7 +64,7 @@ class Launcher:
 
 
 def as_int32(numbers: np.ndarray) -> np.ndarray:
-    """Numbers of rows or columns in the type in which kernels take them.
+    """Row or column numbers in the type that kernels take.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def as_int32(numbers: np.ndarray) -> np.ndarray:
     Raises
     ------
     DataError
-        When one is too large.
+        When a number is too large.
     """
     most = np.iinfo(np.int32).max
     if numbers.dtype != np.int32 and numbers.max(initial=0) > most:

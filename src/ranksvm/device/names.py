@@ -20,18 +20,18 @@ def _open_cuda(number: int) -> Device:
     return CudaDevice(number)
 
 
-# Kind of device -> what opens the one with a number. A test adds "host" to run fits on a `HostDevice`.
+# Kind of device -> function that opens the device with a number. A test adds "host" to run fits on a `HostDevice`.
 OPENERS: dict[str, Callable[[int], Device]] = {"cuda": _open_cuda}
 _opened: dict[tuple[Callable[[int], Device], int], Device] = {}
 
 
 def device_complaint(device: Any) -> str | None:
-    """The error of a device's name; None if it is valid, whether or not there is such a device.
+    """Error message for an invalid device name; None if the name is valid, whether or not the device exists.
 
     Parameters
     ----------
     device : object
-        What the user gave.
+        The user's option.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def is_open(name: str) -> bool:
 
 
 def _opener(name: str) -> tuple[Callable[[int], Device], int]:
-    """What opens a device, and its number."""
+    """The function that opens a device, and the device's number."""
     found = _parsed(name)
     assert found is not None, name
     kind, number = found

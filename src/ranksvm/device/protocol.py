@@ -1,4 +1,4 @@
-"""The interface of a device: six calls, three for copies beside them, and how large it is."""
+"""The interface of a device: its calls, including copies that run during launches, and its size."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +21,7 @@ class DeviceArray:
     dtype : dtype
         Type of its values.
     owner : object
-        What holds the memory, which is free once nothing refers to it.
+        Owner of the memory, which is freed once nothing refers to the owner.
     """
 
     pointer: int
@@ -36,16 +36,16 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """Their bytes."""
+        """Number of bytes of the values."""
         return self.size * self.dtype.itemsize
 
     def part(self, start: int, stop: int) -> "DeviceArray":
-        """The values from ``start`` to ``stop`` of the array seen as a vector, in the same memory."""
+        """View of the values from ``start`` to ``stop`` of the flattened array."""
         return DeviceArray(self.pointer + start * self.dtype.itemsize, (stop - start,), self.dtype, self.owner)
 
 
 class Variant(NamedTuple):
-    """What kernels are compiled for.
+    """Properties of the data for which kernels are compiled.
 
     Attributes
     ----------
@@ -65,28 +65,28 @@ class Variant(NamedTuple):
         return f"{'listed' if self.listed else 'levels'}_{'sparse' if self.sparse else 'dense'}_{self.real}"
 
     def macros(self) -> list[tuple[str, str]]:
-        """The definitions that ``kernels.hpp`` asks for."""
+        """The macro definitions that ``kernels.hpp`` needs."""
         values = (("LISTED", int(self.listed)), ("SPARSE", int(self.sparse)), ("REAL", self.real))
         return [(f"RANKSVM_{name}", str(value)) for name, value in values]
 
 
-# An argument of a kernel: an array, None for no array, a whole number or a number of float64.
+# An argument of a kernel: an array, None for no array, an integer or a float64 number.
 Argument = DeviceArray | int | float | None
 
 
 class Device(Protocol):
-    """Memory, kernels by name, and a queue of what to do: launches are in order and need not have ended on return.
+    """Memory, kernels by name, and a work queue: launches run in order, and may still run when the call returns.
 
     Attributes
     ----------
     name : str
         Name of the device, such as "cuda:0".
     n_blocks : int
-        Number of blocks that use all of it.
+        Number of blocks that use the whole device.
     n_threads : int
         Number of threads of a block, a power of 2.
     shared_bytes : int
-        Bytes of shared memory that a block can have.
+        Maximum bytes of shared memory of a block.
     free_bytes : int
         Bytes of memory that are free.
     """
@@ -103,37 +103,37 @@ class Device(Protocol):
         """A new array; raises DeviceMemoryError if there is too little memory."""
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
-        """A copy of an array of the host on the device, in a new array or an existing one."""
+        """Copy a host array to the device, into a new array or an existing one."""
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
-        """A copy of an array on the host, when all launches before have ended."""
+        """Copy an array to the host, after all earlier launches have ended."""
 
     def pin(self, values: np.ndarray) -> Any:
-        """Pin an array of the host, for copies at full speed, as long as the result lives; None: it cannot be."""
+        """Pin a host array for fast copies during the result's lifetime; None if it cannot be pinned."""
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
-        """Begin a copy to the device beside launches that follow, once those before have ended."""
+        """Begin a copy to the device after earlier launches have ended, in parallel with later launches."""
 
     def await_copy(self, copy: Any) -> None:
-        """Let launches that follow wait for a copy that `copy_ahead` has begun."""
+        """Make later launches wait for a copy that `copy_ahead` has begun."""
 
     def compile(self, variant: Variant) -> None:
-        """Begin to make the kernels of fits ready for a variant, if they are not yet; others are made when launched."""
+        """Begin to compile the kernels of fits for a variant if necessary; other kernels are compiled when launched."""
 
     def compiled(self, variant: Variant, kernel: str) -> bool:
-        """Whether a kernel is ready for a variant, so that its first launch does not wait for a compiler."""
+        """Whether a kernel is compiled for a variant, so that its first launch does not wait for the compiler."""
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
-        """Run a kernel by so many blocks with ``shared`` numbers of float64 of shared memory each."""
+        """Run a kernel on ``n_blocks`` blocks, each with ``shared`` float64 numbers of shared memory."""
 
     def synchronise(self) -> None:
-        """Wait for whatever is launched there, by other libraries, too; raises DeviceError if something has failed."""
+        """Wait for all launched work, also of other libraries; raises DeviceError if something has failed."""
 
 
 def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
-    """The arguments of a kernel, 8 bytes each: addresses, whole numbers and numbers of float64.
+    """The arguments of a kernel, 8 bytes each: addresses, integers and float64 numbers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The source of all kernels as one text, for a compiler that runs where the package is used."""
+"""The source of all kernels as one text, for a compiler that runs on the user's machine."""
 
 import re
 from functools import cache
@@ -6,7 +6,7 @@ from importlib import resources
 
 __all__ = ["PARTS_OF_FITS", "kernel_source", "part_of"]
 
-# Kernels that are not in the second part of kernels.hpp, by the part in which they are.
+# Kernel -> its part of kernels.hpp, for kernels that are not in the second part.
 PARTS = {
     1: ("loss", "degrees", "laplacian", "laplacian_rows"),
     3: ("fused_loss", "fused_laplacian"),
@@ -14,7 +14,7 @@ PARTS = {
     5: ("pair_values", "sparse_pair_values", "put_diagonal"),
     6: ("read_values", "visit_others"),
 }
-# What a fit launches.
+# Parts with the kernels that a fit launches.
 PARTS_OF_FITS = (3, 1, 2)
 
 _INCLUDE = re.compile(r'^#include "([a-z_]+\.hpp)"$', re.MULTILINE)
@@ -22,7 +22,7 @@ _INCLUDE = re.compile(r'^#include "([a-z_]+\.hpp)"$', re.MULTILINE)
 
 @cache
 def kernel_source() -> str:
-    """``_compiled/device/kernels.hpp`` with everything that it includes in its place, each file once.
+    """``_compiled/device/kernels.hpp`` with the text of each included file in place of its include, once per file.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def kernel_source() -> str:
 
 
 def part_of(kernel: str) -> int:
-    """The part of the source in which a kernel is: RANKSVM_PART of kernels.hpp.
+    """The part of the source that contains a kernel: RANKSVM_PART of kernels.hpp.
 
     Parameters
     ----------
