@@ -1,1 +1,1 @@
-"""Model files: plain arrays and checked JSON, and the classes that they may hold."""
+"""Model files: plain arrays and checked JSON, and the classes that they may contain."""

@@ -36,27 +36,27 @@ VERSION = 1
 
 # Types of arrays and scalars: numbers and text of fixed width.
 _KINDS = "biufU"
-# What a transformer can make (`set_output`).
+# Outputs that a transformer can be set to (`set_output`).
 _OUTPUTS = ("default", "pandas", "polars")
-# What a header, or an array, that nobody wrote on purpose can lead to.
+# Exceptions raised while parsing corrupt headers or arrays.
 _MALFORMED: tuple[type[Exception], ...] = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile),
 )
 _UNREADABLE: tuple[type[Exception], ...] = (OSError, *_MALFORMED)
 _HEADER = "header.json"
-# Every member carries the same date, so that the same model gives the same bytes.
+# Every member has the same date, so that the same model gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
-# Where a model is: the path of a file, or an open binary file such as `io.BytesIO`.
+# Location of a model: the path of a file, or an open binary file such as `io.BytesIO`.
 Place = str | os.PathLike[str] | IO[bytes]
 
 
 def save(model: Any, path: Place, *, notes: dict[str, Any] | None = None) -> None:
     """Write a model to one file, atomically, or to a binary file object.
 
-    The parameters and the fitted attributes (those whose names end in an underscore) are written. The same model gives
-    the same bytes.
+    The parameters and the fitted attributes (their names end in an underscore) are written. The same model gives the
+    same bytes.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def save(model: Any, path: Place, *, notes: dict[str, Any] | None = None) -> Non
     >>> bool((ranksvm.load(path).predict(data.X) == model.predict(data.X)).all())
     True
     """
-    from importlib.metadata import version  # it does not import scikit-learn, and is not needed to load
+    from importlib.metadata import version  # does not import scikit-learn; not needed to load
 
     import ranksvm
 
@@ -239,7 +239,7 @@ def read_notes(path: Place) -> dict[str, Any] | None:
 
 
 def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """``{"class", "params", "fitted"}`` of an object, and ``"output"`` of one that makes DataFrames.
+    """``{"class", "params", "fitted"}`` of an object, and ``"output"`` if it returns DataFrames.
 
     Its arrays are added to ``arrays`` under dotted names.
     """
@@ -263,9 +263,9 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
         },
     }
     if (output := getattr(obj, "_sklearn_output_config", {}).get("transform")) is not None:
-        encoded["output"] = output  # what `set_output` was given
+        encoded["output"] = output  # the argument of `set_output`
     try:
-        _check_fitted(obj, fitted)  # what `load` would refuse is not written
+        _check_fitted(obj, fitted)  # do not write what `load` would refuse
     except SchemaError as error:
         advice = "Keep other data in the notes of the file: save(..., notes={...})."
         raise OptionError(f"{where} cannot be stored: {error}. {advice}") from error
@@ -354,7 +354,7 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
     obj = found(**params)
     _check_parameters(obj)
     fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
-    if name in classes:  # it reads and checks what it declares, not all that a fit of the saved class leaves
+    if name in classes:  # it reads and checks only the attributes that it declares itself
         fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():
         setattr(obj, key, value)
@@ -368,7 +368,7 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
 
 
 def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
-    """The fitted attributes as the class declares them; SchemaError says which one is not."""
+    """Check the fitted attributes against the class's declaration; SchemaError names the first invalid one."""
     name = type(obj).__name__
     if name == "Pipeline":
         # an online ranker at the end may still have to learn
@@ -380,7 +380,7 @@ def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_parameters(obj: Any) -> None:
-    """Refuse parameters that scikit-learn would not; those of ranksvm are checked by whatever uses them."""
+    """Refuse invalid parameters of scikit-learn's classes; parameters of ranksvm are checked when they are used."""
     name = type(obj).__name__
     if name == "Pipeline":
         names = [step[0] for step in obj.steps if isinstance(step, tuple) and len(step) == 2]
@@ -430,7 +430,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
 
 
-# One entry per released format version: files of any version are read only here.
+# One entry per released format version: only these functions read files of a version.
 _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[str, type]], Any]] = {1: _decode_object}
 
 
@@ -501,7 +501,7 @@ def _content(path: Place) -> bytes:
         # a number would be used as a file descriptor
         raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
     with open(path, "rb") as file:
-        return file.read()  # once: it may be a pipe
+        return file.read()  # only once: the file may be a pipe
 
 
 def _parse_header(path: Place, content: bytes) -> dict[str, Any]:

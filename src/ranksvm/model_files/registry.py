@@ -1,4 +1,4 @@
-"""The classes that a model file may hold or be written from: each is registered where it is defined."""
+"""The classes that a model file may contain or be written from: each is registered where it is defined."""
 
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T", bound=type)
 
 # Name -> class, for the imported classes.
 STORABLE: dict[str, type] = {}
-# Those, and classes saved as the storable class of the same name.
+# These classes, and classes that are saved as the storable class of the same name.
 SAVABLE: set[type] = set()
 
 

@@ -1,8 +1,8 @@
-"""What the fitted attributes of a saved class are: each class declares it, and models from files are checked by it.
+"""Schemas of fitted attributes: each saved class declares its own, and models from files are checked against it.
 
-A class has a class variable ``_fitted_schema``, attribute name -> field; a subclass inherits those of its bases. Sizes
-have names, and arrays that share one must agree: ``Array("n_support", "n_features")``. What a schema cannot say is for
-``_check_loaded``, a method that raises ModelFileError.
+A class has a class variable ``_fitted_schema``, attribute name -> field; a subclass inherits its bases' fields. Sizes
+have names, and arrays that share one must agree: ``Array("n_support", "n_features")``. Conditions that a schema cannot
+express are checked by ``_check_loaded``, a method that raises ModelFileError.
 """
 
 import math
@@ -39,7 +39,7 @@ Sizes = dict[str, int]
 
 
 class SchemaError(ValueError):
-    """Fitted attributes are not those that their class declares."""
+    """Fitted attributes differ from the declaration of their class."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Field:
     required : bool, default True
         Whether every fitted model has it.
     default : object, optional
-        The value for models that lack it, those of earlier versions; it is then not required.
+        The value for models of earlier versions, which lack it; it is then not required.
     """
 
     nullable: bool = False
@@ -65,7 +65,7 @@ class Field:
         return {}
 
     def checked(self, value: Any, sizes: Sizes) -> Any:
-        """The value, in the form that methods take; SchemaError says what is wrong with it."""
+        """The value in the form that methods take; SchemaError says what is wrong with the value."""
         if value is None:
             if self.nullable:
                 return None
@@ -88,7 +88,7 @@ class Flag(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Field):
-    """A number; ``size`` names the size of arrays that it is."""
+    """A number; ``size`` names the size of arrays that the number defines."""
 
     integer: bool = False
     finite: bool = True
@@ -97,7 +97,7 @@ class Number(Field):
     size: str | None = None
 
     def sizes(self, value: Any) -> Sizes:
-        """The size that it is."""
+        """The size that the number defines."""
         return {self.size: int(value)} if self.size is not None and is_integer(value) else {}
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
@@ -137,7 +137,7 @@ class Plain(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Trace(Field):
-    """A dict of strings to lists of numbers, or to further such dicts: what was recorded during a fit."""
+    """A dict of strings to lists of numbers, or to further such dicts: the record of a fit."""
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
         if not isinstance(value, dict):
@@ -154,7 +154,7 @@ class Trace(Field):
 
 @dataclass(frozen=True, init=False)
 class _Shaped(Field):
-    """A value with a shape: of each axis its size, the name of one, or ``2 * name`` or ``name - 1``."""
+    """A value with a shape: for each axis a size, the name of a size, or ``2 * name`` or ``name - 1``."""
 
     shape: tuple[str | int, ...] = ()
     kinds: ClassVar[str] = ""
@@ -171,7 +171,7 @@ class _Shaped(Field):
         return ()
 
     def sizes(self, value: Any) -> Sizes:
-        """The sizes that its axes name."""
+        """The sizes that the axes name."""
         shape = getattr(value, "shape", ())
         if len(shape) != len(self.shape):
             return {}
@@ -215,7 +215,7 @@ class Array(_Shaped):
             raise SchemaError(f"has values that are not within {self.least} and {self.most}")
         if self.ascending and (value[1:] <= value[:-1]).any():
             raise SchemaError("has values that do not ascend")
-        # methods that learn on change it in place, in memory that is contiguous
+        # methods that continue learning change it in place, in contiguous memory
         return np.require(value, requirements=["A", "W"] if self.any_order else ["C", "A", "W"])
 
 
@@ -259,7 +259,7 @@ def schema_of(cls: type) -> Schema:
 
 
 def checked_attributes(owner: str, schema: Schema, fitted: Mapping[str, Any]) -> dict[str, Any]:
-    """The fitted attributes of an object, in the form that its methods take; those not fitted have none.
+    """The fitted attributes of an object, in the form that its methods take; none if it is not fitted.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def checked_attributes(owner: str, schema: Schema, fitted: Mapping[str, Any]) ->
         if field.default is not _REQUIRED:
             fitted.setdefault(name, field.default)
     sizes: Sizes = {}
-    # numbers that say a size come before arrays that have it
+    # numbers that define a size come before arrays of that size
     for name in sorted(fitted, key=lambda name: not isinstance(schema[name], Number)):
         for size, value in schema[name].sizes(fitted[name]).items():
             sizes.setdefault(size, value)

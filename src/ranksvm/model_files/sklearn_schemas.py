@@ -1,4 +1,4 @@
-"""The classes of scikit-learn that a model file may hold, and what their fitted attributes are."""
+"""The classes of scikit-learn that a model file may contain, and the schemas of their fitted attributes."""
 
 from ranksvm.model_files.schema import Array, Field, Number, Schema, Texts
 
