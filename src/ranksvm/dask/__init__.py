@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ranksvm.dask.rank_svm import DaskRankSVM
     from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
 else:
-    # Workers import modules of this package for their tasks, and do without estimators and scikit-learn.
+    # Workers import modules of this package for their tasks, without estimators and scikit-learn.
     __getattr__ = lazy_names(
         __name__,
         {"DaskRankSVM": "ranksvm.dask.rank_svm", "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv"},

@@ -1,4 +1,4 @@
-"""The backend of parts on a Dask cluster: futures, so that what a lost worker had is computed again."""
+"""The backend of parts on a Dask cluster: futures, so that results of a lost worker are computed again."""
 
 import contextlib
 import logging
@@ -27,10 +27,10 @@ logger = logging.getLogger("ranksvm.dask")
 
 # Arguments of a round larger than this are sent once to every worker, not with every task.
 LARGE_ARGUMENTS = 64 << 10
-# Results of up to this many parts are added up here, and those of more on the workers first: a result of 136 features
-# takes 1 kB, and a task has a cost of its own. Not measured.
+# Results of up to this many parts are added up here; results of more parts are first added up on the workers: a result
+# of 136 features takes 1 kB, and a task has a cost of its own. Not measured.
 GATHERED = 64
-# How often a round is tried that ends workers, or whose futures are cancelled.
+# Maximum number of attempts for a round that ends workers or whose futures are cancelled.
 ATTEMPTS = 5
 
 
@@ -88,15 +88,15 @@ class DaskBackend:
         if fit is None:
             self.parts = []
         else:
-            # nobody waits for it: a part also forgets by itself, and the cluster may be gone. The futures are kept,
-            # because Dask cancels a task that nobody asks for.
+            # no one waits for it: a part also frees it by itself, and the cluster may be gone. The futures are kept,
+            # because Dask cancels a task that no client refers to.
             with contextlib.suppress(Exception):
                 self._forgetting = self.cluster.mapped(_forget, self.parts, fit, look=False)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _repeated(self, ask: Callable[[], Any]) -> Any:
-        """The result of a question, which is asked again if its futures are lost."""
+        """The result of a request, which is repeated if its futures are lost."""
         again: Callable[[], list[Future]] | None = None
         for attempt in range(ATTEMPTS):
             try:

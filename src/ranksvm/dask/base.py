@@ -1,4 +1,4 @@
-"""What the estimators on Dask share: the client, the data on the cluster, the local model."""
+"""Base of the estimators on Dask: the client, the data on the cluster, the local model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ __all__ = ["DaskRanker"]
 class DaskRanker(BaseEstimator):
     """Base of the estimators on Dask."""
 
-    # the estimator of one process, which has all the other hyper-parameters
+    # the single-process estimator, which has all the other hyper-parameters
     _local: ClassVar[type]
 
     n_partitions: int | None
@@ -62,7 +62,7 @@ class DaskRanker(BaseEstimator):
 
     @property
     def client(self) -> Client:
-        """The client of the cluster: the one that was set, or Dask's default."""
+        """The client of the cluster: the ``client`` that was set, or Dask's default."""
         if (client := vars(self).get("_client")) is not None:
             return client
         try:
@@ -116,7 +116,7 @@ class DaskRanker(BaseEstimator):
         pair_weight: Any = None,
         event: Any = None,
     ) -> Any:
-        """Mean NDCG@10 of the ranking, for listed pairs their accuracy, or for censored times the concordance index.
+        """Mean NDCG@10 of the ranking; the accuracy for listed pairs, the concordance index for censored times.
 
         It is computed lazily.
 
@@ -139,7 +139,7 @@ class DaskRanker(BaseEstimator):
         return lazy_metric(self.to_local(), X, y, qid, weights, metric, pairs=pairs, pair_weight=pair_weight)
 
     def to_local(self) -> Any:
-        """The model as an ordinary estimator of one process: `RankSVM`, or `RankSVMCV`.
+        """The model as an ordinary single-process estimator: `RankSVM` or `RankSVMCV`.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class DaskRanker(BaseEstimator):
         return self._new_local()
 
     def save(self, path: Any) -> None:
-        """Write the model to a file that `ranksvm.load` reads, as a model of one process.
+        """Write the model to a file that `ranksvm.load` reads, as a single-process model.
 
         Parameters
         ----------
@@ -162,14 +162,14 @@ class DaskRanker(BaseEstimator):
     # ---- for subclasses
 
     def _new_local(self) -> Any:
-        """The estimator of one process, with what has been fitted so far."""
+        """The single-process estimator, with the attributes fitted so far."""
         shared = self._local().get_params(deep=False).keys()
         model = self._local(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
         model.__dict__.update(self._fitted())
         return model
 
     def _fitted(self) -> dict[str, Any]:
-        """The fitted attributes that the model of one process has, too."""
+        """The fitted attributes that the single-process model also has."""
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name != "n_rounds_"}
 
     def _check_options(self) -> None:
@@ -197,7 +197,7 @@ class DaskRanker(BaseEstimator):
         )
 
     def _options(self) -> LinearOptions:
-        """The validated hyper-parameters; the device is that of the workers."""
+        """The validated hyper-parameters; the device is the workers' device."""
         return linear_options(self, device="cpu", memory_limit=None)
 
     def _problem(self, term: PartitionedTerm, options: LinearOptions) -> PartitionedProblem:
@@ -212,13 +212,13 @@ class DaskRanker(BaseEstimator):
         return cluster
 
     def _gathered(self, cluster: Cluster, given: Given) -> dict[str, Any]:
-        """The data in this process, as arguments of ``fit``; the estimator learns what its features are called."""
+        """The data in this process, as arguments of ``fit``; also stores the names of the features."""
         columns, arguments = fit_arguments(cluster, given, self.memory_limit)
         self._learn_columns(columns, given)
         return arguments
 
     def _prepared(self, cluster: Cluster, given: Given) -> Prepared:
-        """The rows on the cluster; the estimator learns what its features are called."""
+        """The rows on the cluster; also stores the names of the features."""
         listed = given.listed
         if listed is not None and listed.groups is not None and vars(self)["pair_weighting"] == "per_query":
             raise OptionError("pair_weighting='per_query' needs queries: give qid or group beside the pairs.")

@@ -1,4 +1,4 @@
-"""Checkpoints of a fit: the best weights so far, in a small file that is whole or not there."""
+"""Checkpoints of a fit: the best weights so far, in a small file that is complete or absent."""
 
 import os
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ __all__ = ["Checkpoint", "CheckpointedTerm", "read_checkpoint", "write_checkpoin
 
 
 class Checkpoint(NamedTuple):
-    """Where a fit was.
+    """State of a fit.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def read_checkpoint(path: Any, n_features: int) -> Checkpoint | None:
 
 
 class CheckpointedTerm(PartitionedTerm):
-    """A `PartitionedTerm` that writes a checkpoint after every evaluation that is better than those before.
+    """A `PartitionedTerm` that writes a checkpoint after every evaluation that is better than all earlier ones.
 
     Its attributes ``checkpoint`` (the file) and ``C`` are to be set.
     """
@@ -93,7 +93,7 @@ class CheckpointedTerm(PartitionedTerm):
         """Value and gradient, in one round."""
         point = super().evaluate(w, width, near)
         value = 0.5 * float(w @ w) + self.C * point.sums.value
-        # of less smoothing first, then of lower values
+        # less smoothing first, then lower values
         reached = -np.inf if width is None else -width, value
         if reached[0] > self._best[0] or (reached[0] == self._best[0] and value < self._best[1]):
             self._best = reached

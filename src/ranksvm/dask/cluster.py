@@ -1,4 +1,4 @@
-"""A Dask cluster: results that come, or an error within a stated time."""
+"""A Dask cluster: results, or an error within a stated time."""
 
 import asyncio
 import logging
@@ -19,13 +19,13 @@ __all__ = ["Cluster", "LostError"]
 
 logger = logging.getLogger("ranksvm.dask")
 
-# Seconds between two looks at a result, and between two questions to the scheduler.
+# Seconds between two checks for a result, and between two requests to the scheduler.
 LOOK = 0.5
 ASK = 5.0
 
 
 class LostError(ClusterError):
-    """Futures were cancelled, because the scheduler restarted or the user did it: data may be made again."""
+    """Futures were cancelled, by the user or because the scheduler restarted: data may be created again."""
 
 
 class Cluster:
@@ -83,7 +83,7 @@ class Cluster:
     def check_workers(self) -> None:
         """Raise ClusterError if a worker has no ranksvm, or another version."""
         for worker, found in self.run_on_workers(version, "ranksvm").items():
-            # (any other error is that of a worker which is about to leave)
+            # (any other error comes from a worker that is about to leave)
             if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
                 what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
                 raise ClusterError(
@@ -92,7 +92,7 @@ class Cluster:
                 )
 
     def run_on_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:
-        """What a function returns, or the error that it raises, on each worker, by the worker's address."""
+        """Result of a function, or the error that it raises, on each worker, by the worker's address."""
 
         async def run() -> Any:
             return await self.client.run(function, *arguments, on_error="return")
@@ -175,14 +175,14 @@ class Cluster:
     def _wait_for_scheduler(self) -> None:
         """Return once the scheduler answers again."""
         watch = _Watch(self)
-        time.sleep(LOOK)  # until then the client has noticed a connection that was closed
+        time.sleep(LOOK)  # by then the client has noticed a closed connection
         while not watch.answers():
             watch.look()
             time.sleep(LOOK)
 
 
 class _Watch:
-    """How long a cluster has been silent."""
+    """Time for which a cluster has been silent."""
 
     def __init__(self, cluster: Cluster):
         self.cluster = cluster

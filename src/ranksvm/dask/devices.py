@@ -1,4 +1,4 @@
-"""Devices of workers: which worker has the one that a fit asks for, and where a part is computed."""
+"""Devices of workers: the workers that have a requested device, and the device that computes a part."""
 
 import logging
 import warnings
@@ -18,7 +18,7 @@ logger = logging.getLogger("ranksvm.dask")
 
 
 def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
-    """Refuse a device that no worker has; warn where only some have it.
+    """Refuse a device that no worker has; warn if only some workers have it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
 
 
 def complaint_of_worker(device: str) -> str | None:
-    """Why the worker that runs this cannot open a device; None if it can."""
+    """Reason why the worker that runs this cannot open a device; None if it can."""
     try:
         for name in device_names(device):
             open_device(name)
@@ -70,7 +70,7 @@ def complaint_of_worker(device: str) -> str | None:
 
 
 def device_of_part(part: Part, device: str, loss: LossSpec) -> str:
-    """The device, by its full name, on which this worker computes a part; "cpu" where it has no other.
+    """The device, by its full name, on which this worker computes a part; "cpu" if it has no other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics on parts: scores stay where the rows are, sums over queries travel."""
+"""Metrics on parts: scores stay on the workers with the rows; only sums over queries are sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["HeldOut", "Sums", "evaluated", "sums_of_pairs"]
 
 
 class Sums(NamedTuple):
-    """Sums over queries, from which mean and standard error of a metric follow.
+    """Sums over queries that determine the mean and standard error of a metric.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Sums(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """That of the mean: see `ranksvm.model_selection.choice.standard_error_over_queries`."""
+        """The standard error of the mean: see `ranksvm.model_selection.choice.standard_error_over_queries`."""
         if self.n < 2:
             return float("nan")
         mean = self.mean
@@ -89,13 +89,13 @@ class HeldOut:
 
     @property
     def own_metric(self) -> Metric | None:
-        """The only metric of this set; None where labels allow any."""
+        """The only metric of this set; None if labels allow any metric."""
         if self.prepared.listed is not None:
             return ACCURACY
         return CONCORDANCE if self.timed else None
 
     def metric_for(self, metric: Metric) -> Metric:
-        """The metric that this set is evaluated by, if ``metric`` is what was asked for."""
+        """The metric that evaluates this set if the user chose ``metric``."""
         own = self.own_metric
         return metric if own is None else only_metric("pairs" if own is ACCURACY else "censored times", own, metric)
 

@@ -1,4 +1,4 @@
-"""All rows in this process, for what reads single rows: the dual, which is for data that are small."""
+"""All rows in this process, for the dual solver, which reads single rows and is for small data."""
 
 import logging
 from typing import Any
@@ -16,7 +16,7 @@ logger = logging.getLogger("ranksvm.dask")
 
 
 def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Columns, dict[str, Any]]:
-    """The data as arguments of ``fit`` of an estimator of one process, in their order.
+    """The data as arguments of ``fit`` of a single-process estimator, in their order.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Co
     columns = columns_of(given, reports)
     n_rows = sum(int(report.sizes.sum()) for report in reports)
     size = sum(float(report.sizes.sum()) * report.row_bytes for report in reports)
-    # the parts that arrive, and the rows that are made of them
+    # the parts that arrive, and the rows that are assembled from them
     check_fits(
         int(2 * size),
         memory_limit,
@@ -68,7 +68,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Co
 
 
 def evaluation_set(arguments: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """One item of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of an estimator of one process.
+    """One item of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of a single-process estimator.
 
     Parameters
     ----------

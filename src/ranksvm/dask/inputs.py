@@ -1,4 +1,4 @@
-"""The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are cut."""
+"""The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are divided."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
 
-# An array of the client of more bytes than this is cut into parts of the size that dask's configuration says.
+# A client's array with more bytes than this is divided into parts of the size in dask's configuration.
 CUT_BYTES = 64 << 20
 
 
@@ -73,7 +73,7 @@ def given_rows(
     pairs, pair_weight : array-like or dask array, optional
         Row numbers (preferred, other) of pairs, instead of labels, and the weight of each.
     count : callable, optional
-        Computes delayed numbers of rows, where group or pairs need those of parts of unknown sizes.
+        Computes delayed numbers of rows, if group or pairs need the numbers for parts of unknown sizes.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def given_rows(
 
 
 class _Cut:
-    """A column of this process, cut as the parts of X are."""
+    """A column of this process, divided like X."""
 
     def __init__(self, values: np.ndarray, sizes: Sequence[int]):
         self.blocks = np.split(values, np.cumsum(sizes)[:-1])
@@ -154,7 +154,7 @@ def _n_rows(block: Any) -> int:
 
 
 def are_files(X: Any) -> bool:
-    """Whether X is a list of paths, or one."""
+    """Whether X is a path or a list of paths."""
     one = str | os.PathLike
     return isinstance(X, one) or (isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(p, one) for p in X))
 
@@ -219,7 +219,7 @@ def _as_dask_array(X: Any) -> Any:
 
 
 def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:
-    """The parts of a column that belong to those of X."""
+    """The parts of a column that correspond to the parts of X."""
     if values is None:
         return None
     if isinstance(values, _Cut):

@@ -1,4 +1,4 @@
-"""Scores and metrics that are computed when they are asked for."""
+"""Lazy scores and metrics."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def _scores_of_file(path: str, model: Any, part: str) -> np.ndarray:
 def lazy_metric(
     model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], metric: str, *, pairs: Any, pair_weight: Any
 ) -> Any:
-    """A metric, whatever the parts: scores, labels and ids go to the task of their query, features stay.
+    """A metric for any parts: scores, labels and ids are sent to the task of their query; features stay.
 
     Parameters
     ----------

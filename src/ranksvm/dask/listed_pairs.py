@@ -1,4 +1,4 @@
-"""Pairs that the user lists, by row numbers of the whole data, and what of them is in a part."""
+"""Pairs that the user lists by row numbers of the whole data, and their division among parts."""
 
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
     weight : ndarray of float64, shape (n_pairs,)
         Weight of each.
     groups : ndarray of int, shape (n_pairs,), or None
-        Which pairs belong together, where there is at most one query: those that rows connect. None: those of a query.
+        Groups of pairs, for at most one query: pairs connected by rows. None: the pairs of a query are a group.
     """
 
     rows: np.ndarray
@@ -43,7 +43,7 @@ class Listed(NamedTuple):
     groups: np.ndarray | None = None
 
     def connected(self) -> "Listed":
-        """The same pairs, with groups of those that rows connect."""
+        """The same pairs, with groups of pairs that rows connect."""
         n_rows = int(self.rows.max()) + 1
         return self._replace(groups=groups_of_pairs(Queries.from_group([n_rows], n_rows), *self.rows.T))
 
@@ -71,7 +71,7 @@ class Here(NamedTuple):
 def unpacked_preferences(
     X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """X, qid, pairs and pair_weight of ``fit``, which may be given as one `Preferences`.
+    """Split X of ``fit``, which may be one `Preferences`, into X, qid, pairs and pair_weight.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def unpacked_preferences(
     """
     if not isinstance(X, Preferences):
         return X, qid, pairs, pair_weight
-    X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)  # refuses what is given, too
-    # the two answers of a pair beside each other, and those of a prompt, so that few of them are cut by parts
+    X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)  # refuses arguments passed in addition
+    # the two answers of a pair, and the answers of a prompt, are adjacent, so that parts divide few of them
     ids = X.qid
     order = np.argsort(Queries.from_qid(ids).numbers(), kind="stable")
     place = np.empty_like(order)
@@ -97,7 +97,7 @@ def unpacked_preferences(
 
 
 def are_pairs(y: Any) -> bool:
-    """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
+    """Whether the second item of an evaluation set contains pairs of row numbers instead of labels."""
     shape = getattr(y, "shape", None) if dask.is_dask_collection(y) else np.shape(y)
     return shape is not None and len(shape) == 2 and shape[1] == 2
 
@@ -132,7 +132,7 @@ def listed_pairs(pairs: Any, pair_weight: Any, n_rows: int) -> Listed:
 
 
 def groups_of_rows(listed: Listed, n_rows: int) -> np.ndarray:
-    """An id for each row, the same for rows that pairs connect: what takes the place of a query where none is given.
+    """An id for each row, the same for rows that pairs connect; it replaces the query id if there is none.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def pairs_here(rows: Rows, listed: Listed) -> Here:
     Returns
     -------
     Here
-        Those of these rows.
+        The pairs of these rows.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray
 
 
 def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, in_place: bool = False) -> Part:
-    """The part of the problem that some rows are: the listed pairs of these rows.
+    """The part of the problem for some rows: the listed pairs of these rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From the arguments of ``fit`` to the parts of a problem on a cluster."""
+"""Conversion of the arguments of ``fit`` to the parts of a problem on a cluster."""
 
 import logging
 import warnings
@@ -58,12 +58,12 @@ class Prepared:
 
     @property
     def n_queries(self) -> int:
-        """Number of queries; pairs without query ids are of one."""
+        """Number of queries; pairs without query ids belong to one query."""
         return len(self.queries) if self.listed is None or self.listed.groups is None else 1
 
 
 def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
-    """The rows on the cluster: validated, whole queries, in as many parts as are worth a task.
+    """The rows on the cluster: validated, whole queries, in parts that are large enough for a task.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:
-    """Pairs for tasks: made by a task, not scattered, so that they are made again if its worker ends.
+    """Pairs for tasks: created by a task, not scattered, so that they are created again if its worker ends.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def on_workers(cluster: Cluster, listed: Listed) -> Future:
 
 
 def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:
-    """Warn where a part is made from data that were scattered: a worker that ends takes them along.
+    """Warn if a part is created from scattered data: they are lost if their worker ends.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str
 
 
 def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
-    """Numbers of the tasks that need data with one copy that no task makes. Runs on the scheduler."""
+    """Numbers of the tasks that need data with a single copy that no task creates. Runs on the scheduler."""
     found = []
     for number, key in enumerate(keys):
         seen, waiting = set(), [dask_scheduler.tasks.get(key)]
@@ -193,7 +193,7 @@ def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
 
 
 def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
-    """What the parts have. An error of the collection itself is that of the part, too.
+    """Reports of the parts. An error of the collection itself is also reported as an error of the part.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> li
 
 
 def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
-    """Number and names of the features, which have to be those of every file.
+    """Number and names of the features, which must be the same in every file.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
     if given.columns.n_features is not None:
         return given.columns
     n_features = max(report.n_features for report in reports)
-    if all(report.names is None for report in reports):  # text, whose lines leave out the last features if they are 0
+    if all(report.names is None for report in reports):  # lines of text omit the last features if they are 0
         return Columns(n_features)
     names = [report.names or default_names(report.n_features) for report in reports]
     for part, own in zip(given.names, names, strict=True):

@@ -24,9 +24,9 @@ __all__ = ["DaskRankSVM"]
 
 
 class DaskRankSVM(DaskRanker):
-    """`RankSVM` for data on a Dask cluster, in the manner of ``xgboost.dask.DaskXGBRanker``.
+    """`RankSVM` for data on a Dask cluster, similar to ``xgboost.dask.DaskXGBRanker``.
 
-    The objective, the solvers and the certificate are those of `RankSVM`; in each round only sums of ``n_features``
+    The objective, the solvers and the certificate are the ones of `RankSVM`; in each round only sums of ``n_features``
     numbers travel, and a sample of the rows is fetched once. The bits of a fit depend on the parts alone: they do not
     change if a worker is killed, leaves, restarts or is added.
 
@@ -269,7 +269,7 @@ class DaskRankSVM(DaskRanker):
         return model, term.n_reductions
 
     def _solve(self, problem: PartitionedProblem, interrupted: Any) -> Any:
-        """The solution, from where an earlier fit was if there is one."""
+        """The solution, starting from the checkpoint of an earlier fit if there is one."""
         term = problem.objective.term
         if isinstance(term, CheckpointedTerm):
             term.checkpoint, term.C = self.checkpoint, self.C

@@ -331,7 +331,7 @@ class DaskRankSVMCV(DaskRanker):
     def _fold_term(
         self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
     ) -> PartitionedTerm:
-        """The loss over the pairs of some queries, or over some listed pairs; X is that of the parts of all."""
+        """The loss over the pairs of some queries, or over some listed pairs; X is shared with the full parts."""
         backend = DaskBackend(cluster, device=self.device)
         backend.put(self._fold_parts(cluster, prepared, term, train))
         return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
@@ -359,7 +359,7 @@ class DaskRankSVMCV(DaskRanker):
 
 
 def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None) -> _Tried:
-    """The scores on the set that decides, up to where early stopping ends."""
+    """The scores on the set that chooses C, up to the stop of early stopping."""
     means = np.array([sums[name].mean for sums in found])
     errors = np.array([sums[name].standard_error for sums in found])
     values = means.tolist()

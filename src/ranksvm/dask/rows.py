@@ -1,4 +1,4 @@
-"""Rows as workers hold them: plain arrays, validated where they are, and which queries they belong to."""
+"""Rows on workers: plain arrays, validated on the worker, and the queries that they belong to."""
 
 import hashlib
 import sys
@@ -21,14 +21,14 @@ from ranksvm.terms.parts.part import Part
 
 __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
 
-# The weights that rows may have.
+# Names of the weights per row.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
-# Among them, where pairs are listed, the number of each row in the whole data.
+# Name, among the weights, of each row's number in the whole data, if pairs are listed.
 ROW = "row"
 
 
 class Columns(NamedTuple):
-    """What all parts have to have.
+    """Properties that all parts must have.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Columns(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a part tells the client of its rows.
+    """A part's report to the client about its rows.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Rows:
     qid : ndarray, shape (n_rows,)
         Query ids.
     weights : dict of str to ndarray
-        Those of `WEIGHTS` that were given, and `ROW` where pairs are listed.
+        The weights of `WEIGHTS` that were passed, and `ROW` if pairs are listed.
     names : tuple of str, optional
         Names of the features, if a file has them.
     """
@@ -116,7 +116,7 @@ class Rows:
         return self._queries
 
     def report(self) -> Report:
-        """What the client needs to know."""
+        """The report for the client."""
         n_rows, n_features = self.X.shape
         weight = self.weights.get("sample_weight")
         largest = float((self.y if weight is None else self.y[weight > 0.0]).max(initial=-np.inf))
@@ -129,7 +129,7 @@ class Rows:
         return Rows(self.X[rows], self.y[rows], self.qid[rows], weights, self.names)
 
     def of_queries(self, hashes: np.ndarray, without: bool = False) -> "Rows":
-        """The rows of queries with these hashes, or those of the others."""
+        """The rows of queries with these hashes, or the rows of all other queries."""
         chosen = np.isin(hashes_of(self.queries.ids), hashes, invert=without)
         return self.taken(np.flatnonzero(chosen[self.queries.numbers()]))
 
@@ -139,7 +139,7 @@ class Rows:
         return self.queries.keys[int(place[0])]
 
     def with_features(self, n_features: int) -> "Rows":
-        """The same rows with features of 0 added: lines of text leave out the last ones."""
+        """The same rows with features of 0 added: lines of text omit the last ones if they are 0."""
         missing = n_features - self.X.shape[1]
         if missing <= 0:
             return self
@@ -217,7 +217,7 @@ def _checked_column(name: str, values: Any, n_rows: int) -> np.ndarray:
 
 
 def _first_text(X: Any) -> str | None:
-    """The first value of an array of objects or strings that is no number, in words."""
+    """Describe the first value of an array of objects or strings that is not a number."""
     values = np.asarray(X) if not is_sparse(X) else np.zeros((0, 0))
     if values.dtype.kind not in "OUS":
         return None
@@ -261,7 +261,7 @@ def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
 
 
 def _local(path: Any) -> Any:
-    """Context with a local path to a file: a copy of one that is elsewhere."""
+    """Context with a local path to a file: a remote file is copied."""
     from contextlib import contextmanager, nullcontext
 
     if "://" not in str(path) or str(path).startswith("file://"):
@@ -284,7 +284,7 @@ def _local(path: Any) -> Any:
 
 
 def together(parts: Sequence[Rows]) -> Rows:
-    """Several parts as one, in their order.
+    """Join several parts, in their order.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def together(parts: Sequence[Rows]) -> Rows:
 
 
 def _ids(parts: list[np.ndarray]) -> np.ndarray:
-    """Ids of several parts; of different kinds as objects, because NumPy would make text of numbers."""
+    """Ids of several parts; as objects if their kinds differ, because NumPy would convert numbers to text."""
     kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
     if len(kinds) == 1:
         return np.concatenate(parts)
@@ -314,7 +314,7 @@ def _ids(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int) -> Part:
-    """The part of the problem that some rows are: their pairs, and X in the order of the pairs.
+    """The part of the problem for some rows: their pairs, and X in the order of the pairs.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_
 
 
 def hashes_of(ids: np.ndarray) -> np.ndarray:
-    """64 bits of the content of each id, the same on every worker: equal numbers of any type have equal ones.
+    """A 64-bit hash of each id, the same on every worker: equal numbers of any type have equal hashes.
 
     Parameters
     ----------

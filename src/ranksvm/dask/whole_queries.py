@@ -1,4 +1,4 @@
-"""Whole queries: which of them are cut by the borders of parts, and what moves so that none is."""
+"""Whole queries: which of them are divided between parts, and which rows move to join them."""
 
 import logging
 import pickle
@@ -16,15 +16,15 @@ __all__ = ["Moves", "moves", "whole_parts"]
 
 logger = logging.getLogger("ranksvm.dask")
 
-# Where more of the rows than this would move one by one, all of them are shuffled: each goes over the network once
-# either way, but of parts that share queries with every other one there would be as many pieces as pairs of parts.
+# If more than this share of the rows would move one by one, all of them are shuffled: each is sent over the network
+# once either way, but parts that share queries with all others would need as many pieces as there are pairs of parts.
 MOST_MOVED = 0.25
 # The part of a worker's memory that one query may take: its rows are there twice while they are put together.
 QUERY_SHARE = 0.3
 
 
 class Moves(NamedTuple):
-    """What has to move.
+    """The rows that have to move.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Moves(NamedTuple):
 
 
 def moves(reports: Sequence[Report]) -> Moves:
-    """The least that has to move: of a query in several parts, the rows that are not where most of them are.
+    """The minimal set of rows to move: for a query in several parts, its rows outside the part with most of them.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def moves(reports: Sequence[Report]) -> Moves:
     _, number, n_parts = np.unique(queries, return_inverse=True, return_counts=True)
     shared = n_parts[number] > 1
     queries, sizes, part, number = queries[shared], sizes[shared], part[shared], number[shared]
-    # by query, the part with most of it first, of equal ones the first
+    # by query, the part with most of its rows first; if equal, the first part
     order = np.lexsort((part, -sizes, number))
     queries, sizes, part, number = queries[order], sizes[order], part[order], number[order]
     first = np.flatnonzero(np.diff(number, prepend=-1))
@@ -85,7 +85,7 @@ def moves(reports: Sequence[Report]) -> Moves:
 
 
 def whole_parts(cluster: Cluster, rows: list[Future], reports: Sequence[Report]) -> list[Future]:
-    """The same rows in parts of whole queries.
+    """Move the rows into parts of whole queries.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def whole_parts(cluster: Cluster, rows: list[Future], reports: Sequence[Report])
 
 
 def _check_sizes(cluster: Cluster, rows: list[Future], reports: Sequence[Report], row_bytes: float) -> None:
-    """Refuse a query that no worker can hold."""
+    """Refuse a query that is too large for any worker."""
     limit = QUERY_SHARE * cluster.memory()
     if not limit:
         return
@@ -151,7 +151,7 @@ def _name_of(rows: Rows, query: int) -> Any:
 
 
 def _moved(client: Client, rows: list[Future], needed: Moves) -> list[Future]:
-    """Parts with the rows that came, and without those that left."""
+    """Parts with the rows that arrived, and without the rows that left."""
     pieces: dict[int, list[Future]] = {}
     leaving: dict[int, list[np.ndarray]] = {}
     for (source, target), hashes in needed.pieces.items():
