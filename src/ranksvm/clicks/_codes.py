@@ -1,4 +1,4 @@
-"""Ids as small integers: a query, a document or a ranker is a number from 0 and a place in a list of ids."""
+"""Ids as small integers: a query, a document or a ranker is a number from 0, its position in a list of ids."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +43,7 @@ def coded(name: str, values: Any) -> Coded:
     array = checked_ids(values, name, f"a {name} id")
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
-        if high - low <= 4 * len(array):  # a table of the range is faster than sorting
+        if high - low <= 4 * len(array):  # a lookup table over the range is faster than sorting
             there = np.zeros(high - low + 1, dtype=bool)
             there[array - low] = True
             place = np.cumsum(there, dtype=np.int32) - 1
@@ -55,7 +55,7 @@ def coded(name: str, values: Any) -> Coded:
 
 
 class Encoder:
-    """Codes that mean the same in every block of a file: an id that was seen before keeps its number."""
+    """Codes that mean the same in every block of a file: an id from an earlier block keeps its number."""
 
     def __init__(self) -> None:
         self._number: dict[Any, int] = {}
@@ -66,12 +66,12 @@ class Encoder:
         Parameters
         ----------
         values : ndarray
-            Ids; or a dictionary array of pyarrow, which knows the different ones.
+            Ids; or a dictionary array of pyarrow, which has the distinct ids already.
 
         Returns
         -------
         Coded
-            Its ids are those of all blocks so far.
+            Its ids are the ids of all blocks so far.
         """
         if hasattr(values, "dictionary"):
             different, places = values.dictionary.to_pylist(), values.indices.to_numpy()
@@ -86,7 +86,7 @@ class Encoder:
 
     @property
     def ids(self) -> np.ndarray:
-        """The ids so far, by their numbers."""
+        """The ids so far, in the order of their numbers."""
         known = list(self._number)
         if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
             return np.array(known, dtype=np.int64)

@@ -11,7 +11,7 @@ _RIDGE = 1e-3
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the iterations end with.
+    """Result of the iterations.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class Expectation:
     relevance : ndarray of float64, shape (n_items,)
         Probability of a click on each examined document, if rank 1 is always examined.
     start : ndarray
-        State from which other iterations may start.
+        State that other iterations may start from.
     converged : bool
         Whether the propensities stopped changing.
     """
@@ -42,7 +42,7 @@ class _Model:
         self.features: np.ndarray | None = None
 
     def start(self) -> np.ndarray:
-        """Examination near the root of the click rates, relevance that of the clicks."""
+        """Initial state: examination near the root of the click rates, relevance from the clicks."""
         rates = np.bincount(self.rank, self.clicks, self.n_ranks) / self.per_rank
         log_p = 0.5 * np.log(np.clip(rates / max(float(rates.max()), 1e-12), 1e-4, 1.0))
         if self.features is not None:
@@ -92,10 +92,10 @@ def maximised(
 
     Given no click, a document was examined with probability ``p (1 - r) / (1 - p r)`` and is relevant with probability
     ``r (1 - p) / (1 - p r)`` (E-step; both are 1 given a click). p is the mean of the first over the impressions of a
-    rank (M-step); r is the mean of the second over those of a document, or, with features X of the documents, the
+    rank (M-step); r is the mean of the second over a document's impressions, or, with features X of the documents, the
     logistic regression of the second on them (regression EM; one Newton step an iteration). Plain iterations took more
     than 500 on simulated logs and stopped 10 % off; they are extrapolated by SQUAREM (Varadhan & Roland, Scandinavian
-    Journal of Statistics 2008, scheme S3) wherever that does not lower the likelihood.
+    Journal of Statistics 2008, scheme S3) if this does not lower the likelihood.
     """
     model = _Model(item, rank, shown, clicks, n_ranks)
     if X is not None:

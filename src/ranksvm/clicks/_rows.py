@@ -1,4 +1,4 @@
-"""Columns of a click log: what each of them may hold, and the order of its rows."""
+"""Columns of a click log: the valid values of each, and the order of its rows."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def ranks(name: str, values: Any, n_rows: int) -> np.ndarray:
 
 
 def propensities(values: Any, clicked: np.ndarray) -> np.ndarray:
-    """Probabilities in [0, 1], above 0 where a user clicked."""
+    """Probabilities in [0, 1], above 0 for clicked rows."""
     numbers = numeric_column("propensity", values)
     check_one_per_row("propensity", numbers, len(clicked), "clicked")
     wrong = (numbers < 0.0) | (numbers > 1.0) | (clicked & (numbers == 0.0))

@@ -1,4 +1,4 @@
-"""PositionBias: how much of what users would click on they see at each rank."""
+"""PositionBias: the share of attractive documents that users examine at each rank."""
 
 import dataclasses
 import json
@@ -31,18 +31,18 @@ class PositionBias(Tabular):
     Parameters
     ----------
     propensity : array-like of shape (n_ranks,)
-        Propensity of each rank from 1, in (0, 1]; NaN where the data do not identify it.
+        Propensity of each rank from 1, in (0, 1]; NaN if the data do not identify it.
     offset : array-like of shape (n_ranks,), optional
         Click rate at each rank of a document without relevance, with trust bias; None: 0. Negative where relevance is
         the click rate at rank 1, if documents without relevance are clicked on there.
     low, high : ndarray of shape (n_ranks,), optional
-        Confidence interval of the propensities; none if they were given, not estimated.
+        Confidence interval of the propensities; none if they were not estimated.
     offset_low, offset_high : ndarray of shape (n_ranks,), optional
-        That of the offsets.
+        Confidence interval of the offsets.
     confidence : float, default 0.95
         Level of the intervals.
     method : str, default "given"
-        How they were found.
+        Method of estimation.
     n_impressions : int, default 0
         From how many impressions.
     diagnosis : tuple of str
@@ -126,7 +126,7 @@ class PositionBias(Tabular):
         return self.propensity / np.maximum(self.propensity, self.clip) - 1.0
 
     def clipped(self, clip: float) -> "PositionBias":
-        """The same with propensities that count as ``clip`` at least: less variance, and the bias of `clip_bias`.
+        """A copy that raises propensities to at least ``clip``: less variance, and the bias of `clip_bias`.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class PositionBias(Tabular):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: the axes of a new figure.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Counts of impressions and clicks: all that the estimators of position bias need, added up block by block."""
+"""Counts of impressions and clicks, added up block by block: the only input of the estimators of position bias."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,9 +12,9 @@ __all__ = ["ClickCounts", "groups_of"]
 
 @dataclass(frozen=True)
 class ClickCounts:
-    """How often each document of each query was shown at each rank, and clicked on there.
+    """Number of impressions and of clicks of each document of each query at each rank.
 
-    Entries are sorted by query, document, rank from which they came and rank shown.
+    Entries are sorted by query, document, original rank and rank shown.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class ClickCounts:
     rank : ndarray of int64, shape (n_entries,)
         Rank at which the document was shown, from 0.
     base_rank : ndarray of int64, shape (n_entries,)
-        Rank before randomisation, from 0; 0 where it is not known.
+        Rank before randomisation, from 0; 0 if it is not known.
     shown, clicks : ndarray of float64, shape (n_entries,)
         Numbers of impressions and clicks.
     n_ranks : int
@@ -102,11 +102,11 @@ class ClickCounts:
         )._aggregated()
 
     def by_document(self) -> "ClickCounts":
-        """The counts without regard to the ranks before randomisation."""
+        """The counts added up over the ranks before randomisation."""
         return replace(self, base_rank=np.zeros_like(self.rank), has_base_rank=False)._aggregated()
 
     def _aggregated(self) -> "ClickCounts":
-        """Entries with different columns, sorted, and their sums."""
+        """Distinct entries, sorted, and their sums."""
         columns = self.query, self.document, self.base_rank, self.rank
         sizes = [int(values.max()) + 1 for values in columns]
         if np.prod(np.array(sizes, dtype=np.float64)) >= 2.0**63:
@@ -131,7 +131,7 @@ class ClickCounts:
 
     @property
     def item(self) -> np.ndarray:
-        """Number of the document in its query, from 0, of each entry; entries of one are next to each other."""
+        """Number of the document in its query, from 0, of each entry; entries of one document are adjacent."""
         new = (self.query[1:] != self.query[:-1]) | (self.document[1:] != self.document[:-1])
         return np.concatenate(([0], np.cumsum(new)))
 

@@ -1,4 +1,4 @@
-"""Interleaving: two rankers share one list, and the clicks say which of them users prefer."""
+"""Interleaving: two rankers share one list, and the clicks show which ranker users prefer."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _TAU = 3.0
 
 @dataclasses.dataclass(frozen=True)
 class Interleaving:
-    """One list made of two.
+    """One list that interleaves two.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Interleaving:
     team : list of str
         For each document the list, "A" or "B", that contributed it: the ``ranker`` of a `ClickLog`.
     method : str
-        How it was made.
+        Method of interleaving.
     rank_a, rank_b : ndarray of float64, shape (n_documents,)
         Rank of each document in either list, infinite if it is not there.
     n_a, n_b : int
@@ -53,7 +53,7 @@ class Interleaving:
     n_b: int
 
     def credit(self, clicked: Any) -> float:
-        """Who wins with these clicks, as in `interleaving_credits`.
+        """The winner by these clicks, as in `interleaving_credits`.
 
         Parameters
         ----------
@@ -86,12 +86,12 @@ class Interleaving:
 def interleave(
     a: Sequence[Any], b: Sequence[Any], *, method: str = "team_draft", length: int = 10, random_state: Any = None
 ) -> Interleaving:
-    """A list of documents from two rankings.
+    """Interleave two rankings into one list of documents.
 
     Papers leave details open; these are exact. All stop at ``length`` documents or when both rankings are exhausted.
 
     - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): while documents are missing, the team with
-      fewer documents picks, or, if both have as many, a fair coin decides; a team picks the highest document of its
+      fewer documents picks, or, if both have the same, a fair coin decides; a team picks the highest document of its
       ranking that is not in the list yet. A team whose ranking is exhausted passes, and the other one picks.
     - ``"balanced"`` (Joachims 2003; algorithm 1 of the paper above): one fair coin decides who is first. With k_a and
       k_b documents read of either ranking, A reads its next one if ``k_a < k_b``, or if they are equal and A is first;
@@ -177,7 +177,7 @@ def _balanced(lists: dict[str, list[Any]], length: int, rng: np.random.Generator
         able = [name for name in (first, second) if read[name] < len(lists[name])]
         if not able:
             break
-        name = min(able, key=lambda one: read[one])  # the first one if both have read as many
+        name = min(able, key=lambda one: read[one])  # the first one if both have read the same number
         documents.setdefault(lists[name][read[name]], name)
         read[name] += 1
     return list(documents), list(documents.values())
@@ -211,12 +211,12 @@ def interleaving_credits(
     data: RankingData | None = None,
     scores: tuple[Any, Any] | None = None,
 ) -> np.ndarray:
-    """Who wins each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
+    """The winner of each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
 
-    - ``"team_draft"``: the sign of the clicks on documents of team A less those on documents of team B; the log's
+    - ``"team_draft"``: the sign of the clicks on documents of team A minus clicks on documents of team B; the log's
       ``ranker`` names the team of each row.
     - ``"balanced"``: let d be the lowest document clicked on and k the better one of its ranks in A and B; the sign of
-      the clicks on the first k documents of A less those on the first k of B.
+      the clicks on the first k documents of A minus clicks on the first k of B.
     - ``"probabilistic"``: the expectation of the sign of ``"team_draft"`` over all teams that could have led to the
       list (a number between -1 and 1). Given the list these are independent from place to place: document d is of team
       A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where both are the softmax probabilities among the documents
@@ -227,13 +227,13 @@ def interleaving_credits(
     log : ClickLog
         The log.
     method : {"team_draft", "balanced", "probabilistic"}, default "team_draft"
-        How the lists were made.
+        Method by which the lists were interleaved.
     names : tuple of two, default ("A", "B")
         Names of the teams in the log, for ``"team_draft"``.
     data : RankingData, optional
         All documents of the queries, for the other methods.
     scores : tuple of two array-like of shape (n_rows,), optional
-        Scores of A and B for the rows of ``data``, of which the rankings were made.
+        Scores of A and B for the rows of ``data``; the rankings were sorted by them.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def interleaving_credits(
 
 
 def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
-    """1 for rows of team A, -1 for those of B."""
+    """1 for rows of team A, -1 for rows of team B."""
     if log.ranker is None:
         raise DataError("the log has no ranker, which names the team of each document.")
     unknown = [name for name in log.ranker_names if name not in names]
@@ -316,7 +316,7 @@ def _probabilistic_credit(
         weight = rank**-_TAU
         total = np.concatenate(([0.0], np.cumsum(np.arange(1.0, int(size.max()) + 1.0) ** -_TAU)))[size]
         left = total[:, None] - np.cumsum(weight, axis=1) + weight
-        # of the last document of a ranking the rest is round-off
+        # after the last document of a ranking only round-off remains
         chances.append(weight / np.maximum(left, weight + 1e-300))
     with np.errstate(invalid="ignore"):
         of_a = np.where(clicked, chances[0] / (chances[0] + chances[1]), 0.0)

@@ -1,4 +1,4 @@
-"""What a log teaches: preferences between documents, and relevance of documents."""
+"""Training data from a click log: preferences between documents, and relevance of documents."""
 
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ class ClickPairs(NamedTuple):
 def click_pairs(
     log: Any, data: RankingData, bias: Any = None, *, rule: str = "shown", normalize: bool = True
 ) -> ClickPairs:
-    """Preferences of users: clicked documents over others, each click weighted by 1 / propensity of its rank.
+    """Preferences of clicked documents over others, each click weighted by 1 / propensity of its rank.
 
     Let document i have relevance r_i, the probability of a click once examined. With the right propensities and
     ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i for each impression that shows both, whatever
@@ -52,11 +52,11 @@ def click_pairs(
     biased feedback", WSDM 2017, section 5: PropensitySVM-rank, whose loss for one click on document i is the sum of the
     hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). With ``rule="shown"`` impressions
     with clicks on both documents do not count, because they prefer neither, and the expected weight is
-    ``r_i (1 - p_j r_j)``, p_j the propensity of the rank of j: of two documents of nearly equal relevance it favors the
-    one shown above. Equal pairs of many impressions are added up.
+    ``r_i (1 - p_j r_j)``, p_j the propensity of the rank of j: if two documents are almost equally relevant, it favors
+    the one shown above. Weights of equal pairs from many impressions are added up.
 
     Unlike `relevance` and `metrics.estimate`, pairs are not weighted by exposures over all impressions of a query: a
-    pair exists only where both documents are shown, and a document that few lists show would win against all others
+    pair exists only if both documents are shown, and a document that few lists show would win against all others
     in them.
 
     Parameters
@@ -66,10 +66,10 @@ def click_pairs(
     data : RankingData
         The documents; labels are not used.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive).
+        Propensities of the ranks; ``"log"``: propensities of the log's rows. None: every click weighs 1 (naive).
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
-        Over which documents of its impression a clicked one is preferred: those without a click, all others, or those
-        above it without a click, which needs no propensities (`pairs_from_clicks`).
+        Documents of its impression to which a clicked one is preferred: all without a click, all others, or all above
+        it without a click, which needs no propensities (`pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalised form (Swaminathan & Joachims, NeurIPS 2015): for
         one log this is another value of C, but C then means the same for any number of clicks and any factor of the
@@ -85,7 +85,7 @@ def click_pairs(
     NoComparablePairsError
         When no click prefers anything.
     DataError
-        When the log does not match the data or the propensities; with trust bias, for which `relevance` is right.
+        When the log does not match the data or the propensities; with trust bias (use `relevance` for it).
     OptionError
         When an option is unknown.
 
@@ -131,13 +131,13 @@ def click_pairs(
 
 
 def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
-    """Relevance of documents by their clicks: the sum of ``click - offset`` over the sum of propensities.
+    """Estimate relevance of documents from their clicks: the sum of ``click - offset`` over the sum of propensities.
 
-    Sums are over the impressions of the query, whichever ranker made them. They estimate the probability of a click
+    Sums are over the impressions of the query, for any rankers. They estimate the probability of a click
     once examined, with far less variance than a mean of clicks over propensities, and correct trust bias, which has an
     offset (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). Learn from it with
-    ``RankSVM(pair_weighting="label_gap")``, which never lists pairs: of two documents the better one is preferred, by
-    the difference of both.
+    ``RankSVM(pair_weighting="label_gap")``, which never lists pairs: the better one of two documents is preferred, with
+    their difference as the weight.
 
     Parameters
     ----------
@@ -146,13 +146,13 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     data : RankingData
         The documents; labels are not used.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: none, which gives click rates. With a
-        ``clip`` the sum of propensities is at least ``clip`` times the number of impressions of the query.
+        Propensities of the ranks; ``"log"``: propensities of the log's rows. None: no propensities, which gives click
+        rates. With a ``clip`` the sum of propensities is at least ``clip`` times the query's number of impressions.
 
     Returns
     -------
     ndarray of float64, shape (n_rows,)
-        One value for each row of the data; NaN where no user could see it.
+        One value for each row of the data; NaN if no user could see it.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def weighted_pairs(block: Any, bias: Any, rule: str) -> tuple[np.ndarray, np.nda
 
 
 def _added_up(key: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different keys, sorted, and the sums of their weights."""
+    """Distinct keys, sorted, and the sums of their weights."""
     if len(key) == 0:
         return key, weight
     order = np.argsort(key, kind="stable")

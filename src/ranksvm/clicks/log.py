@@ -1,4 +1,4 @@
-"""ClickLog: which documents users were shown, at which ranks, and which they clicked on."""
+"""ClickLog: the documents that users were shown, their ranks, and the clicks."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ class ClickLog(Tabular):
     """Impressions of ranked documents, with clicks.
 
     An *impression* is one list that one user was shown; a row is one document in it. Rows are stored impression by
-    impression, each from the top: `order` says where they were in the arrays given.
+    impression, each from the top: `order` maps them to rows of the original arrays.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ClickLog(Tabular):
     document : array-like of shape (n_rows,)
         Document of each row: an id of any type, or its row number in the data (`rows`).
     rank : array-like of int, shape (n_rows,)
-        Rank at which it was shown: 1, 2, 3, ... in each impression, without gaps and ties.
+        Rank at which the document was shown: 1, 2, 3, ... in each impression, without gaps and ties.
     clicked : array-like of bool, shape (n_rows,)
         Whether it was clicked on.
     impression : array-like of shape (n_rows,), optional
@@ -44,7 +44,7 @@ class ClickLog(Tabular):
         Rank that the document would have had if ranks had not been exchanged at random, for ``position_bias(log,
         "swap")``.
     propensity : array-like of shape (n_rows,), optional
-        Probability, in [0, 1], that the row was examined, if it is known. No click is possible where it is 0.
+        Probability, in [0, 1], that the row was examined, if it is known. No click is possible if it is 0.
     time : array-like of shape (n_rows,), optional
         When it was shown: numbers or ``datetime64``.
 
@@ -67,13 +67,13 @@ class ClickLog(Tabular):
     base_rank, propensity, time : ndarray of shape (n_rows,), or None
         As given.
     order : ndarray of int64, shape (n_rows,), or None
-        Row of the arrays given; None if they were in this order.
+        Row of the original arrays; None if they were in this order.
 
     Raises
     ------
     DataError
         When lengths differ, an id is missing, ranks have gaps or ties, an impression has two queries or shows a
-        document twice, or a propensity is not in [0, 1], or is 0 where there was a click.
+        document twice, or a propensity is not in [0, 1], or is 0 for a clicked row.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class ClickLog(Tabular):
         frame : DataFrame
             Of pandas, polars, pyarrow or another library supported by narwhals.
         **columns : str
-            Names of columns that differ from those of the parameters of `ClickLog`, such as ``clicked="click"``.
+            Names of columns that differ from the parameters of `ClickLog`, such as ``clicked="click"``.
 
         Returns
         -------
@@ -155,14 +155,14 @@ class ClickLog(Tabular):
 
     @classmethod
     def from_events(cls, impressions: Iterable[tuple[Any, ...]], clicks: Iterable[tuple[Any, Any]] = ()) -> "ClickLog":
-        """A log from events, as services record them: lists that were shown, and clicks that came later.
+        """A log from events as services record them: lists that were shown, and later clicks.
 
         Parameters
         ----------
         impressions : iterable of tuple (impression, query, documents) or (impression, query, documents, ranker)
             Each list that was shown: an id, the query, its documents from the top, and the name of the ranker.
         clicks : iterable of tuple (impression, document)
-            The clicks, in any order. Two clicks on a document are one.
+            The clicks, in any order. Two clicks on a document count as one.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class ClickLog(Tabular):
 
     @classmethod
     def scan(cls, path: Any, *, block_rows: int = 1 << 20, **columns: str) -> "ClickLogFile":
-        """A log that stays in its file, and is read in blocks of whole impressions.
+        """A log that stays in its file and is read in blocks of whole impressions.
 
         `position_bias`, `click_pairs`, `relevance` and `metrics.estimate` take it instead of a `ClickLog`.
 
@@ -293,7 +293,7 @@ class ClickLog(Tabular):
         return np.repeat(np.arange(self.n_impressions, dtype=np.int32), np.diff(self.pointers))
 
     def blocks(self) -> Iterator["ClickLog"]:
-        """The log itself, once: what a log in a file yields in blocks."""
+        """Yield the log itself once, like the blocks of a log in a file."""
         yield self
 
     def top(self, n_ranks: int) -> "ClickLog":
@@ -330,7 +330,7 @@ class ClickLog(Tabular):
         return self._select(np.repeat(which, sizes), sizes[which])
 
     def _select(self, rows: np.ndarray, sizes: np.ndarray) -> "ClickLog":
-        """A log of some rows, whose impressions have these sizes: what is checked needs no check again."""
+        """A log of some rows, whose impressions have these sizes; the rows are not checked again."""
         log = object.__new__(ClickLog)
         log.__dict__.update(self.__dict__)
         for name in ("clicked", "rank", "query", "document", "ranker", "base_rank", "propensity", "time"):
@@ -383,7 +383,7 @@ class ClickLog(Tabular):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: the axes of a new figure.
 
         Returns
         -------

@@ -19,17 +19,17 @@ _REQUIRED = ("query", "document", "rank", "clicked")
 _FIELDS = (*_REQUIRED, "impression", "ranker", "base_rank", "propensity", "time")
 _IDS = ("query", "document", "impression", "ranker")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-# rows that are decoded at a time
+# number of rows decoded at a time
 _BATCH = 1 << 18
 
 
 def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Field of a log -> its column among those of a file or DataFrame.
+    """Field of a log -> its column in a file or DataFrame.
 
     Raises
     ------
     DataError
-        When a column that every log has, or one that the user named, is missing, or there is no such field.
+        When a required column, or one that the user named, is missing, or a field is unknown.
     """
     for field, name in renamed.items():
         if field not in _FIELDS:
@@ -54,7 +54,7 @@ class ClickLogFile:
     path : path-like
         The file.
     columns : mapping of str to str
-        Field of a log -> name of its column, where it differs.
+        Field of a log -> name of its column, if it differs.
     block_rows : int, default 1048576
         Number of rows of a block.
     """
@@ -104,7 +104,7 @@ class ClickLogFile:
         return ClickLog(**_joined(*batches))
 
     def _batches(self) -> Iterator[dict[str, Any]]:
-        """The fields of some rows at a time."""
+        """The fields, in blocks of rows."""
         pa = _pyarrow()
         try:
             with open(self._path, "rb") as handle:
@@ -116,7 +116,7 @@ class ClickLogFile:
             raise DataError(f"{self._path} cannot be read as a click log: {error}") from error
 
     def columns_in(self, names: list[str]) -> dict[str, str]:
-        """Field -> column, of the columns of the file.
+        """Field -> column, for the columns of the file.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ def write_log(path: Any, log: ClickLog) -> None:
 
 
 def _id_column(pa: Any, codes: np.ndarray, ids: np.ndarray) -> Any:
-    """Ids of rows: integers as they are, text once and a code for each row."""
+    """Ids of rows: integers unchanged; text as distinct strings with a code for each row."""
     if ids.dtype.kind in "iu":
         return pa.array(ids[codes])
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(value) for value in ids.tolist()]))
@@ -215,7 +215,7 @@ def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[st
         false_values=["0", "false", "False"],
     )
     read = pa.csv.ReadOptions(block_size=1 << 24)
-    # By its path: threads that read ahead from a file of Python abort the process if it ends with an error meanwhile.
+    # By path: threads that read ahead from a Python file abort the process if it ends with an error in the meantime.
     with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
         for batch in reader:
             yield batch, found
@@ -238,7 +238,7 @@ def _rows(fields: dict[str, Any], rows: slice) -> dict[str, Any]:
 
 
 def _last_start(fields: dict[str, Any]) -> int:
-    """First row of the last impression, which may go on in the next block."""
+    """First row of the last impression, which may continue in the next block."""
     if "impression" in fields:
         codes = fields["impression"].codes
         changes = np.flatnonzero(codes[1:] != codes[:-1])

@@ -1,4 +1,4 @@
-"""Which row of the data a document of a log is."""
+"""Rows of the data for the documents of a log."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def rows_of(log: Any, data: RankingData) -> np.ndarray:
     if not isinstance(data, RankingData):
         raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
     queries = data.queries
-    # query of the data, by the code of the log
+    # code of a query in the log -> query of the data
     query = _places(queries.ids, log.query_ids)
     if data.docid is None and log.document_ids.dtype.kind in "UST":
         return _rows_by_place(log, query if data.qid is not None else np.zeros_like(query), queries)
@@ -47,9 +47,9 @@ def rows_of(log: Any, data: RankingData) -> np.ndarray:
 
 
 def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Place of each wanted id among the known ones; -1 where it is not there.
+    """Position of each wanted id among the known ids; -1 if it is absent.
 
-    If either are text, so are the others: the same ids are numbers in LETOR files and text in the store of a service.
+    If either are text, both are compared as text: the same ids are numbers in LETOR files and text in service stores.
     """
     text = any(ids.dtype.kind in "US" for ids in (known, wanted))
     names, asked = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
@@ -58,7 +58,7 @@ def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _rows_by_place(log: Any, query: np.ndarray, queries: Any) -> np.ndarray:
-    """Rows of documents that are called "0", "1", ... in each query, as a service calls documents without ids."""
+    """Rows of documents named "0", "1", ... in each query, as a service names documents without ids."""
     names = log.document_ids.tolist()
     wrong = next((name for name in names if not (name.isascii() and name.isdecimal())), None)
     if wrong is not None:

@@ -23,13 +23,13 @@ _OTHER = "interactions of other types"
 _ALONE = "interactions without a ranking"
 _ELSEWHERE = "interactions with an item that their ranking did not show"
 _REASONS = (_USER, _OTHER, _ALONE, _ELSEWHERE)
-# bytes that show whether a file has events
+# number of bytes read to check whether a file has events
 _HEAD = 1 << 12
 
 
 @dataclass(frozen=True)
 class MetarankEvents:
-    """What a file of Metarank's events says.
+    """Contents of a file of Metarank's events.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def read_metarank(path: Any, *, query: str | None = "query", types: Collection[s
     """Read events of Metarank: a click log from rankings and interactions, and features from items.
 
     The file has one JSON object on each line, whose ``event`` is "item", "ranking", "interaction" or "user"; see
-    "Supported events" in the documentation of Metarank. All of the file is in memory. User events are skipped, as are
-    interactions without a ranking, or with an item that their ranking did not show.
+    "Supported events" in the documentation of Metarank. The whole file is read into memory. User events are skipped, as
+    are interactions without a ranking, or with an item that their ranking did not show.
 
     Features are the fields of an item that are numbers or booleans, as they were when the item was first shown for the
-    query: item events that came later do not change them. A number in the ``fields`` of an item within a ranking, and
+    query: later item events do not change them. A number in the ``fields`` of an item within a ranking, and
     its ``relevancy``, are features as well. A feature that is not known is NaN, which `fit` refuses: fill it, or begin
     a Pipeline with ``SimpleImputer``. Fields that are text or lists are not read.
 
@@ -86,7 +86,7 @@ def read_metarank(path: Any, *, query: str | None = "query", types: Collection[s
     -------
     MetarankEvents
         The log, the features, and the number of events that were skipped. The labels of the features are the ``label``
-        of an item in a ranking, NaN where there is none.
+        of an item in a ranking, NaN if there is none.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _events(source: str) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             event = json.loads(line)
-        except ValueError as error:  # also text that is not UTF-8
+        except ValueError as error:  # includes text that is not UTF-8
             raise ParseError(source, number, 1, f"the line is not JSON: {error}") from None
         kind = event.get("event") if isinstance(event, dict) else None
         if kind not in _REQUIRED:
@@ -236,7 +236,7 @@ def _clicks(
 
 
 def _in_time(events: Any) -> list[Any]:
-    """Events sorted by time; those of one time stay in the order of the file."""
+    """Events sorted by time; simultaneous events stay in the order of the file."""
     return sorted(events, key=lambda event: event["timestamp"])
 
 

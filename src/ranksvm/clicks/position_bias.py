@@ -51,23 +51,23 @@ def position_bias(
     - ``"harvest"``: intervention harvesting (Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias
       without intrusive interventions", WSDM 2019, estimator AllPairs): several rankers placed the same documents at
       different ranks. Let n_k be the number of impressions of a query that showed a document at k, and c_k the clicks
-      there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents seen at k and l have the expectations
+      there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents shown at k and l have the expectations
       ``p_k R_kl`` with ``R_kl = R_lk``, and p maximises ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
       from the paper in two ways. The paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give in
-      every query; n_k of the log takes their place, so that the division of traffic may depend on the query, and
+      every query; n_k of the log replaces them, so that the division of traffic may depend on the query, and
       ``n_k n_l / (n_k + n_l)`` gives precise documents more weight (Mantel & Haenszel 1959). And the paper maximises
       a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the rest is concave (a
       Bradley-Terry model). Both are consistent.
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` says from where a document came (Joachims,
-      Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The same, with one stratum for
-      each base rank over all queries instead of one for each document, so that queries need not repeat. The choice of
-      what is exchanged must not depend on the query.
+      Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The method is the same, with one
+      stratum for each base rank over all queries instead of one for each document, so that queries need not repeat. The
+      choice of the exchanged ranks must not depend on the query.
     - ``"em"``: expectation maximisation of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
       "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data`` relevance
       is a logistic regression on the features (regression EM; the paper uses boosted trees); without, a number for each
       query and document, which needs documents at several ranks. It is as good as that regression, and a number for
       each document is biased where these have few impressions (by 6 to 14 % with 200 impressions of each query of
-      MQ2008); intervals do not include that. So the other methods come first where they apply.
+      MQ2008); intervals do not include that. So the other methods are preferable if they apply.
 
     Intervals are percentiles of a bootstrap over queries (over 1,000 random groups of them if there are more).
 
@@ -81,11 +81,11 @@ def position_bias(
         Features for ``"em"``.
     curve : {"free", "power"}, default "free"
         ``"free"``: a propensity of its own for each rank. ``"power"``, for ``"harvest"`` and ``"swap"``: ``k ** -eta``
-        for one exponent eta, by the same likelihood. A small log suffices for it, and no rank is left unidentified;
+        for one exponent eta, by the same likelihood. A small log suffices for it, and no rank remains unidentified;
         but it is only as right as that curve.
     trust : bool, default False
         Whether to estimate trust bias too, for ``"harvest"`` and ``"swap"``: slope and offset of the click rate at rank
-        k as an affine function of that of the same document at rank 1, from documents seen at both, by moments that
+        k as an affine function of its click rate at rank 1, from documents shown at both, by moments that
         are free of the noise of click rates. Needs queries that repeat. With trust bias ratios of click rates depend
         on relevance, and propensities without offset are wrong.
     n_ranks : int, optional
@@ -156,7 +156,7 @@ Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 def _estimator(
     counts: ClickCounts, method: str, curve: str, trust: bool, log: Any, data: RankingData | None
 ) -> tuple[int, list[str], Estimate]:
-    """Number of groups of queries, what is not identified, and the estimate for given weights of the groups."""
+    """Number of groups of queries, diagnosis of unidentified ranks, and the estimate as a function of group weights."""
     by_document = counts.by_document() if counts.has_base_rank else counts
     if method == "em":
         return _by_expectation(by_document, log, data)
@@ -203,7 +203,7 @@ def _estimator(
 
 
 def _check_power(wins: np.ndarray) -> list[str]:
-    """What limits a power curve; DataError if there is nothing to fit it to."""
+    """Diagnosis of the limits of a power curve; DataError if there are no data to fit it to."""
     clicks = float(comparable(wins).sum())
     if not clicks:
         raise DataError(
@@ -353,7 +353,7 @@ def _unlinked(linked: np.ndarray) -> str:
 
 
 def _ranks(ranks: np.ndarray) -> str:
-    """The first of the ranks, from 1, in words."""
+    """The first of the ranks, from 1, as text."""
     found = (np.flatnonzero(ranks) + 1).tolist()
     return (
         ("Rank " if len(found) == 1 else "Ranks ")
@@ -393,7 +393,7 @@ def _result(
 
 
 def _percentiles(samples: np.ndarray, levels: tuple[float, float]) -> np.ndarray:
-    """Percentiles of each rank; NaN where a rank has no sample."""
+    """Percentiles of each rank; NaN if a rank has no sample."""
     some = ~np.isnan(samples).all(axis=0)
     out = np.full((2, samples.shape[1]), np.nan)
     out[:, some] = np.nanpercentile(samples[:, some], levels, axis=0)

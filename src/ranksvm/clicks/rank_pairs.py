@@ -6,19 +6,19 @@ from ranksvm.clicks.counts import ClickCounts, groups_of
 
 __all__ = ["FEW_CLICKS", "against", "comparable", "connected", "fitted", "fitted_power", "harvested", "swapped"]
 
-# Comparable clicks of a rank below which its propensity is off by more than about 10 %. (In the mean of 10 logs of 10^5
+# Comparable clicks of a rank below which its propensity's error exceeds about 10 %. (In the mean of 10 logs of 10^5
 # clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks cost .03 to .09 of pairwise
 # accuracy, C chosen for each; without them, at the same C, less than .002: benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
-# Numbers of a table of groups and pairs of ranks: 64 MB.
+# Maximum size of a table of groups and pairs of ranks: 64 MB.
 _NUMBERS = 8_000_000
 _MOST_GROUPS = 1_000
 _STEPS = 50
 
 
 def harvested(counts: ClickCounts) -> np.ndarray:
-    """Clicks of each rank against each other one, by group of queries: shape (n_groups, n_ranks, n_ranks).
+    """Clicks of each rank against each other rank, by group of queries: shape (n_groups, n_ranks, n_ranks).
 
     A document that was shown n_k and n_l times at the ranks k and l, and clicked on c_k and c_l times, adds
     ``c_k n_l / (n_k + n_l)`` to [k, l] and ``c_l n_k / (n_k + n_l)`` to [l, k]. Given the numbers of impressions, their
@@ -65,12 +65,12 @@ def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
 
 
 def comparable(wins: np.ndarray) -> np.ndarray:
-    """Clicks at each rank that can be compared with clicks at others: those that its propensity rests on."""
+    """Clicks at each rank that can be compared with clicks at other ranks, and so determine its propensity."""
     return wins.sum(axis=1)
 
 
 def connected(wins: np.ndarray) -> np.ndarray:
-    """Whether each rank can be compared with rank 1: clicks lead there and back."""
+    """Whether each rank can be compared with rank 1: chains of clicks lead to it and back."""
     from scipy.sparse.csgraph import connected_components
 
     return _same_as_first(connected_components(wins > 0, directed=True, connection="strong")[1])
@@ -81,7 +81,7 @@ def _same_as_first(component: np.ndarray) -> np.ndarray:
 
 
 def fitted(wins: np.ndarray) -> np.ndarray:
-    """Propensities relative to rank 1 that are most likely given the clicks of pairs of ranks, shape (..., n_ranks).
+    """Maximum-likelihood propensities relative to rank 1, from the clicks of pairs of ranks, shape (..., n_ranks).
 
     ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p; Newton's method, all tables at once.
     """
@@ -104,7 +104,7 @@ def fitted(wins: np.ndarray) -> np.ndarray:
 
 
 def fitted_power(wins: np.ndarray) -> np.ndarray:
-    """Exponents eta of ``p_k = k ** -eta`` that are most likely given the clicks of pairs of ranks, shape (...).
+    """Maximum-likelihood exponents eta of ``p_k = k ** -eta`` from the clicks of pairs of ranks, shape (...).
 
     The likelihood of `fitted` as a function of eta is concave; Newton's method, all tables at once.
     """

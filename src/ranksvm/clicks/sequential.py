@@ -1,7 +1,7 @@
-"""Comparisons by clicks that may be looked at, and stopped, at any time: confidence sequences.
+"""Comparisons by clicks that may be inspected and stopped at any time: confidence sequences.
 
 Both are mixtures of likelihood ratios, which are martingales for the true parameter: `win_interval` for wins and
-losses, of which a service keeps the counts alone, and `compare_credits` for credits between -1 and 1.
+losses, for which a service stores only the counts, and `compare_credits` for credits between -1 and 1.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from ranksvm.metrics.evaluation import check_confidence, t_test
 
 __all__ = ["InterleavingTest", "compare_credits", "win_interval"]
 
-# Sum of squared credits near which the sequential test is strongest: that of some hundred decisive impressions.
+# Sum of squared credits at which the sequential test is strongest: the sum of about a hundred decisive impressions.
 _SCALE = 100.0
 
 
@@ -34,11 +34,11 @@ class InterleavingTest(Tabular):
     p_value : float
         Two-sided p-value of "neither is preferred", for a number that was fixed beforehand (t-test).
     sequence : tuple of float
-        Its interval, right at any time, however often one has looked: an element of a confidence sequence.
+        Its interval, valid at any time after any number of inspections: an element of a confidence sequence.
     anytime_p_value : float
         p-value that is right at any time.
     decided_at : int or None
-        Number of impressions after which the sequential test had decided; None: it has not.
+        Number of impressions after which the sequential test had decided; None: it has not decided.
     n_impressions : int
         Number of impressions.
     wins_a, wins_b : int
@@ -68,13 +68,13 @@ class InterleavingTest(Tabular):
 
 
 def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTest:
-    """Whether users prefer A to B, by a test that may be looked at, and stopped, at any time.
+    """Whether users prefer A to B, by a test that may be inspected and stopped at any time.
 
     With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))
     exp(S^2 / (2 (h + V)))`` with h = 100 is a mixture over all effect sizes of the supermartingales
     ``exp(x S - x^2 V / 2)`` of credits whose distribution is symmetric about 0 (de la Peña, Annals of Probability 1999;
     Robbins, Annals of Mathematical Statistics 1970), which they are if A and B are equally good: E exceeds
-    ``1 / level`` at any time with probability ``level`` at most (Ville's inequality). The sequence of intervals of the
+    ``1 / level`` at any time with probability at most ``level`` (Ville's inequality). The sequence of intervals of the
     mean needs no symmetry, only credits between -1 and 1: the same mixture with V = n (Hoeffding's lemma).
 
     Parameters
@@ -128,7 +128,7 @@ def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTe
 
 
 def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of a probability that may be looked at after every trial.
+    """Interval of a probability that may be inspected after every trial.
 
     With the confidence given it holds the probability p at all times at once (Robbins 1970; Howard et al. 2021). It is
     the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1 / (1 -

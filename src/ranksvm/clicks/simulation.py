@@ -15,7 +15,7 @@ from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["attractiveness", "clicks_on_lists", "examination", "simulate_clicks"]
 
-# Impressions simulated at a time: 16 MB for lists of ten.
+# Number of impressions simulated at a time: 16 MB for lists of ten.
 _BLOCK = 200_000
 _MODELS = ("position", "cascade", "trust")
 _SWAPS = ("none", "top", "adjacent", "shuffle", "last")
@@ -46,7 +46,7 @@ def simulate_clicks(
 
     - ``"position"``: the position-based model; ranks are examined independently of each other.
     - ``"cascade"``: the user reads from the top and leaves with the first click (Craswell et al., "An experimental
-      comparison of click position-bias models", WSDM 2008, section 3.4): what is examined depends on clicks above, so
+      comparison of click position-bias models", WSDM 2008, section 3.4): examination depends on clicks above, so
       that propensities of ranks alone are wrong. ``eta`` is not used.
     - ``"trust"``: examined documents near the top are clicked more often than their relevance deserves (Agarwal et al.,
       "Addressing trust bias for unbiased learning-to-rank", WWW 2019): relevant ones with probability
@@ -65,7 +65,7 @@ def simulate_clicks(
     model : {"position", "cascade", "trust"}, default "position"
         How users click.
     n_ranks : int, default 10
-        Length of the lists; shorter where a query has fewer documents.
+        Length of the lists; shorter if a query has fewer documents.
     eta : float, default 1.0
         Severity of position bias, at least 0.
     noise : float, default 0.1
@@ -78,7 +78,7 @@ def simulate_clicks(
         Randomisation of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
         (itself included) in each list (the swaps of Joachims, Swaminathan & Schnabel 2017), ``"adjacent"`` exchanges
         a random pair of neighbours with probability 1/2, ``"shuffle"`` orders the list at random. ``"last"`` fills the
-        last rank with a random one of all documents that the ranks above leave over, so that every document is shown
+        last rank with a random one of all documents that the ranks above do not show, so that every document is shown
         some time; its ``base_rank`` may lie below the list.
     query_popularity : array-like of shape (n_queries,), optional
         How often each query is asked, relative to the others, in the order of their first rows. None: equally often.
@@ -93,7 +93,7 @@ def simulate_clicks(
     -------
     ClickLog
         The impressions in the order of time (``time`` is the number of the impression). Documents are the ids of the
-        data, or row numbers if there are none; queries are those of the data.
+        data, or row numbers if there are none; queries are the data's queries.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     data : RankingData
         Labelled documents.
     noise : float, default 0.1
-        That of a document without relevance.
+        Attractiveness of a document without relevance.
     relevance : float, optional
         Threshold of relevant labels; None: graded, as in `simulate_clicks`.
 
@@ -200,7 +200,7 @@ def _scores(data: RankingData, ranker: Any) -> np.ndarray:
 
 
 def _lists(scores: np.ndarray, queries: Queries, depth: int | None) -> np.ndarray:
-    """Rows of the ranking of each query down to a depth, shape (n_queries, ranks); -1 where it has fewer."""
+    """Rows of the ranking of each query down to a depth, shape (n_queries, ranks); -1 if it has fewer."""
     numbers = queries.numbers()
     order = np.lexsort((-scores, numbers))
     place = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes)
@@ -247,7 +247,7 @@ def _explored(
     sizes: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lists with a random document at the last rank, and the rank that each had before, from 1."""
+    """Lists with a random document at the last rank, and the previous rank of each document, from 1."""
     n, width = rows.shape
     each, last = np.arange(n), np.minimum((rows >= 0).sum(axis=1), width) - 1
     chosen = rng.integers(last, sizes)

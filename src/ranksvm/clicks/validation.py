@@ -21,11 +21,11 @@ __all__ = ["ClickValidation", "fit_from_clicks"]
 
 # C times the sum of the weights of all pairs, so that it means the same for any number of clicks
 _BUDGETS = 10.0 ** np.arange(6)
-# share of the queries on which values of C are compared
+# share of the queries used to compare values of C
 _HELD_OUT = 0.25
-# values beyond an edge of a grid of our own, as long as they are better
+# maximum number of values beyond an edge of the default grid, as long as they are better
 _MOST_BEYOND = 3
-# a gain counts from this share of the width of the interval: small C differ in the last digits of one ranking
+# minimum gain, as a share of the interval's width: small C differ in the last digits of one ranking
 _MATERIAL = 0.02
 
 
@@ -43,9 +43,9 @@ class ClickValidation(Tabular):
         The values tried, in ascending order. Values that were not given are those of the sum of the weights of the
         whole log: fits on part of it had the same product of both.
     estimates : list of CounterfactualEstimate
-        Quality of each on the clicks of held-out queries.
+        Quality of each value on the clicks of held-out queries.
     metric : str
-        By which C was chosen.
+        The metric that chose C.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def fit_from_clicks(
     log : ClickLog or ClickLogFile
         The log; a file is read into memory.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: none (naive).
+        Propensities of the ranks; ``"log"``: propensities of the log's rows. None: no propensities (naive).
     form : {"pairs", "relevance"}, default "pairs"
         ``"pairs"``: `click_pairs`. ``"relevance"``: labels from `relevance` with ``pair_weighting="label_gap"``, for
         trust bias and for very many pairs. Online rankers take pairs.
@@ -132,7 +132,7 @@ def fit_from_clicks(
     Warns
     -----
     GridEdgeWarning
-        When the best C is the smallest or largest one tried, and its estimate is above that of its neighbor by more
+        When the best C is the smallest or largest one tried, and its estimate is above its neighbor's by more
         than 2 % of the width of the interval.
 
     Examples
@@ -175,7 +175,7 @@ def fit_from_clicks(
         values = np.insert(values, place, beyond)
         estimates.insert(place, measured(beyond))
     whole = learner.problem(log)
-    if Cs is None:  # the C of this sum of weights
+    if Cs is None:  # C for this sum of weights
         values = values * (learner.scale(problem) / learner.scale(whole))
     C = float(values[_best(estimates)])
     if (beyond := _beyond(values, estimates)) is not None:
@@ -234,7 +234,7 @@ class _PairLearner:
         self._estimator, self._data, self._bias, self._rule = estimator, data, bias, rule
 
     def problem(self, log: Any) -> Any:
-        """What is learnt from a log, for any C."""
+        """Training data from a log, for any C."""
         return click_pairs(log, self._data, self._bias_of_pairs, rule=self._rule)
 
     @property
@@ -266,7 +266,7 @@ class _RelevanceLearner(_PairLearner):
     learns_from = "relevance(log, data, bias), with pair_weighting='label_gap'"
 
     def problem(self, log: Any) -> Any:
-        """Rows that were shown, their relevance, and how many impressions their query had."""
+        """Rows that were shown, their relevance, and the number of impressions of their query."""
         label = relevance(log, self._data, self._bias)
         rows = np.flatnonzero(~np.isnan(label))
         number = self._data.queries.numbers()
@@ -297,7 +297,7 @@ class _OnlineLearner(_PairLearner):
     """Learns from one impression after another."""
 
     def problem(self, log: Any) -> Any:
-        """For each impression with clicks its rows, and pairs of these with weights."""
+        """Rows of each impression with clicks, and weighted pairs of them."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
         pairs, weight = weighted_pairs(log, self._bias_of_pairs, self._rule)
@@ -312,7 +312,7 @@ class _OnlineLearner(_PairLearner):
         return found
 
     def scale(self, problem: Any) -> float:
-        """C of an online ranker is that of one pair: it does not depend on their number."""
+        """1: C of an online ranker applies to one pair, so it does not depend on the number of pairs."""
         return 1.0
 
     def grid(self, problem: Any) -> np.ndarray:
