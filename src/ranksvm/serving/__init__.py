@@ -1,6 +1,6 @@
 """A service that ranks, takes feedback, and learns from it: ``pip install 'ranksvm[serve]'``.
 
-What happens is written to a log (`store.Store`), in SQLite or PostgreSQL. The model is a function of that log: it
+All events are written to a log (`store.Store`), in SQLite or PostgreSQL. The model is a function of that log: it
 learns from feedback in the order of its sequence numbers (`learning.Learning`), and any past model can be rebuilt
 (`replay`).
 """

@@ -1,4 +1,4 @@
-"""Who may do what: API keys with scopes, of which only hashes are stored, and a limit on the rate of requests."""
+"""Access control: API keys with scopes, stored only as hashes, and a limit on the rate of requests."""
 
 import hashlib
 import hmac
@@ -15,12 +15,12 @@ from ranksvm.serving.store import Store
 __all__ = ["SCOPES", "Keys", "Rate", "add_key", "client_of", "is_loopback"]
 
 SCOPES = ("rank", "feedback", "read", "admin")
-# Clients whose requests are counted at a time.
+# Maximum number of clients whose requests are counted at a time.
 _MOST_CLIENTS = 10_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine: "localhost", or an address of it. Other names may point anywhere."""
+    """Whether a host is this machine: "localhost", or an address of it. Other names may resolve to any host."""
     if host.lower() == "localhost":
         return True
     try:
@@ -31,7 +31,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(_MOST_CLIENTS)
 def client_of(address: str) -> str:
-    """The client at an address: the address, or its network of 64 bits, of which IPv6 gives all to one client."""
+    """The client at an address: the address, or its 64-bit network, because IPv6 assigns a whole one to a client."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -42,7 +42,7 @@ def client_of(address: str) -> str:
 
 
 def add_key(store: Store, name: str, scopes: list[str]) -> str:
-    """Make an API key.
+    """Create an API key.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _hash(key: str) -> bytes:
 
 
 class Keys:
-    """The API keys of a store. As long as none was ever made, everything is allowed, to this machine.
+    """The API keys of a store. Until the first one is created, everything is allowed, but only from this machine.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Keys:
             return None
         kind, _, key = (authorization or "").partition(" ")
         given, found = _hash(key.strip()), None
-        for name, hash, scopes in self._known:  # all of them, whichever fits
+        for name, hash, scopes in self._known:  # always compare all of them
             if hmac.compare_digest(hash, given):
                 found = name, scopes
         if found is None or kind.lower() != "bearer":
@@ -143,7 +143,7 @@ class Keys:
 
 
 class Rate:
-    """A limit on the requests of each client: a bucket of tokens that is filled at a constant rate.
+    """A limit on the requests of each client: a token bucket that is filled at a constant rate.
 
     Parameters
     ----------

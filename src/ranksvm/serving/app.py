@@ -36,9 +36,9 @@ logger = logging.getLogger("ranksvm.serving")
 
 Handler = Callable[[HTTPRequest], Awaitable[Response]]
 
-# Seconds between two looks at what other processes may have changed.
+# Seconds between two checks for changes by other processes.
 _REFRESH = 2.0
-# Seconds for which a request waits for an event that a process may be storing, and between two looks.
+# Seconds for which a request waits for an event that a process may be storing, and seconds between two checks.
 _PATIENCE, _LOOK = 1.0, 0.05
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
@@ -85,13 +85,13 @@ def make_app(service: Service) -> ASGIApp:
             *(route(f"/{name}", partial(api.asset, name), None) for name in _ASSETS),
         ],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _of_starlette},
+        exception_handlers={HTTPException: _router_problem},
     )
-    # it would redirect to an address made of the header Host, before any check
+    # a redirect would use the Host header before it is checked
     others.router.redirect_slashes = False
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        # The two requests that are frequent go past the layers of Starlette, which take a third of their time.
+        # The two frequent requests bypass the layers of Starlette, which take a third of their time.
         handler = None
         if scope["type"] == "http" and scope["method"] == "POST":
             path = scope["path"]
@@ -108,8 +108,8 @@ def make_app(service: Service) -> ASGIApp:
     return app
 
 
-async def _of_starlette(_: HTTPRequest, error: Exception) -> Response:
-    """What the router refuses: an address or a method that is unknown."""
+async def _router_problem(_: HTTPRequest, error: Exception) -> Response:
+    """Response to an unknown address or method, which the router refuses."""
     assert isinstance(error, HTTPException)
     text = "there is nothing at this address." if error.status_code == 404 else f"{error.detail}."
     return response_of(Problem(error.status_code, "address", text, error.headers))
@@ -124,7 +124,7 @@ class _API:
         self._openapi = msgspec.json.encode(openapi())
 
     def guarded(self, handler: Handler, scope: str | None, path: str) -> Handler:
-        """A handler behind the checks of access and rate, whose errors are answered as problems."""
+        """Wrap a handler with checks of access and rate; its errors are answered as problems."""
         meters = self._meters
 
         async def answer(request: HTTPRequest) -> Response:
@@ -138,7 +138,7 @@ class _API:
                 response = response_of(_unavailable(error))
             except MemoryError:
                 response = response_of(Problem(503, "memory", "the request needs more memory than there is now."))
-            except Exception:  # what is not foreseen is answered, too
+            except Exception:  # unexpected errors are also answered
                 logger.exception("%s %s failed", request.method, path)
                 response = response_of(Problem(500, "internal", "the service failed; its log says why."))
             meters.count(path, response.status_code, time.perf_counter() - start)
@@ -147,11 +147,11 @@ class _API:
         return answer
 
     def _check(self, request: HTTPRequest, scope: str | None) -> None:
-        """Refuse what is not allowed."""
+        """Refuse requests that are not allowed."""
         service, headers = self._service, request.headers
         host = headers.get("host", "")
         if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
-            # a page of another site whose name was made to point to this machine
+            # DNS rebinding: a page of another site whose name was made to resolve to this machine
             text = "without API keys only requests to localhost, or to a name given with --allowed-host, are answered."
             raise Problem(403, "host", text)
         origin = headers.get("origin")
@@ -166,7 +166,7 @@ class _API:
         return is_loopback(name) or name.lower() in self._service.options.allowed_hosts
 
     async def refresh_for_ever(self) -> None:
-        """Follow changes that other processes make."""
+        """Read changes by other processes periodically."""
         while True:
             with contextlib.suppress(StoreError):
                 await run_in_threadpool(self._service.refresh)
@@ -209,20 +209,20 @@ class _API:
         return _json(answer, 202 if new else 200)
 
     async def _stored(self, event: str, content: bytes) -> Receipt:
-        """What became of feedback on an event, which another process may be about to store."""
+        """Outcome of feedback on an event, which another process may be about to store."""
         receipt = await self._put(event, content)
         if receipt.outcome is Outcome.UNKNOWN and _is_new(event) and await self._appears(event):
             return await self._put(event, content)
         return receipt
 
     async def _put(self, event: str, content: bytes) -> Receipt:
-        """Have feedback stored, and wait for its receipt."""
+        """Queue feedback for storage, and wait for its receipt."""
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         self._service.put_feedback(event, content, done)
         return await done
 
     async def _appears(self, event: str) -> bool:
-        """Whether an event is stored while a request waits for it; looking takes no turn of the writer."""
+        """Whether an event is stored while a request waits for it; the check does not use the writer."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             await asyncio.sleep(_LOOK)
@@ -284,21 +284,21 @@ class _API:
         return Response(self._openapi, media_type=JSON)
 
     async def asset(self, name: str, _: HTTPRequest) -> Response:
-        """The page, and its files; their names are never made of what was requested."""
+        """The page, and its files; their paths are never built from the request."""
         content = resources.files("ranksvm.serving").joinpath("assets", name or "page.html").read_bytes()
         return Response(content, headers=_HEADERS, media_type=f"{_ASSETS[name]}; charset=utf-8")
 
     # -- bodies --------------------------------------------------------------------------------------------------------
 
     async def _json_body(self, request: HTTPRequest) -> bytes:
-        # other types can be sent by forms and scripts of other sites without asking
+        # forms and scripts of other sites can send other types without a preflight request
         body = await self._body(request)
         if _media_type(request) != JSON:
             raise Problem(415, "media-type", f"the type of the body must be {JSON}.")
         return body
 
     async def _body(self, request: HTTPRequest) -> bytes:
-        """The body, of which no more is read than allowed."""
+        """The body; no more than the allowed size is read."""
         most = self._service.options.limits.body
         too_large = Problem(413, "body", f"the body is larger than {most} bytes.", {"Connection": "close"})
         length = request.headers.get("content-length", "0")
@@ -321,7 +321,7 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _host_name(host: str) -> str:
-    """The name or address in a header Host, without its port; "" if it makes no sense."""
+    """The name or address in a header Host, without its port; "" if it is malformed."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -347,7 +347,7 @@ def _event(request: HTTPRequest) -> str:
 
 
 def _is_new(event: str) -> bool:
-    """Whether an id was given in the last seconds."""
+    """Whether an id was created in the last seconds."""
     return abs(time.time() - time_of(event)) < 5.0
 
 

@@ -1,4 +1,4 @@
-"""How a service learns from clicks: the rule that turns clicks into pairs, and the propensities that weight them."""
+"""Rules of learning from clicks: the rule that converts clicks to pairs, and the propensities that weight them."""
 
 from typing import Any, Self
 
@@ -13,16 +13,16 @@ __all__ = ["RULES", "ClickLearning", "curve", "fair_pairs", "given"]
 RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
 # Fields of a ClickLearning whose propensities are not estimated yet.
 _CURVE: dict[str, Any] = {"eta": 1.0, "propensity": None, "rankings": 0, "note": None}
-# Smallest propensity that counts, so that no click weighs more than 20 times a click at rank 1. Simulated users of
-# three kinds were learned from about as well with 10 and 40 in place of 20.
+# Lower limit of propensities, so that no click weighs more than 20 times a click at rank 1. Simulated users of
+# three kinds gave about the same quality with 10 and 40 in place of 20.
 _CLIP = 0.05
-# Rankings after which propensities are estimated for the first time, the factor to the next estimate, and the largest
+# Rankings after which propensities are estimated for the first time, the factor to the next estimate, and the maximum
 # number of rankings between two estimates.
 _FIRST, _GROWTH, _MOST_BETWEEN = 250, 1.5, 10_000
 
 
 class ClickLearning(msgspec.Struct, frozen=True):
-    """How clicks are learned from. The log of a store records every change, so that a replay makes the same pairs.
+    """Settings of learning from clicks. The log of a store records every change, so that a replay gives the same pairs.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class ClickLearning(msgspec.Struct, frozen=True):
         logs", AAAI 2006). "skip_above" and "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The
         last three weight all pairs 1.
     source : str
-        Where propensities come from: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
-        estimated again and again from the clicks in the store. "none": the store is older than this choice.
+        Source of propensities: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
+        estimated repeatedly from the clicks in the store. "none": the store is older than this choice.
     eta : float
         Exponent of the power curve.
     propensity : list of float, optional
@@ -45,7 +45,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     note : str, optional
         Why eta could not be estimated.
     follow_drift : bool
-        Whether SOLAR keeps little of what it learned when users click as if the order told nothing
+        Whether SOLAR keeps little of what it learned when users click as if the order had no information
         (`drift.DriftDetector`), and most of it when propensities are estimated again.
     """
 
@@ -71,7 +71,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     def pairs(
         self, rank: np.ndarray, clicked: np.ndarray, first_pair: int | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Pairs (preferred, other) of documents that the clicks on a ranking make, and their weights; None: 1.
+        """Pairs (preferred, other) of documents implied by the clicks on a ranking, and their weights; None: 1.
 
         Parameters
         ----------
@@ -113,8 +113,8 @@ class ClickLearning(msgspec.Struct, frozen=True):
 def fair_pairs(rank: np.ndarray, clicked: np.ndarray, first_pair: int | None) -> np.ndarray:
     """Pairs (preferred, other) of neighbors in random order: the lower document if only it was clicked on.
 
-    Each order of two neighbors is as likely as the other. So whichever document is better is preferred more often, as
-    long as users look at both or at the upper one alone; nothing has to be known of propensities.
+    Each order of two neighbors is as likely as the other. So whichever document is better is preferred more often, if
+    users look at both or only at the upper one; propensities need not be known.
     """
     if first_pair is None:
         return np.empty((0, 2), dtype=np.int64)
@@ -125,12 +125,12 @@ def fair_pairs(rank: np.ndarray, clicked: np.ndarray, first_pair: int | None) ->
 
 
 def curve(source: str, eta: float = 1.0) -> dict[str, Any]:
-    """What the propensities ``k ** -eta`` change in a `ClickLearning`; ``source`` is "power" or "estimated"."""
+    """Changes to a `ClickLearning` for the propensities ``k ** -eta``; ``source`` is "power" or "estimated"."""
     return {"source": source, **_CURVE, "eta": eta}
 
 
 def given(bias: Any) -> dict[str, Any]:
-    """What the propensities of a `PositionBias` change in a `ClickLearning`.
+    """Changes to a `ClickLearning` for the propensities of a `PositionBias`.
 
     Raises
     ------

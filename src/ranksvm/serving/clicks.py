@@ -1,4 +1,4 @@
-"""The click log of a service: lists that it has shown, and the clicks that it was told of."""
+"""The click log of a service: the lists that it has shown, and the clicks reported to it."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -13,7 +13,7 @@ from ranksvm.serving.store import Store, open_store
 
 __all__ = ["click_log"]
 
-# Events that are read at a time.
+# Number of events read at a time.
 _EVENTS = 10_000
 
 
@@ -23,8 +23,8 @@ def click_log(
     """The impressions and clicks in the store of a service, which may be running.
 
     An impression is one ranking that was requested. Feedback that has labels or preferences says nothing about clicks,
-    and its event is left out; one without feedback is an impression without clicks. A ranking without the name of its
-    query has a query of its own.
+    and its event is omitted; an event without feedback is an impression without clicks. A ranking without the name of
+    its query has a query of its own.
 
     The ranker of a document is the version of the model, "v1", "v2", ...: as a model learns, documents change their
     ranks, which is what ``position_bias(log)`` needs. In a list in random order it is "random" (policy "epsilon"), in
@@ -87,7 +87,7 @@ def click_log(
 
 
 class _Impression(NamedTuple):
-    """What the first ranks of a ranking showed, and where users clicked."""
+    """The documents at the first ranks of a ranking, and the clicks on them."""
 
     id: str
     at: float
@@ -99,7 +99,7 @@ class _Impression(NamedTuple):
 
 
 def _read(store: Store, policy: str | None, last: str, n_ranks: int | None) -> list[_Impression]:
-    """The rankings after an event about whose clicks something is known; of each only the first ranks are kept."""
+    """The rankings after an event whose clicks are known; only their first ranks are kept."""
     found = []
     while events := store.answers(last, _EVENTS):
         for id, at, shown, entry in events:
@@ -137,10 +137,10 @@ def _base_ranks(found: list[_Impression]) -> np.ndarray:
 
 
 def _rankers(shown: Shown) -> list[str]:
-    """Name of what put each document into its place."""
+    """Name of the ranker that chose each document's place."""
     size = len(shown.order)
     if shown.teams is not None:
         return shown.teams
-    # a document that only chance put there has probability epsilon / size
+    # probability epsilon / size means that the document's place is random
     chance = shown.propensities is not None and size > 1 and min(shown.propensities) <= 1.0 / size
     return ["random" if chance else f"v{shown.version}"] * size

@@ -1,4 +1,4 @@
-"""Connections to a service: how long a request may take to arrive, how large its head may be, how many a client has."""
+"""Connections to a service: limits on a request's time to arrive, the size of its head, and connections per client."""
 
 import asyncio
 import ipaddress
@@ -17,14 +17,14 @@ __all__ = ["Connection", "Connections"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Seconds between two looks at what is late.
+# Seconds between two checks for late requests.
 _LOOK = 0.25
-# Clients who are named in the log at a look; others are counted.
+# Maximum number of clients that one check names in the log; others are counted.
 _NAMED = 20
 
 
 class Connections:
-    """What the connections to a service have in common.
+    """State shared by the connections to a service.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Connections:
         self._open.add(connection)
         client = client_of(address)
         self._of_client[client] += 1
-        # what one client has leaves room for others, however few files the process may open
+        # one client's connections leave room for others, even if the process may open few files
         most = min(self.limits.connections, self._most // 2)
         if self._of_client[client] > most and not self._is_proxy(address):
             return Problem(429, "connections", f"the client has more than {most} connections.")
@@ -56,7 +56,7 @@ class Connections:
         return None
 
     def closed(self, connection: "Connection", address: str) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         self._open.discard(connection)
         client = client_of(address)
         self._of_client[client] -= 1
@@ -64,11 +64,11 @@ class Connections:
             del self._of_client[client]
 
     def note(self, address: str, why: str) -> None:
-        """Have it logged that a client was cut off."""
+        """Record that a client was cut off, for the log."""
         self._cut[address, why] += 1
 
     async def watch(self) -> None:
-        """Cut off what is late, and log who was cut off, for ever."""
+        """Cut off late clients, and log them, in an endless loop."""
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -111,7 +111,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = False
         # requests without a complete answer: the last is `cycle`, the only one that uvicorn tells of a lost connection
         self._unanswered: deque[Any] = deque()
-        # what the client has not taken, and since when that has not changed
+        # bytes that the client has not received, and the time since which their number has not changed
         self._left, self._moved = 0, 0.0
 
     # -- what asyncio calls --------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class Connection(HttpToolsProtocol):
         self._expect("the body of a request", self._limits.body_seconds)
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limits.head:
             self._cut(self._too_large())
-            raise ValueError("too large")  # so that the parser goes no further
+            raise ValueError("too large")  # stops the parser
         self._in_body = True
         super().on_headers_complete()
         self._unanswered.append(self.cycle)
@@ -170,7 +170,7 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP; uvicorn's name for it."""
+        """Answer data that are not HTTP; the name is uvicorn's."""
         self._cut(Problem(400, "malformed", "this is not a request of HTTP/1.1."))
 
     # -- limits --------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
         if now < self._due or self.transport.is_closing():
             return
-        if self.flow.read_paused:  # it is this service that is late
+        if self.flow.read_paused:  # this service is late, not the client
             self._due = now + self._limits.head_seconds
             return
         self._cut(Problem(408, "late", f"{self._part}."))
@@ -212,7 +212,7 @@ class Connection(HttpToolsProtocol):
 
 
 def _most_connections() -> int:
-    """Connections that leave files for the store and for what else is opened."""
+    """Maximum number of connections that leaves file descriptors for the store and other files."""
     try:
         import resource
     except ImportError:  # Windows

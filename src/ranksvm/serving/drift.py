@@ -1,4 +1,4 @@
-"""Drift: users click as if the ranking told nothing, because what they find relevant has changed."""
+"""Drift: users click as if the ranking had no information, because their idea of relevance has changed."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 # Drift is noticed when its likelihood is exp(8) times that of no drift: with 6 there were false alarms with simulated
 # users, with 7.5 to 9 none after the first pass (benchmarks/serving_clicks.py).
 _LOG_LIKELIHOOD = 8.0
-# Rankings before which nothing is noticed, as click rates are not known well, ranks that count, and the largest
-# contribution of a single ranking.
+# Number of rankings before drift can be noticed, because click rates are not known well; ranks that count; and the
+# maximum contribution of a single ranking.
 _FEWEST, _RANKS, _MOST = 100, 50, 3.0
-# Parts of the way from the rates of the order to those of a random one: a part of it shows with users who trust the
+# Parts of the way from the rates of the order to the rates of a random one: a part of it shows with users who trust the
 # first ranks, and click there whatever they show.
 _CHANGES = 1.0, 0.35
-# The order tells something if it brings this many times as many clicks as a random one.
+# The order is informative if it brings this many times as many clicks as a random one.
 _TELLING = 1.1
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
@@ -27,7 +27,7 @@ KEPT_BY_ESTIMATE = 0.7
 
 
 class DriftDetector:
-    """A cumulative sum test for a drop of click rates to those of a random order (Page, Biometrika 1954).
+    """A cumulative sum test for a drop of click rates to the rates of a random order (Page, Biometrika 1954).
 
     Without drift a click at rank k has the rate m_k of the rankings so far. After drift the order tells nothing: every
     document is as likely at every rank, and the rate is the propensity p_k times the mean of ``m_j / p_j`` over all
@@ -52,7 +52,7 @@ class DriftDetector:
         if shown[0] >= _FEWEST:
             before = (clicks[:size] + 0.5) / (shown[:size] + 1.0)
             after = np.clip(propensity * np.mean(before / propensity), 1e-6, 1.0 - 1e-6)
-            # an order that tells nothing anyway has nothing to lose
+            # an uninformative order has nothing to lose
             telling = before.sum() >= _TELLING * after.sum()
             sums = [
                 max(0.0, total + _log_ratio(clicked, before, before + change * (after - before))) if telling else 0.0
@@ -78,7 +78,7 @@ def _log_ratio(clicked: np.ndarray, before: np.ndarray, after: np.ndarray) -> fl
 
 
 def forget(model: Any, keep: float) -> None:
-    """Have a model keep a share of what it learned, if it can forget."""
+    """Make a model forget all but a share of what it learned, if it can forget."""
     ranker = steps_of(model)[-1]
     if hasattr(ranker, "forget") and not ranker.average:
         ranker.forget(keep)

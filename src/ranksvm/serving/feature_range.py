@@ -14,20 +14,20 @@ OUTSIDE = ("clip", "refuse", "none")
 # The size of a feature is this quantile of its largest absolute value in an answer, over answers in which it is not 0:
 # what fewer than a fourth of the answers have does not count in the long run.
 _QUANTILE = 0.75
-# First answers, of which the quantile is exact; later ones move the size.
+# Number of first answers for which the quantile is exact; later ones move the size.
 _FIRST = 25
-# What an answer multiplies a size by if it is larger, and divides it by if not: the cube root, for the quantile .75.
+# Factor for a size if an answer is larger; else the size is divided by the factor's cube root, for the quantile .75.
 _UP, _DOWN = 1.01, 1.0033223
-# The most that a size grows in an hour.
+# Maximum factor by which a size grows in an hour.
 _HOURLY = 2.0
-# A size that n answers tell of is uncertain: the range is 1 + 10 / n times as wide.
+# A size based on n answers is uncertain: the range is 1 + 10 / n times as wide.
 _UNCERTAIN = 10.0
 # Limits of sizes: with multiples of up to 1e6 no range overflows.
 _LEAST, _MOST = 1e-300, 1e300
 
 
 class RangeRule(msgspec.Struct, frozen=True):
-    """What happens to features outside their range. The log of a store records every change.
+    """Treatment of features outside their range. The log of a store records every change.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class RangeRule(msgspec.Struct, frozen=True):
 class FeatureRange:
     """A range of each feature, symmetric about 0: a multiple of its size in the answers so far.
 
-    The size of a feature is the .75 quantile of its largest absolute value in an answer. An answer moves a size by 1 %
-    at most, and an hour at most doubles it, so that a few wild values do not widen the range. A feature that was always
-    0 counts as large as the largest.
+    The size of a feature is the .75 quantile of its largest absolute value in an answer. An answer moves a size by at
+    most 1 %, and a size at most doubles in an hour, so that a few wild values do not widen the range. A feature that
+    was always 0 gets the size of the largest feature.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ class FeatureRange:
 
     @property
     def begins(self) -> bool:
-        """Whether few answers have come, so that models may have to begin again."""
+        """Whether few answers have arrived, so that models may have to start again."""
         return self.rule.limits and self._first is not None
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that a later range needs besides the rule; the same range gives the same."""
+        """State from which a range can be restored, besides the rule; equal ranges have equal states."""
         arrays = {"answers": self._answers, "most": self._most, "learned": self._learned}
         return {
             "size": None if self._size is None else self._size.tobytes(),
@@ -101,7 +101,7 @@ class FeatureRange:
         return FeatureRange(rule, self.state if rule.limits and self.rule.limits else None)
 
     def outside(self, X: np.ndarray) -> np.ndarray | None:
-        """Which values of X are outside the range; None if none is."""
+        """Mask of the values of X outside the range; None if there is none."""
         if self.bound is None:
             return None
         largest = self.bound.copy()
@@ -116,7 +116,7 @@ class FeatureRange:
         return np.clip(X, -self.bound, self.bound).astype(X.dtype)
 
     def applied(self, lesson: Lesson) -> Lesson:
-        """A lesson with clipped features, which only teaches of the documents that were inside."""
+        """A lesson with clipped features; only documents inside the range are learned from."""
         found = self.outside(lesson.X)
         if found is None:
             return lesson
@@ -160,7 +160,7 @@ class FeatureRange:
         return again
 
     def described(self, place: np.ndarray, X: np.ndarray, documents: list[str], names: list[str]) -> str:
-        """The first value outside the range, in words; ``place`` is what `outside` found."""
+        """Describe the first value outside the range; ``place`` is the result of `outside`."""
         assert self.bound is not None
         row, column = (int(number) for number in np.argwhere(place)[0])
         most = self.bound[column]
@@ -172,7 +172,7 @@ class FeatureRange:
     # -- private methods -----------------------------------------------------------------------------------------------
 
     def _move(self, size: np.ndarray, hour: int) -> None:
-        """Move the sizes of what is not 0 in an answer towards the quantile."""
+        """Move the sizes of an answer's nonzero features towards the quantile."""
         assert self._size is not None
         if hour > self._hour:
             self._hour, self._most = hour, np.minimum(_HOURLY * self._size, _MOST)
@@ -206,14 +206,14 @@ def _largest(X: np.ndarray) -> np.ndarray:
 
 
 def _quantiles(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lower .75 quantile of what is not 0 in each column, and the number of such values."""
+    """The lower .75 quantile of the nonzero values in each column, and their number."""
     answers = (sizes > 0.0).sum(axis=0)
     place = len(sizes) - answers + np.floor(_QUANTILE * (answers - 1.0)).astype(np.int64)
     place = np.clip(place, 0, len(sizes) - 1)
     found = np.take_along_axis(np.sort(sizes, axis=0), place[np.newaxis], axis=0)[0]
     found = np.where(answers > 0, np.clip(found, _LEAST, _MOST), 0.0)
     often = answers > 1
-    if often.any():  # a feature of a single answer tells little
+    if often.any():  # a single answer says little about a feature
         found = np.minimum(found, np.where(answers == 1, found[often].max(), found))
     return found, answers.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""What feedback says about the documents of an event: labels, clicks or preferences."""
+"""Feedback on the documents of an event: labels, clicks or preferences."""
 
 import math
 from typing import Any
@@ -16,14 +16,14 @@ Number = int | float
 
 
 class Feedback(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """What is known of an event's documents: exactly one of `labels`, `clicks` and `preferences`.
+    """Feedback on an event's documents: exactly one of `labels`, `clicks` and `preferences`.
 
     Parameters
     ----------
     labels : dict of str to float, or list of float, optional
         Relevance by document id, or of all documents in the order of the request.
     clicks : list of str, optional
-        Ids of the documents that were clicked on; none of them is an answer, too.
+        Ids of the documents that were clicked on; an empty list is also an answer.
     preferences : list of (str, str), optional
         Ids of documents: the preferred one first.
     at : float or str, optional
@@ -40,7 +40,7 @@ _content_decoder = msgspec.msgpack.Decoder(Feedback)
 
 
 class Lesson(msgspec.Struct):
-    """What a model learns from one event.
+    """Training data from one event.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Lesson(msgspec.Struct):
 
     @property
     def taught(self) -> "Lesson":
-        """The lesson on the documents that are learned from."""
+        """The lesson restricted to the documents that are learned from."""
         inside = self.inside
         if inside is None:
             return self
@@ -83,7 +83,7 @@ class Lesson(msgspec.Struct):
 
 
 def content_of(given: Feedback) -> bytes:
-    """Feedback as the content of an entry; whether it fits the event, `misfit` tells.
+    """Feedback as the content of an entry; `misfit` checks whether it fits the event.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def content_of(given: Feedback) -> bytes:
     Raises
     ------
     DataError
-        When it says more or less than one thing, or what no event can be answered with.
+        When it is not exactly one kind of feedback, or is invalid for every event.
     """
     said = [name for name in ("labels", "clicks", "preferences") if getattr(given, name) is not None]
     if len(said) != 1:
@@ -118,7 +118,7 @@ def content_of(given: Feedback) -> bytes:
 
 
 def _check_number(name: str, value: Any) -> None:
-    """Refuse a number that the log cannot hold."""
+    """Refuse a number that the log cannot store."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise DataError(f"{name} is an integer beyond 64 bits: send it as a decimal number, such as 1e20.")
     if isinstance(value, float) and not math.isfinite(value):
@@ -126,7 +126,7 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def misfit(content: bytes, documents: list[str]) -> str | None:
-    """Why feedback does not fit an event with these documents; None if it does."""
+    """Reason why feedback does not fit an event with these documents; None if it fits."""
     given = _content_decoder.decode(content)
     if isinstance(given.labels, list) and len(given.labels) != len(documents):
         return f"there are {len(given.labels)} labels for {len(documents)} documents."
@@ -142,7 +142,7 @@ def _named(given: Feedback) -> list[str]:
 
 
 def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:
-    """What a model learns from feedback. An event that was not answered in time has labels of 0, and no click."""
+    """Training data from feedback. An event that was not answered in time has labels of 0, and no click."""
     event = entry.answered
     assert event is not None
     shown = event.shown
@@ -168,7 +168,7 @@ def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:
 
 
 def in_words(entry: Entry) -> str:
-    """What feedback says, in a few words."""
+    """Summary of feedback as text."""
     decoded = entry.says
     for name in ("labels", "clicks", "preferences"):
         if name in decoded:

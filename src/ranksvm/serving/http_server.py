@@ -11,7 +11,7 @@ from ranksvm.serving.service import Service
 
 __all__ = ["bound_server", "serve"]
 
-# Seconds in which requests are still answered when the process is asked to end.
+# Seconds for which requests are still answered after the process is asked to end.
 _SHUTDOWN = 10
 
 
@@ -74,7 +74,7 @@ def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str]
         ws="none",
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
-        log_level="error",  # Connections logs who sent what is not HTTP
+        log_level="error",  # Connections logs clients that send data other than HTTP
         access_log=False,
         server_header=False,
         lifespan="on",
@@ -82,7 +82,7 @@ def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str]
     )
     try:
         socket = config.bind_socket()
-        # asyncio sets this only where it makes the socket itself; without it answers wait 40 ms for an acknowledgement
+        # asyncio sets this only if it creates the socket itself; without it answers wait 40 ms for an acknowledgement
         socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     except BaseException:
         service.close()

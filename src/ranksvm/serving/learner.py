@@ -1,4 +1,4 @@
-"""The learner of a process: it learns while it has the lease; otherwise it follows the one that does."""
+"""The learner of a process: it learns while it has the lease; otherwise it follows the process that has it."""
 
 import copy
 import logging
@@ -24,16 +24,16 @@ __all__ = ["MOST_FAILURES", "Learner", "Schedule", "Served", "begin", "summary"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Entries read at a time.
+# Number of entries read at a time.
 _PART = 256
-# Times that learning may end at an entry before the entry is passed over.
+# Maximum number of failures of learning at an entry; then the entry is passed over.
 MOST_FAILURES = 3
 # Seconds between two removals of old events.
 _CLEAN = 3600.0
 
 
 class Schedule(NamedTuple):
-    """When the learner does what.
+    """Schedule of the learner.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Schedule(NamedTuple):
 
 
 class Served(NamedTuple):
-    """The models of a checkpoint, which nobody changes: any number of threads may rank with them.
+    """The models of a checkpoint, which never change: any number of threads may rank with them.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def begin(
     click_learning: ClickLearning = ClickLearning("shown", "estimated", follow_drift=True),  # noqa: B008 (immutable)
     range_rule: RangeRule = RangeRule("clip"),  # noqa: B008 (immutable)
 ) -> Learning:
-    """What the newest checkpoint of a store holds; a new store gets a first one.
+    """Load the newest checkpoint of a store; a new store gets a first one.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ class Learner:
         self._store, self.schedule, self._on_news, self._ranks = store, schedule, on_news, ranks
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
-        self.trouble: str | None = None  # why it does not get on
+        self.trouble: str | None = None  # why learning makes no progress
         self.summary: dict[str, Any] = {}
         self._learning: Learning | None = None
         self._version = 0
         self._passed_over: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # by entry
-        self._told = 0, 0  # answers that were not learned from, and with features outside their range
+        self._told = 0, 0  # numbers of answers not learned from, and with features outside their range
         self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -167,7 +167,7 @@ class Learner:
         self.served: Served
         self._follow()
         assert self._learning is not None
-        self.settings: Settings = self._learning.settings  # those of a store never change
+        self.settings: Settings = self._learning.settings  # a store's settings never change
 
     def start(self) -> None:
         """Start the thread."""
@@ -175,7 +175,7 @@ class Learner:
         self._thread.start()
 
     def wake(self) -> None:
-        """Tell it that the log has a new entry."""
+        """Notify the learner that the log has a new entry."""
         self._wake.set()
 
     def close(self, *, release: bool = True) -> None:
@@ -192,11 +192,11 @@ class Learner:
             if release:
                 self._store.release(self.owner)
                 self.learns = False
-        except Exception as error:  # what was not learned is learned by the next process
+        except Exception as error:  # the next process learns the rest
             logger.warning("the last checkpoint was not written: %s", error)
 
     def step(self, *, now: float | None = None) -> bool:
-        """Learn from some entries, or follow the process that does; whether there may be more at once.
+        """Learn from some entries, or follow the process that does; return whether there may be more at once.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Learner:
                 if self.trouble != str(error):
                     logger.warning("learning waits: %s", error)
                 self.trouble, more = str(error), False
-            except Exception as error:  # what is not foreseen must be seen, and must not end the thread
+            except Exception as error:  # an unexpected error must be visible, and must not end the thread
                 logger.exception("learning failed")
                 self.trouble, more, self._learning = f"{type(error).__name__}: {error}", False, None
                 self.learns, self._leased = False, -float("inf")
@@ -254,12 +254,12 @@ class Learner:
             if self._on_news is not None:
                 self._on_news()
             if not more:
-                # a checkpoint is due, or a lease has to be renewed, without any news
+                # a checkpoint or the renewal of a lease may be due without a new entry
                 self._wake.wait(min(self.schedule.seconds, self.schedule.lease / 3) / 4)
                 self._wake.clear()
 
     def _failed(self, seq: int, error: Exception) -> None:
-        """Have an entry passed over that failed again and again: it must not stop all that follow."""
+        """Pass over an entry that failed repeatedly: it must not block all later entries."""
         self._failures[seq] = self._failures.get(seq, 0) + 1
         if self._failures[seq] >= MOST_FAILURES:
             logger.warning("entry %d failed %d times, and is passed over", seq, MOST_FAILURES)
@@ -277,7 +277,7 @@ class Learner:
         logger.info("this process learns, from entry %d on", newest.position + 1)
 
     def follow(self) -> None:
-        """Nothing: its own thread follows."""
+        """Do nothing: the learner's own thread follows."""
 
     def _follow(self) -> None:
         newest = self._store.newest_version()
@@ -304,7 +304,7 @@ class Learner:
         self._tell()
 
     def _tell(self) -> None:
-        """Log what was not learned from since the last version; one line, however much it is."""
+        """Log the answers that were not learned from since the last version, always in one line."""
         assert self._learning is not None
         now = self._learning.skipped, self._learning.outside
         if now != self._told:
@@ -329,8 +329,8 @@ class Learner:
             self._store.append([Entry(Kind.UNANSWERED, id, msgspec.msgpack.encode({}), at) for id in late])
 
     def _estimate(self) -> None:
-        """Write an estimate of the propensities to the log; it counts from its turn there, in a replay as well."""
-        self._store.lease(self.owner, 10 * self.schedule.lease)  # it takes seconds
+        """Write an estimate of the propensities to the log; it applies from its entry on, also in a replay."""
+        self._store.lease(self.owner, 10 * self.schedule.lease)  # the estimate takes seconds
         try:
             says = estimated(self._store)
         except StoreError:
@@ -353,7 +353,7 @@ class Learner:
 
 
 def summary(learning: Learning) -> dict[str, Any]:
-    """What is shown of a learning: measures with their histories, wins, refits, and what was skipped."""
+    """Summary of a learning for display: measures with their histories, wins, refits, and skipped entries."""
     click_name, _ = click_metric(learning.settings.metric)
     return {
         "metric": learning.settings.metric,

@@ -1,4 +1,4 @@
-"""The learner in a process of its own, so that learning takes no time of the process that ranks."""
+"""The learner in a process of its own, so that learning does not slow down the process that ranks."""
 
 import json
 import logging
@@ -20,12 +20,12 @@ __all__ = ["LearnerProcess"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Seconds before a learner that has ended is started again, and for which its last checkpoint is waited for.
+# Seconds until a learner that has ended is restarted, and maximum wait for its last checkpoint.
 _AGAIN, _LAST = 0.5, 60.0
 
 
 class LearnerProcess:
-    """A learner in a process of its own, and the models that it wrote last; it has the interface of `Learner`.
+    """A learner in a process of its own, and the models that it wrote last; this class has the interface of `Learner`.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class LearnerProcess:
     schedule : Schedule
         When it does what.
     reward_wait : float, optional
-        Seconds after which an event takes no feedback.
+        Seconds after which an event accepts no feedback.
     unanswered : str
         What becomes of such an event: see `open_store`.
     """
@@ -53,8 +53,8 @@ class LearnerProcess:
         self._thread: threading.Thread | None = None
         self._turn = threading.Lock()
         self._version = 0
-        # where the last processes ended, and how many of them: the next one writes a version after every entry, so
-        # that the entry at which it ends is known
+        # position at which the last processes ended, and their number: the next one writes a version after every
+        # entry, so that the entry at which it ends is known
         self._deaths = 0, 0
         self.served: Served
         self.summary: dict[str, Any]
@@ -67,7 +67,7 @@ class LearnerProcess:
         self._thread.start()
 
     def wake(self) -> None:
-        """Tell it that the log has a new entry."""
+        """Notify the learner that the log has a new entry."""
         process = self._process
         if process is not None and process.stdin is not None:
             with suppress(OSError, ValueError):  # it has ended
@@ -126,8 +126,8 @@ class LearnerProcess:
         return self.schedule._replace(every=1) if self._deaths[1] else self.schedule
 
     def _count_death(self, code: int) -> None:
-        """Have an entry passed over at which process after process ended."""
-        with suppress(StoreError):  # else it is counted the next time
+        """Pass over an entry at which several processes in a row ended."""
+        with suppress(StoreError):  # otherwise it is counted the next time
             self.follow()
             position, deaths = self.served.position, 1
             if position == self._deaths[0]:
@@ -142,7 +142,7 @@ class LearnerProcess:
         self.trouble = f"the learner ended with code {code}, and is started again."
         logger.warning(self.trouble)
         if self._owner is not None:
-            with suppress(StoreError):  # else its lease ends in seconds
+            with suppress(StoreError):  # otherwise its lease ends in seconds
                 self._store.release(self._owner)
         self._ended.wait(_AGAIN)
 
@@ -154,7 +154,7 @@ def _command() -> list[str]:
 
 def main() -> None:
     """The other process: learn until the one that ranks closes stdin, or has ended."""
-    for name in ("SIGINT", "SIGTERM"):  # they are sent to all processes of a terminal or a unit
+    for name in ("SIGINT", "SIGTERM"):  # these signals are sent to all processes of a terminal or a unit
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     logging.basicConfig(format="%(levelname)s: %(message)s")
     asked = json.loads(sys.stdin.readline())

@@ -1,4 +1,4 @@
-"""What a service has learned: a function of its log, to the bit, however the log was divided between processes."""
+"""State of learning: a bit-exact function of the log, independent of its division between processes."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 
 CHAMPION = "champion"
-SHOWN = "shown"  # what was shown is measured, too
-# Number of verdicts on refits, and of drifts, that are kept.
+SHOWN = "shown"  # the shown ranking is also measured
+# Maximum number of verdicts on refits, and of drifts, that are kept.
 _VERDICTS = 20
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What learning depends on besides the log; it is fixed when a store is made.
+    """Settings that learning depends on besides the log; they are fixed when a store is created.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class _State(msgspec.Struct):
-    """`Learning` as it is stored."""
+    """The stored form of `Learning`."""
 
     settings: Settings
     position: int
@@ -60,7 +60,7 @@ class _State(msgspec.Struct):
     skipped: int
     reason: str | None
     verdicts: list[Any]
-    # as the first stores learned from clicks; later ones say how
+    # the click learning of the first stores; later ones record theirs
     click_learning: ClickLearning = ClickLearning()
     estimates: dict[str, Any] | None = None
     estimate_at: int = 0
@@ -75,13 +75,13 @@ class _State(msgspec.Struct):
 class Learning:
     """Models and measures after a part of the log.
 
-    Every model ranks the documents of each entry before it learns from them: the means so far are those of progressive
+    Every model ranks the documents of each entry before it learns from them: the means so far are means of progressive
     validation, whatever time passes between ranking and feedback.
 
     Parameters
     ----------
     models : dict of str to estimator
-        Name -> model; "champion" is the one that ranks. The dict and the models are changed.
+        Name -> model; "champion" is the model that ranks. The dict and the models are modified.
     settings : Settings
         What learning depends on besides the log.
     click_learning : ClickLearning, optional
@@ -98,8 +98,8 @@ class Learning:
         range_rule: RangeRule = RangeRule(),  # noqa: B008 (immutable)
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
-        self.range = FeatureRange(range_rule)  # at an entry: what the entries before it tell
-        self._beginning: dict[str, bytes] = {}  # while the range begins: the models that learn, as they were before
+        self.range = FeatureRange(range_rule)  # at an entry: the range according to the entries before it
+        self._beginning: dict[str, bytes] = {}  # while the range begins: initial states of the models that learn
         self._remember()
         self.outside = 0  # answers about documents with features outside the range
         self.position = 0
@@ -110,13 +110,13 @@ class Learning:
         self._detector = DriftDetector()
         self.drifts: list[int] = []  # entries at which drift was noticed, the newest last
         self.wins = Wins()
-        self.skipped = 0  # entries that nothing could be learnt from
-        self.reason: str | None = None  # why, the last time
+        self.skipped = 0  # number of entries that nothing could be learnt from
+        self.reason: str | None = None  # reason of the last one
         self.verdicts: list[Any] = []  # of refits, the newest last
 
     @property
     def names_given(self) -> list[str] | None:
-        """Names of the features; None where they are only called f1, f2, ..., so that columns count by position."""
+        """Names of the features; None if they are only f1, f2, ..., so that columns are identified by position."""
         names = self.settings.names
         return None if names == feature_labels(len(names)) else names
 
@@ -158,7 +158,7 @@ class Learning:
             lesson = lesson_of(found, self.click_learning)
             within = self._within_range(found, lesson)
             self._learn(found, within)
-            if found.entry.kind is Kind.FEEDBACK:  # what nobody answered, anybody can send
+            if found.entry.kind is Kind.FEEDBACK:  # anyone can send requests that no one answers
                 self._follow_range(found, lesson.X, within.inside)
             if refit is not None:
                 self._judge(found.seq, refit)
@@ -177,18 +177,18 @@ class Learning:
         if not len(taught.X):  # all documents are outside the range
             self.skipped += 1
         for name, model in self.models.items():
-            # An entry that cannot be learned from must not stop all that follow; the same is skipped in every replay.
+            # An entry that cannot be learned from must not block later entries; every replay skips the same entries.
             try:
                 if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
                     self._measure(name, lesson, scores(model, lesson.X))
                 if learns(model) and len(taught.X):
-                    learn(model, taught)  # a model that refuses is as it was before
+                    learn(model, taught)  # a model that raises an error is unchanged
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
 
     def _within_range(self, found: LogEntry, lesson: Lesson) -> Lesson:
-        """The lesson with features within their range; what is outside is counted and told."""
+        """The lesson with features within their range; values outside are counted and reported."""
         assert found.answered is not None
         place = self.range.outside(found.answered.X)
         if place is None:
@@ -202,7 +202,7 @@ class Learning:
         return within
 
     def _follow_range(self, found: LogEntry, X: np.ndarray, inside: np.ndarray | None) -> None:
-        """Move the range; models begin again if one of the first answers was outside what the others tell."""
+        """Move the range; models start again if one of the first answers was outside the range of the others."""
         if self.range.add(X, inside, found.entry.at):
             self.models |= {name: model_from(content) for name, content in self._beginning.items()}
             self.reason = (
@@ -212,7 +212,7 @@ class Learning:
             self._beginning = {}
 
     def _remember(self) -> None:
-        """Keep the models that learn as they are, if the range begins."""
+        """Save the present state of the models that learn, if the range begins."""
         found = {name: model for name, model in self.models.items() if learns(model)} if self.range.begins else {}
         self._beginning = {name: model_bytes(model) for name, model in found.items()}
 
@@ -224,7 +224,7 @@ class Learning:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
     def _follow_drift(self, found: LogEntry, lesson: Lesson) -> None:
-        """Have all models forget if users click as if the order told nothing; the order itself stays the same."""
+        """Make all models forget if users click as if the order had no information; the order itself stays the same."""
         assert found.answered is not None
         if not self.click_learning.follow_drift or lesson.clicked is None or found.answered.shown.teams is not None:
             return
@@ -235,7 +235,7 @@ class Learning:
                 forget(model, KEPT)
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
-        """Learn from clicks in another way: by choice, or by an estimate, which a choice may have overtaken."""
+        """Change the rules of learning from clicks: by choice, or by an estimate, which a choice may have overtaken."""
         is_estimate = "source" not in says and "note" in says
         if is_estimate and self.click_learning.source != "estimated":
             return
@@ -285,7 +285,7 @@ class Learning:
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """All of it; the same learning gives the same bytes."""
+        """The whole state; the same learning gives the same bytes."""
         state = _State(
             self.settings,
             self.position,

@@ -1,4 +1,4 @@
-"""How well models rank queries that they have not learned from: means so far, and their history in bounded memory."""
+"""Quality of models on queries that they have not learned from: means so far, and their history in bounded memory."""
 
 import math
 from typing import Any
@@ -10,9 +10,9 @@ from ranksvm.metrics import CumulativeMetrics, parse_metric
 
 __all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
 
-# Points of a history; then two neighbouring ones become one.
+# Maximum number of points in a history; then neighbouring points are merged in pairs.
 _MOST_POINTS = 400
-# Queries between the first points.
+# Number of queries between the first points.
 _FIRST_BLOCK = 16
 # Half the width of a normal 95 % interval, in standard errors.
 _Z = 1.959964
@@ -40,7 +40,7 @@ class Measure:
         """Add a query."""
         self._cumulative.add(y, scores)
         if self._cumulative.n_queries % self._block == 0:
-            # not evaluated yet: one by one takes ten times longer than many together
+            # not evaluated yet: evaluation one by one takes ten times longer than in batches
             self._cumulative.mark()
             self._n_marks += 1
             if len(self._points) + self._n_marks >= _MOST_POINTS:
@@ -66,7 +66,7 @@ class Measure:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that a later measure needs, as numbers, strings, lists and dicts."""
+        """State from which a measure can be restored, as numbers, strings, lists and dicts."""
         self._add_points()
         cumulative = self._cumulative.state
         arrays = {name: cumulative[name].tolist() for name in ("sums", "counts")}
@@ -106,7 +106,7 @@ class ClickEstimate:
 
     def __init__(self, cutoff: int | None, state: dict[str, Any] | None = None):
         self._cutoff = cutoff
-        self._sums = [0.0, 0.0, 0.0, 0.0]  # rankings, clicks, values, their squares
+        self._sums = [0.0, 0.0, 0.0, 0.0]  # of rankings, clicks, values, and squares of values
         self._block, self._points = _FIRST_BLOCK, []
         if state is not None:
             self._sums, self._block, self._points = state["sums"], state["block"], state["points"]
@@ -133,7 +133,7 @@ class ClickEstimate:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that a later estimate needs, as numbers, lists and dicts."""
+        """State from which an estimate can be restored, as numbers, lists and dicts."""
         return {"sums": self._sums, "block": self._block, "points": self._points}
 
     def summary(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class ClickEstimate:
 
 
 def click_metric(metric: str) -> tuple[str, int | None]:
-    """The metric that clicks estimate beside a metric by labels, DCG with the same cutoff: its name, and the cutoff."""
+    """Name and cutoff of the metric that clicks estimate for a metric by labels: DCG with the same cutoff."""
     cutoff = getattr(parse_metric(metric), "cutoff", None)
     return "dcg" if cutoff is None else f"dcg@{cutoff}", cutoff
 

@@ -1,4 +1,4 @@
-"""What a service counts, for Prometheus."""
+"""Counters and gauges of a service, for Prometheus."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from ranksvm.serving.service import Service
 
 __all__ = ["Meters"]
 
-# Seconds; requests take 0.5 to 25 ms as a rule.
+# Seconds; requests usually take 0.5 to 25 ms.
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 class Meters:
-    """Counters of requests, and gauges that are read when they are asked for.
+    """Counters of requests, and gauges that are evaluated when they are read.
 
     Parameters
     ----------

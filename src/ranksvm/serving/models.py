@@ -25,7 +25,7 @@ __all__ = [
     "settled",
 ]
 
-# The scalers that transform query by query: not their classes, whose module imports scikit-learn.
+# Names of the scalers that transform query by query; the module of their classes would import scikit-learn.
 _BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler")
 
 
@@ -47,7 +47,7 @@ def _loaded(content: bytes, classes: Mapping[str, type]) -> Any:
 
 
 def by_position(model: Any) -> Any:
-    """A model whose steps know no names: columns come in the order of its features."""
+    """Remove the feature names from a model's steps, and return it: columns are in the order of its features."""
     for step in steps_of(model):
         vars(step).pop("feature_names_in_", None)
     return model
@@ -72,7 +72,7 @@ def model_bytes(model: Any) -> bytes:
 
 
 def feature_names(model: Any, n_features: int | None = None) -> list[str]:
-    """Names of a model's features: those of the DataFrame that it was fitted to, or f1, f2, ... as in LETOR files.
+    """Names of a model's features: from the DataFrame that it was fitted to, or f1, f2, ... as in LETOR files.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def feature_names(model: Any, n_features: int | None = None) -> list[str]:
     Raises
     ------
     OptionError
-        When the number is unknown, or is not that of the model.
+        When the number is unknown, or differs from the model's.
     """
     first, *others = steps_of(model)
     known = getattr(first, "n_features_in_", None)
@@ -116,7 +116,7 @@ def scores(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
-    """Documents of one query as the last step sees them."""
+    """Documents of one query in the form that the last step receives."""
     for step in steps_of(model)[:-1]:
         if step is None or step == "passthrough":
             continue
@@ -135,8 +135,8 @@ def learn(model: Any, lesson: Lesson) -> None:
 
 
 def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray, weight: np.ndarray | None) -> bool:
-    """Learn from what was ranked, which has been checked then; False if the ranker cannot."""
-    from ranksvm.estimators.base.online_ranker import learn_checked_pairs  # a process that only ranks does without
+    """Learn from documents that were checked when they were ranked; False if the ranker cannot."""
+    from ranksvm.estimators.base.online_ranker import learn_checked_pairs  # not needed in a process that only ranks
 
     return learn_checked_pairs(ranker, X, pairs, weight)
 

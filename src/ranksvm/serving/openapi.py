@@ -1,4 +1,4 @@
-"""The description of the HTTP interface, made from the types that requests are read into."""
+"""The description of the HTTP interface, generated from the types of requests."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ _RECEIPT = {
         "status": {"enum": ["accepted", "duplicate"]},
     },
 }
-# What the fields of feedback mean, which the types do not say.
+# Meaning of the fields of feedback, which the types do not express.
 _OF_FEEDBACK = {
     "labels": "Relevance by document id, or a list in the order of the request. Documents that the object does not "
     "list are left out: nothing is learnt from them, and they are in no metric.",
@@ -40,7 +40,7 @@ _OF_FEEDBACK = {
     "stored, but neither checked nor used to learn.",
 }
 _OBJECT = {"type": "object"}
-# What every address may answer: not allowed, from another site, too slow, too many, too large, the store out of reach.
+# Errors of every address: not allowed, from another site, too slow, too many, too large, the store out of reach.
 _ALWAYS = (401, 403, 408, 429, 431, 503)
 _REASONS = {
     400: "The body is malformed.",

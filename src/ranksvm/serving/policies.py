@@ -1,4 +1,4 @@
-"""In which order documents are shown: the champion's, with some chance, or interleaved with the challenger's."""
+"""Order in which documents are shown: the champion's, partly random, or interleaved with the challenger's."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ __all__ = ["Choice", "epsilon", "fair_pairs", "greedy", "team_draft"]
 
 
 class Choice(NamedTuple):
-    """An order, and how it came about.
+    """An order, and the random choices behind it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PostgreSQL, for services on several machines; one connection a thread, opened again after it was lost."""
+"""PostgreSQL, for services on several machines; one connection per thread, reopened after it was lost."""
 
 import threading
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ class PostgresDatabase:
     def writing(self) -> Iterator[_Cursor]:
         """A transaction that excludes other writers and is on disk when the block has ended."""
         with self._transaction() as connection:
-            # whatever the default of the server or of the role is
+            # independent of the default of the server or the role
             connection.execute("SET LOCAL synchronous_commit = on")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITER,))
             yield _Cursor(connection)
@@ -79,12 +79,12 @@ class PostgresDatabase:
         return int(size)
 
     def shrink_log(self) -> None:
-        """Nothing: the server does this itself."""
+        """Do nothing: the server does this itself."""
 
     def vacuum(self) -> None:
-        """Give back space of what was removed; each table is locked while it is copied, and who uses it waits."""
+        """Return the space of removed rows; each table is locked while it is copied, and its users wait."""
         with self._errors():
-            # without FULL the space would stay with the tables
+            # without FULL the tables would keep the space
             self._connection().execute("VACUUM (FULL) events, entries, checkpoints")
 
     def close(self) -> None:

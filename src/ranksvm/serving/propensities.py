@@ -10,15 +10,15 @@ from ranksvm.serving.store import Store
 
 __all__ = ["estimated"]
 
-# Number of events that an estimate rests on, and ranks of each, at most: older ones may come from another layout, and
+# Maximum number of events in an estimate, and of ranks per event: older ones may come from another layout, and
 # few users look further. 20,000 lists of 20 documents take a second.
 _NEWEST, _RANKS = 20_000, 50
-# Steeper curves are estimates from a handful of clicks.
+# Steeper curves come from a handful of clicks.
 _STEEPEST = 3.0
 
 
 def estimated(store: Store) -> dict[str, Any]:
-    """What an estimate of ``k ** -eta`` changes in a `ClickLearning`; only a note if the clicks do not identify eta.
+    """Changes to a `ClickLearning` by an estimate of ``k ** -eta``; only a note if the clicks do not identify eta.
 
     If neighbors were exchanged at random ("fair-pairs"), eta comes from these exchanges; otherwise, or if they are too
     few, from documents whose ranks changed because the model learned (`ranksvm.clicks.position_bias`, methods "swap"

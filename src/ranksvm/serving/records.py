@@ -1,4 +1,4 @@
-"""What a store holds: rankings that were shown (events), entries of the log, and checkpoints of what was learnt."""
+"""Records of a store: rankings that were shown (events), entries of the log, and checkpoints of learning."""
 
 import enum
 import re
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an event was ranked.
+    """Description of an event's ranking.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Event:
 
 
 class Kind(enum.StrEnum):
-    """What an entry of the log is."""
+    """Kind of an entry of the log."""
 
     FEEDBACK = "feedback"
     UNANSWERED = "unanswered"  # no feedback came in time: the default labels
@@ -131,7 +131,7 @@ class Entry:
     content : bytes
         What it says, as MessagePack.
     at : float
-        When it arrived, in seconds since 1970. The order of the log is that of sequence numbers, whatever clocks say.
+        When it arrived, in seconds since 1970. The order of the log is the order of sequence numbers, not of times.
     """
 
     kind: Kind
@@ -169,7 +169,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was learnt from a part of the log.
+    """State of learning after a part of the log.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Checkpoint:
 
 
 class Outcome(enum.Enum):
-    """What became of something that was to be stored."""
+    """Outcome of a request to store something."""
 
     STORED = "stored"
     DUPLICATE = "duplicate"
@@ -209,14 +209,14 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer to something that was to be stored.
+    """The answer to a request to store something.
 
     Parameters
     ----------
     outcome : Outcome
         What became of it.
     seq : int
-        Its sequence number, or that of the entry which answered the event before; 0 if there is none.
+        Its sequence number, or the number of the entry that answered the event before; 0 if there is none.
     reason : str or None
         What does not fit the event.
     """
@@ -237,7 +237,7 @@ def is_event_id(text: str) -> bool:
 
 
 def time_of(id: str) -> float:
-    """When an id was given, in seconds since 1970."""
+    """Time at which an id was created, in seconds since 1970."""
     return int(id[:12], 16) / 1000.0
 
 
@@ -248,7 +248,7 @@ def next_digest(before: bytes, seq: int, entry: Entry, answered: bytes | None) -
 
 
 def _digest(*parts: bytes) -> bytes:
-    # lengths keep the borders of the parts
+    # lengths mark the borders of the parts
     digest = sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))

@@ -21,17 +21,17 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Refit", "refitted"]
 
-# The last part of the entries is not learnt from: on it the new model has to be better, with this p-value at most.
+# The last part of the entries is not learnt from: on it the new model has to be better, with at most this p-value.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
-# Entries read at a time.
+# Number of entries read at a time.
 _PART = 256
-# Bytes of features, and pairs that are listed for a fit, at most: it looks back only as far as both allow.
+# Maximum bytes of features, and maximum number of listed pairs, of a fit: its window is limited by both.
 _MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
 
 
 class Refit(NamedTuple):
-    """A model that was fitted again, None if it is not better, and why it is activated or not."""
+    """A model that was fitted again, None if it is not better, and the reason why it is activated or not."""
 
     model: Any
     reason: str
@@ -111,7 +111,7 @@ def _compared_by_labels(
 def _compared_by_clicks(
     champion: Any, model: Any, lessons: list[Lesson], metric: str, click_learning: ClickLearning
 ) -> tuple[str, float, float, float]:
-    """The same, for DCG estimated from clicks."""
+    """`_compared_by_labels` for DCG estimated from clicks."""
     name, cutoff = click_metric(metric)
     values = np.array(
         [
@@ -149,7 +149,7 @@ def _lessons(
 
 
 def _size(lesson: Lesson) -> tuple[int, int, int]:
-    """Bytes of features, number of pairs, and 1 if these are listed: labels imply theirs."""
+    """Bytes of features, number of pairs, and 1 if pairs are listed, not implied by labels."""
     if lesson.pairs is not None:
         return lesson.X.nbytes, len(lesson.pairs), 1
     assert lesson.y is not None
@@ -158,7 +158,7 @@ def _size(lesson: Lesson) -> tuple[int, int, int]:
 
 
 def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
-    # beside pairs of clicks, those that labels imply are listed, too
+    # in addition to pairs from clicks, pairs implied by labels are also listed
     return n_bytes > _MOST_BYTES or (n_listed > 0 and n_pairs > _MOST_PAIRS)
 
 
@@ -169,7 +169,7 @@ def _qid(lessons: list[Lesson]) -> np.ndarray:
 
 
 def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
-    """A clone of the model, fitted to labels; where there are clicks, to the pairs that these and the labels imply."""
+    """A clone of the model, fitted to labels; if there are clicks, to the pairs that clicks and labels imply."""
     from sklearn.base import clone
 
     model = clone(champion)

@@ -1,4 +1,4 @@
-"""Any past model of a service, rebuilt from its log, whose digests are checked on the way."""
+"""Reconstruction of any past model of a service from its log, whose digests are verified in the process."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Replay", "replay"]
 
-# Entries read at a time.
+# Number of entries read at a time.
 _PART = 256
 
 
@@ -21,7 +21,7 @@ class Replay(NamedTuple):
     Parameters
     ----------
     learning : Learning
-        What had been learnt.
+        The state of learning.
     first : int
         Sequence number of the entry from which the log was replayed.
     compared : list of int
@@ -51,7 +51,7 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     Returns
     -------
     Replay
-        What had been learnt.
+        The state of learning.
 
     Raises
     ------

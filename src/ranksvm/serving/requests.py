@@ -1,4 +1,4 @@
-"""What is sent to a service to be ranked: JSON, lines of JSON, or float32 numbers; and what is answered."""
+"""Requests to rank, in JSON, lines of JSON, or float32 numbers; and the answers."""
 
 import json
 import re
@@ -70,7 +70,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Ranking(msgspec.Struct):
-    """A ranking that was made.
+    """The answer to a request to rank.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Ranking(msgspec.Struct):
 
 
 class Activation(msgspec.Struct, forbid_unknown_fields=True):
-    """Which model of a version becomes the champion.
+    """The model of a version that becomes the champion.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Activation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The largest and slowest requests that are answered.
+    """Limits on the size and time of requests.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Request(msgspec.Struct):
     query: str | None
 
 
-# Names of a RankRequest, as they are in a body.
+# Names of the fields of a RankRequest in a body.
 _NAMES = tuple(f'"{name}"'.encode() for name in RankRequest.__struct_fields__)
 _rank_decoder = msgspec.json.Decoder(RankRequest)
 _lines_decoder = msgspec.json.Decoder(Document)
@@ -216,14 +216,14 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
 
 
 def _rank_request(body: bytes) -> tuple[RankRequest, np.ndarray | None]:
-    """What a body of JSON says, and its matrix if that is a plain one, which is then left out of the first.
+    """Request in a JSON body, and its matrix if it is a plain one, which the request then omits.
 
-    msgspec makes an object of each number of the matrix: three quarters of the time of a request.
+    msgspec would create an object for each number of the matrix, which takes three quarters of a request's time.
     """
     found = None if (at := body.find(b'"matrix"')) < 0 else json_matrix.read(body + json_matrix.PADDING, at + 8)
     if found is not None:
         n_rows, n_columns, start, stop, numbers = found
-        # what else is wrong is said by the reader of the whole, as is the meaning of two matrices
+        # the reader of the whole body reports all other errors, and decides what two matrices mean
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = _rank_decoder.decode(body[:start] + b"[]" + body[stop:])
             if given.matrix == []:
@@ -244,7 +244,7 @@ def decoded(decoder: Any, body: bytes) -> Any:
 
 
 def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
-    """Refuse a name that an object of a body of JSON has twice: readers of JSON disagree about which of both counts.
+    """Refuse a name that occurs twice in an object of a JSON body: JSON readers disagree about which one counts.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _first_repeated(names: Iterable[str]) -> str:
-    """The first name that was there before."""
+    """The first repeated name."""
     seen: set[str] = set()
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
@@ -298,7 +298,7 @@ def _of_documents(documents: list[Document], query: str | None, names: list[str]
     for document in documents:
         features = document.features
         if isinstance(features, dict):
-            # the usual case in one pass; what is wrong is looked for after
+            # the usual case in one pass; errors are located afterwards
             try:
                 row = [features[name] for name in names]
             except KeyError:
@@ -343,7 +343,7 @@ def check_width(width: int, what: str, names: list[str]) -> None:
 
 def _of_matrix(matrix: Any, ids: list[str] | None, query: str | None, names: list[str], limits: Limits) -> Request:
     _check_count(len(matrix), limits)
-    # the rows of an array are of one length
+    # the rows of an array have one length
     for number, row in enumerate(matrix[:1] if isinstance(matrix, np.ndarray) else matrix):
         check_width(len(row), f"row {number} of the matrix", names)
     X = _array(matrix)

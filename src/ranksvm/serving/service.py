@@ -1,4 +1,4 @@
-"""A service without HTTP: it ranks, takes feedback, explains, and tells how it is going."""
+"""A service without HTTP: it ranks, takes feedback, explains rankings, and reports its state."""
 
 import secrets
 import time
@@ -26,20 +26,20 @@ from ranksvm.serving.writer import Done, Writer
 
 __all__ = ["Options", "Service"]
 
-# Features of an explained document.
+# Number of features in the explanation of a document.
 _EXPLAINED = 8
-# Models of earlier versions that are kept for explanations.
+# Number of models of earlier versions that are kept for explanations.
 _VERSIONS = 4
-# Seconds after which learning that does not move, with answers to learn from, stands still.
+# Seconds without progress, with answers to learn from, after which learning counts as stalled.
 _STANDING = 30.0
-# Answers that learning may be behind and still keep up: a version is written after 1,000 by default.
+# Number of answers that learning may lag behind and still keep up: a version is written after 1,000 by default.
 _LAG = 2_000
-# Checkpoints over which movements of weights are shown.
+# Number of checkpoints over which movements of weights are shown.
 _MOVED_OVER = 100
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How a service behaves, besides what its models learn.
+    """Options of a service, apart from the learning of its models.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class Options(msgspec.Struct, frozen=True):
     allowed_hosts : tuple of str
         Names of this machine that requests without API keys may use, besides "localhost" and its addresses.
     reward_wait : float or None
-        Seconds in which feedback is taken.
+        Seconds for which feedback is accepted.
     trusted_proxies : tuple of str
-        Addresses or networks of proxies, whose headers say which client a request comes from.
+        Addresses or networks of proxies, whose headers name the client of a request.
     """
 
     explore: str = "none"
@@ -72,7 +72,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Service:
-    """Ranks with the newest model, while a thread stores what happens, and a process or another thread learns.
+    """Ranks with the newest model, while a thread stores all events, and a process or another thread learns.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Service:
         self._random = np.random.default_rng(secrets.randbits(128))
         self._versions: OrderedDict[int, Served] = OrderedDict()
         self.outside = 0  # requests with features outside their range
-        self._moved = self.learner.served.position, time.monotonic()  # the last position that was seen, and since when
+        self._moved = self.learner.served.position, time.monotonic()  # last known position, and since when
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
     def start(self) -> None:
@@ -100,7 +100,7 @@ class Service:
         self.learner.start()
 
     def close(self) -> None:
-        """Store and learn what has come, and end the threads."""
+        """Store and learn what has arrived, and end the threads."""
         self.writer.close()
         self.learner.close()
         self.store.close()
@@ -108,7 +108,7 @@ class Service:
     # -- ranking and feedback ------------------------------------------------------------------------------------------
 
     def rank(self, request: Request) -> Ranking:
-        """Rank documents, and have the event stored, for which nobody waits."""
+        """Rank documents, and queue the event for storage without waiting for it."""
         served = self.learner.served
         X = self._within_range(request, served)
         try:
@@ -156,11 +156,11 @@ class Service:
         return policies.greedy(values)
 
     def put_feedback(self, id: str, content: bytes, done: Done) -> None:
-        """Have feedback stored; the future has the receipt when it is on disk."""
+        """Queue feedback for storage; the future has the receipt when it is on disk."""
         self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()), done)
 
     def put_activation(self, version: int, model: str, done: Done) -> None:
-        """Have a model of an earlier version made the champion, in turn."""
+        """Queue an entry that makes a model of an earlier version the champion."""
         if model not in self._at(version).models:
             raise Problem(409, "model", f"version {version} has no model {model!r}.")
         content = msgspec.msgpack.encode({"version": version, "model": model})
@@ -169,7 +169,7 @@ class Service:
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def explanation(self, id: str) -> dict[str, Any] | None:
-        """Why an event was ranked as it was, by the champion of its version; None if there is no such event."""
+        """Explanation of an event's ranking, by the champion of its version; None if there is no such event."""
         event = self.store.event(id)
         if event is None:
             return None
@@ -198,7 +198,7 @@ class Service:
         }
 
     def recent(self, limit: int) -> list[dict[str, Any]]:
-        """The newest events, with what was said about them."""
+        """The newest events, with their feedback."""
         found = []
         for id, at, shown, seq in self.store.recent_events(limit):
             entry = self.store.entry(seq) if seq else None
@@ -218,7 +218,7 @@ class Service:
         return found
 
     def overview(self) -> dict[str, Any]:
-        """The versions, how well the models rank, how far learning is, and the weights."""
+        """The versions, the quality of the models, the progress of learning, and the weights."""
         served = self.learner.served
         versions = [
             {"version": one.version, "position": one.position, "at": one.at, "kept": one.kept}
@@ -237,7 +237,7 @@ class Service:
         }
 
     def learning(self) -> dict[str, Any]:
-        """How far learning is: the position of the model that ranks, and whether it keeps up with the log."""
+        """Progress of learning: the position of the model that ranks, and whether it keeps up with the log."""
         position, (last, digest) = self.learner.served.position, self.store.head
         moved, at = self._moved
         if position != moved or position >= last:
@@ -255,14 +255,14 @@ class Service:
         }
 
     def refresh(self) -> None:
-        """Read what other processes may have changed: the API keys; called every few seconds."""
+        """Read the API keys again, which other processes may have changed; called every few seconds."""
         self.keys.reload()
         self.learner.follow()
         self.learning()
         self._weights_now()
 
     def _weights_now(self) -> list[dict[str, Any]]:
-        """Weights of the champion, the largest first, and how they moved over the last checkpoints."""
+        """Weights of the champion, the largest first, and their movements over the last checkpoints."""
         served = self.learner.served
         ranker = steps_of(served.models[CHAMPION])[-1]
         coef = ranker.coef_ if hasattr(ranker, "coef_") else None
@@ -282,7 +282,7 @@ class Service:
         ]
 
     def _at(self, version: int) -> Served:
-        """The models of a version, which nobody may change, and its range."""
+        """The models of a version, which must not be changed, and its range."""
         served = self.learner.served
         if served.version == version:
             return served

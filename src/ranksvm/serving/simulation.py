@@ -1,4 +1,4 @@
-"""Queries with labels drive a running service: it gets the clicks of simulated users, or the labels themselves."""
+"""Simulation of a running service's users: queries from labelled data, answered by simulated clicks or labels."""
 
 import http.client
 import json
@@ -45,7 +45,7 @@ class Connection:
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The answer to a request, whose body is sent as JSON, or as it is if it is bytes.
+        """The answer to a request, whose body is sent as JSON, or unchanged if it is bytes.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class Connection:
 
 
 class Simulated(NamedTuple):
-    """What a simulation has seen.
+    """Result of a simulation.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def simulate(
     in_step: bool = False,
     random_state: int = 0,
 ) -> Iterator[Simulated]:
-    """Have queries ranked one after another, and answer each.
+    """Send queries to the service one after another, and answer each ranking.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def simulate(
     metrics : str
         What is measured.
     in_step : bool, default False
-        Whether each query waits until the service has learnt from the one before.
+        Whether each query waits until the service has learnt from the previous one.
     random_state : int, default 0
         Seed of the clicks.
 
@@ -166,7 +166,7 @@ def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
 
 
 def _ids(data: RankingData) -> list[str]:
-    """Ids of the documents of a query: those of the data, or, as the service calls them, their row numbers."""
+    """Ids of the documents of a query: ids of the data, or row numbers, as the service names them."""
     return [str(id) for id in (range(data.n_rows) if data.docid is None else data.docid.tolist())]
 
 

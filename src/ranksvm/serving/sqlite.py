@@ -12,7 +12,7 @@ from ranksvm.exceptions import StoreError
 
 __all__ = ["SQLiteDatabase"]
 
-# "rsvm": what kind of SQLite file it is, for `file` and for this module
+# "rsvm": the type of the SQLite file, for `file` and for this module
 _APPLICATION = 0x7273766D
 # Bytes of a write-ahead log that is copied into the file after a checkpoint of the learner: half of what it has when
 # SQLite would make the next writer copy it.
@@ -28,16 +28,16 @@ class _Cursor:
 
 
 class SQLiteDatabase:
-    """A file of SQLite, with one connection a thread.
+    """A SQLite file, with one connection per thread.
 
     Parameters
     ----------
     path : str
         The file.
     create : bool, default True
-        Whether it is made if it does not exist.
+        Whether to create the file if it does not exist.
     patience : float, default 5.0
-        Seconds for which a writer waits for those of other processes.
+        Seconds for which a writer waits for writers of other processes.
     """
 
     blob = "BLOB"
@@ -82,7 +82,7 @@ class SQLiteDatabase:
     def size(self) -> int:
         """Bytes of the file, when the write-ahead log has been copied into it.
 
-        The write-ahead log is not counted: it has the same page many times, and is empty after the last service ends.
+        The write-ahead log is not counted: it contains a page many times, and is empty after the last service ends.
         """
         with self.reading() as cursor:
             ((pages,),) = cursor.run("PRAGMA page_count")
@@ -93,15 +93,15 @@ class SQLiteDatabase:
         """Copy a large write-ahead log into the file, and empty it unless another connection is using it."""
         try:
             large = os.path.getsize(f"{self.path}-wal") > _LARGE_LOG
-        except OSError:  # it is absent until the first transaction
+        except OSError:  # the log is absent until the first transaction
             return
         if not large:
             return
-        with suppress(sqlite3.Error):  # the log stays as it is, until the next time
+        with suppress(sqlite3.Error):  # the log stays unchanged until the next time
             connection = self._connection()
             # most of it is copied while others write
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            # with patience this would wait for readers while no writer may begin
+            # with a timeout this would wait for readers while no writer can begin
             connection.execute("PRAGMA busy_timeout = 0")
             try:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -109,7 +109,7 @@ class SQLiteDatabase:
                 connection.execute(f"PRAGMA busy_timeout = {int(1000 * self._patience)}")
 
     def vacuum(self) -> None:
-        """Give back space of what was removed."""
+        """Return the space of removed rows to the file system."""
         with self._errors():
             self._connection().execute("VACUUM")
             # the copy is in the write-ahead log until here

@@ -31,10 +31,10 @@ _TABLES = (
     "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
     "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
 )
-# Names of the rows of meta with entries that are passed over begin so.
+# Prefix of the names of the rows of meta with entries that are passed over.
 _PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
-# Bytes of an entry and its event, of an event without features and its answer, and of all that is read at a time.
+# Bytes of an entry and its event, bytes of an event without features and its answer, and maximum bytes of one read.
 _SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
 _SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
 _MOST_BYTES = 32 << 20
@@ -51,7 +51,7 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A database: transactions for any thread. What fails in one is a `StoreError`, and the transaction is undone."""
+    """A database: transactions for any thread. An error in one becomes a `StoreError`, and rolls it back."""
 
     blob: str
 
@@ -71,26 +71,26 @@ class Database(Protocol):
         """Bytes of the database on disk."""
 
     def shrink_log(self) -> None:
-        """Give back the disk space of the database's own log, if it is large; nobody waits for this."""
+        """Free the disk space of the database's own log, if it is large; no one waits for this."""
 
     def vacuum(self) -> None:
-        """Give back space of what was removed."""
+        """Free the space of removed rows."""
 
     def close(self) -> None:
         """Close all connections."""
 
 
 def open_store(url: str, *, create: bool = True, reward_wait: float | None = None, unanswered: str = "zero") -> "Store":
-    """Open a store, and make its tables where there are none.
+    """Open a store, and create its tables if there are none.
 
     Parameters
     ----------
     url : str
         Path of an SQLite file, or ``postgresql://...``.
     create : bool, default True
-        Whether a store that does not exist is made.
+        Whether to create a store that does not exist.
     reward_wait : float, optional
-        Seconds after which an event takes no feedback; None: it always does.
+        Seconds after which an event accepts no feedback; None: it always accepts it.
     unanswered : str, default "zero"
         What becomes of an event then: "zero": an entry says that all its labels are 0; "ignored": nothing.
 
@@ -130,7 +130,7 @@ class Store:
     name : str
         What messages call it.
     create : bool, default True
-        Whether tables are made where there are none.
+        Whether to create tables if there are none.
     reward_wait : float, optional
         Seconds after which an event takes no feedback.
     unanswered : str, default "zero"
@@ -198,7 +198,7 @@ class Store:
         entries = [item for item in items if isinstance(item, Entry)]
         receipts = {}
         with self._turn, self._database.writing() as cursor:
-            # what is stored twice stays as it was first
+            # if something is stored twice, the first version stays
             _insert(cursor, "events (id, at, digest, content, features)", [_row(event) for event in events], _TWICE)
             if entries:
                 receipts = self._append_entries(cursor, entries)
@@ -226,7 +226,7 @@ class Store:
     def _refusal(
         self, cursor: Cursor, entry: Entry, known: "_Known", now: float
     ) -> tuple[Receipt | None, bytes | None]:
-        """Why an entry is not stored, None if it is, and the digest of its event."""
+        """Reason why an entry is not stored (None if it is), and the digest of its event."""
         if entry.kind in (Kind.CLICK_LEARNING, Kind.FEATURE_RANGE):
             return None, None
         if entry.event is None:
@@ -250,15 +250,15 @@ class Store:
 
     @staticmethod
     def _mark(cursor: Cursor, answers: list[tuple[str, int]]) -> None:
-        """Say of events which entries answer them."""
+        """Record the entries that answer events."""
         if answers:
             rows = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(answers))
-            # both databases call the columns of VALUES so
+            # both databases use these names for the columns of VALUES
             statement = f"UPDATE events SET answered = new.column2 FROM (VALUES {rows}) AS new WHERE id = new.column1"
             cursor.run(statement, *(value for answer in answers for value in answer))
 
     def event(self, id: str) -> Event | None:
-        """The event of an id; None if there is none."""
+        """The event with an id; None if there is none."""
         with self._database.reading() as cursor:
             found = cursor.run(f"SELECT {_EVENT} FROM events WHERE id = ?", id)
         return _event(*found[0]) if found else None
@@ -271,9 +271,9 @@ class Store:
         after : int
             The sequence number.
         limit : int
-            Number of entries at most. If the events are large, there are fewer, so that they fit into memory, but one.
+            Maximum number of entries. If the events are large, there are fewer, to fit into memory, but at least one.
         until : int, optional
-            The last sequence number; None: that of the log.
+            The last sequence number; None: the log's last one.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class Store:
         ]
 
     def entry(self, seq: int) -> Entry | None:
-        """The entry of a sequence number, without the event that it answers; None if there is none."""
+        """The entry with a sequence number, without the event that it answers; None if there is none."""
         with self._database.reading() as cursor:
             rows = cursor.run("SELECT kind, event, content, at FROM entries WHERE seq = ?", seq)
         return Entry(Kind(rows[0][0]), rows[0][1], bytes(rows[0][2]), rows[0][3]) if rows else None
@@ -314,7 +314,7 @@ class Store:
         for (id,) in ids:
             with self._database.reading() as cursor:
                 rows = cursor.run("SELECT at, content, answered FROM events WHERE id = ?", id)
-            for at, content, answered in rows:  # none if it was removed meanwhile
+            for at, content, answered in rows:  # none if it was removed in the meantime
                 yield id, at, _shown_decoder.decode(bytes(content)), answered
 
     def answers(self, after: str, limit: int) -> list[tuple[str, float, Shown, Entry | None]]:
@@ -325,12 +325,12 @@ class Store:
         after : str
             Id that they follow; "" for the first.
         limit : int
-            Number of events at most. If they are large, there are fewer, as in `entries`.
+            Maximum number of events. If they are large, there are fewer, as in `entries`.
 
         Returns
         -------
         list of tuple (id, at, shown, entry)
-            In the order of the ids, which is that of time. The entry is None where no feedback came.
+            In the order of the ids, which is the order of time. The entry is None if no feedback arrived.
         """
         own = (
             "FROM events LEFT JOIN entries ON entries.seq = events.answered WHERE events.id > ? "
@@ -364,7 +364,7 @@ class Store:
         return [(seq, msgspec.msgpack.decode(bytes(content))) for seq, content in rows]
 
     def unanswered(self, limit: int) -> list[str]:
-        """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""
+        """Ids of events that have waited for feedback for too long, the oldest first; none if they are ignored."""
         if self._reward_wait is None or self._ignored:
             return []
         with self._database.reading() as cursor:
@@ -380,7 +380,7 @@ class Store:
         return seq, bytes(digest)
 
     def pass_over(self, seq: int, reason: str, owner: str | None) -> bool:
-        """Have an entry passed over by every learner and replay, because learning from it ends in an error.
+        """Make every learner and replay pass over an entry, because learning from it ends in an error.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class Store:
         return True
 
     def passed_over(self) -> dict[int, str]:
-        """Sequence numbers of the entries that are passed over, and why."""
+        """Sequence numbers of the entries that are passed over, with reasons."""
         with self._database.reading() as cursor:
             rows = cursor.run("SELECT number, bytes FROM meta WHERE name LIKE ?", f"{_PASSED_OVER}%")
         return {seq: bytes(reason).decode() for seq, reason in rows}
@@ -415,7 +415,7 @@ class Store:
     def save_checkpoint(
         self, position: int, state: bytes, *, at: float, after: int, kept: bool = False, newest: int = 50
     ) -> Checkpoint | None:
-        """Store what was learnt, in one transaction, unless another learner went ahead.
+        """Store a state of learning in one transaction, unless another learner was faster.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Store:
             values = version + 1, position, at, digest, state, int(kept)
             cursor.run("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", *values)
             cursor.run("DELETE FROM checkpoints WHERE kept = 0 AND version <= ?", version + 1 - newest)
-        # here: the learner calls this now and then, in a process that answers nobody
+        # here: the learner calls this occasionally, in a process that answers no requests
         self._database.shrink_log()
         return Checkpoint(version + 1, position, at, digest, state, kept)
 
@@ -468,7 +468,7 @@ class Store:
         return bytes(found[0][0])
 
     def checkpoint(self, version: int | None = None, *, until: int | None = None) -> Checkpoint | None:
-        """A checkpoint: that of a version, or the newest, or the newest at or before a position; None if none is."""
+        """The checkpoint of a version, or the newest, or the newest at or before a position; None if there is none."""
         with self._database.reading() as cursor:
             column, limit = ("position", until) if version is None else ("version", version)
             found = cursor.run(
@@ -504,8 +504,8 @@ class Store:
     def remove_before(self, at: float, *, spare: int = 0) -> int:
         """Remove old events, and entries that no later model needs.
 
-        Entries are removed up to a checkpoint, at which a replay then begins; earlier checkpoints are removed, too.
-        Events that were not answered are removed by their time alone.
+        Entries are removed up to a checkpoint, at which a replay then begins; earlier checkpoints are also removed.
+        Events without answers are removed by their time alone.
 
         Parameters
         ----------
@@ -541,7 +541,7 @@ class Store:
 
     @staticmethod
     def _remove_checkpoints(cursor: Cursor, base: int, position: int) -> None:
-        """Remove the checkpoints before the one where a replay begins, but for those that it will activate."""
+        """Remove the checkpoints before the one where a replay begins, except the ones that it will activate."""
         rows = cursor.run("SELECT content FROM entries WHERE seq > ? AND kind = ?", position, str(Kind.ACTIVATION))
         activated = {msgspec.msgpack.decode(bytes(content))["version"] for (content,) in rows}
         for (version,) in cursor.run("SELECT version FROM checkpoints WHERE version < ?", base):
@@ -550,9 +550,9 @@ class Store:
         cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", base)
 
     def vacuum(self) -> None:
-        """Give back the space of what was removed.
+        """Free the space of removed rows.
 
-        SQLite refuses writers meanwhile; PostgreSQL locks each table while it copies it, and who uses the table waits.
+        SQLite refuses writers during this; PostgreSQL locks each table while it copies it, and its users wait.
         """
         with self._turn:
             self._database.vacuum()
@@ -560,11 +560,11 @@ class Store:
     # -- the learner, keys, sizes --------------------------------------------------------------------------------------
 
     def lease(self, owner: str, seconds: float) -> bool:
-        """Whether an owner may learn for the next seconds: nobody else may, or their time is over."""
+        """Whether an owner may learn for the next seconds: no other owner has a lease, or the lease has expired."""
         with self._turn, self._database.writing() as cursor:
             now = self._database.now(cursor)
             found = cursor.run("SELECT owner, until FROM lease WHERE id = 1")
-            # a lease that ends much later than leases do was written before the clock was set back
+            # a lease that ends implausibly late was written before the clock was set back
             if found and found[0][0] != owner and now < found[0][1] <= now + 10 * seconds:
                 return False
             cursor.run("DELETE FROM lease")
@@ -584,13 +584,13 @@ class Store:
             return bool(cursor.run(statement, name, hash, scopes))
 
     def remove_key(self, name: str) -> bool:
-        """Remove an API key; False if there is none of that name."""
+        """Remove an API key; False if none has that name."""
         with self._turn, self._database.writing() as cursor:
-            cursor.run("INSERT INTO meta VALUES ('keys', 1, NULL) ON CONFLICT DO NOTHING")  # a store of before
+            cursor.run("INSERT INTO meta VALUES ('keys', 1, NULL) ON CONFLICT DO NOTHING")  # for an older store
             return bool(cursor.run("DELETE FROM keys WHERE name = ? RETURNING 1", name))
 
     def had_keys(self) -> bool:
-        """Whether an API key was ever made."""
+        """Whether an API key was ever created."""
         with self._database.reading() as cursor:
             return bool(cursor.run("SELECT 1 FROM meta WHERE name = 'keys'"))
 
@@ -610,7 +610,7 @@ class Store:
 
 
 class _Documents(msgspec.Struct):
-    """What `Shown` says of documents, which is read without the rest of it."""
+    """The part of `Shown` about documents, which is read without the rest."""
 
     documents: list[str]
 
@@ -620,7 +620,7 @@ _documents_decoder = msgspec.msgpack.Decoder(_Documents)
 
 
 class _Known:
-    """What a transaction knows of the events that its entries answer, read in two statements.
+    """State of the events that a transaction's entries answer, read in two statements.
 
     Parameters
     ----------
@@ -638,15 +638,15 @@ class _Known:
         self.entries = {seq: (kind, bytes(content)) for seq, kind, content in rows}
 
     def answer(self, entry: Entry, seq: int) -> None:
-        """Note that an entry answers its event."""
+        """Record that an entry answers its event."""
         if entry.event is not None:
             at, _, digest, shown = self.events[entry.event]
             self.events[entry.event] = at, seq, digest, shown
             self.entries[seq] = str(entry.kind), entry.content
 
 
-# Between two statements a thread waits for the interpreter, for milliseconds while another one computes: what is stored
-# together is one statement. Rows in one: SQLite takes 32,766 values.
+# Between two statements a thread waits for the interpreter, for milliseconds while another one computes: rows that
+# are stored together use one statement. Rows in one statement: SQLite takes 32,766 values.
 _ROWS = 512
 
 
@@ -659,7 +659,7 @@ def _insert(cursor: Cursor, columns: str, rows: list[tuple[Any, ...]], conflict:
 
 
 def _found(cursor: Cursor, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
-    """The rows whose last named column has one of some values."""
+    """The rows whose last named column has one of these values."""
     found = []
     for start in range(0, len(values), _ROWS):
         part = values[start : start + _ROWS]
@@ -668,7 +668,7 @@ def _found(cursor: Cursor, statement: str, values: list[Any]) -> list[tuple[Any,
 
 
 def _number_within(sizes: list[tuple[int]], most: int) -> int:
-    """How many of the first sizes have a sum that is not larger; at least 1."""
+    """Number of first sizes whose sum is not larger than the limit; at least 1."""
     within = sum(total <= most for total in accumulate(size for (size,) in sizes))
     return max(1, within)
 

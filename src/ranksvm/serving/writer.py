@@ -1,4 +1,4 @@
-"""The writer of a process: one thread that stores what waits, many items in one transaction."""
+"""The writer of a process: one thread that stores waiting items, many in one transaction."""
 
 import logging
 import threading
@@ -14,9 +14,9 @@ __all__ = ["Done", "Writer", "deliver"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Events, and entries, in one transaction: more per transaction gain little over one wait for the disk.
+# Maximum number of events, and of entries, in one transaction: larger ones gain little over one wait for the disk.
 _GROUP = 256
-# Seconds for which events wait for others, as nobody waits for them, unless there is an entry to store.
+# Seconds for which events wait for others, because no one waits for them, unless there is an entry to store.
 _COMPANY = 0.02
 # Seconds between two attempts to store events while the store refuses them.
 _PAUSE = 1.0
@@ -26,13 +26,13 @@ class Done(Protocol):
     """A future, of asyncio or of threads."""
 
     def done(self) -> bool:
-        """Whether it has a result, or nobody waits for it."""
+        """Whether it has a result, or no one waits for it."""
 
     def set_result(self, result: Receipt) -> None:
-        """Give it a result."""
+        """Set its result."""
 
     def set_exception(self, error: StoreError) -> None:
-        """Give it an error."""
+        """Set its error."""
 
 
 Given = tuple[Entry, Done]
@@ -40,11 +40,11 @@ Results = list[tuple[Done, Receipt | StoreError]]
 
 
 class Writer:
-    """Stores events and entries in the order in which they were given, but events before entries.
+    """Stores events and entries in the order of their arrival, but events before entries.
 
-    An event does not wait for the disk: it is stored before anything that is given later, such as its feedback. Up to
-    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then. What would take
-    more than ``most_bytes`` is refused.
+    An event does not wait for the disk: it is stored before any later item, such as its feedback. Up to
+    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then. Items that would
+    exceed ``most_bytes`` are refused.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class Writer:
         Where to.
     on_entries : callable, optional
         Called in the writer's thread after a transaction that stored at least one entry, when the receipts have been
-        delivered; not where all its entries were refused or known, and not for events alone.
+        delivered; not if all its entries were refused or known, and not for events alone.
     most_events : int, default 10000
-        Number of events that wait at most; the oldest beyond are dropped, and counted in ``dropped``.
+        Maximum number of waiting events; the oldest beyond it are dropped, and counted in ``dropped``.
     most_bytes : int, default 268435456
-        Bytes of events and entries that wait at most.
+        Maximum bytes of waiting events and entries.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class Writer:
             self._news.notify()
 
     def _take(self, size: int) -> None:
-        """Count the bytes of what is to wait."""
+        """Add the bytes of a new waiting item."""
         if self._bytes + size > self._most_bytes:
             raise StoreError(f"{self._bytes >> 20} MB of events and answers wait for the store already.")
         self._bytes += size
 
     def close(self) -> None:
-        """Store what waits, and end the thread."""
+        """Store all waiting items, and end the thread."""
         with self._news:
             self._ended = True
             self._news.notify()
@@ -133,7 +133,7 @@ class Writer:
             self._store_group(events, entries)
 
     def _next_group(self) -> tuple[list[Event], list[Given]]:
-        """What waits, after something does; nothing in the end."""
+        """Wait for items and return them; nothing after `close`."""
         with self._news:
             if not self._events and not self._entries and not self._ended:
                 self._idle = True
@@ -149,7 +149,7 @@ class Writer:
     def _store_group(self, events: list[Event], entries: list[Given]) -> None:
         try:
             receipts = self._store.append([*events, *(entry for entry, _ in entries)])
-        except Exception as error:  # whatever it is, the writer goes on, and nobody waits for ever
+        except Exception as error:  # the writer continues after any error, and no one waits for ever
             self._refuse(events, entries, error)
             return
         self.refused = None
@@ -177,25 +177,25 @@ class Writer:
         self._drop()
 
     def _drop(self) -> None:
-        """Drop the oldest events beyond those that may wait."""
+        """Drop the oldest events beyond the maximum number."""
         with self._news:
             while len(self._events) > self._most:
                 self._bytes -= _size_of(self._events.popleft())
                 self.dropped += 1
 
     def _release(self, items: Sequence[Event | Entry]) -> None:
-        """Count what waits no longer."""
+        """Subtract the bytes of items that no longer wait."""
         with self._news:
             self._bytes -= sum(map(_size_of, items))
 
 
 def _size_of(item: Event | Entry) -> int:
-    """Bytes of what waits, without the objects around it."""
+    """Bytes of a waiting item, without Python objects around it."""
     return len(item.content) + (len(item.features) if isinstance(item, Event) else 0)
 
 
 def deliver(results: Results) -> None:
-    """Complete futures, but for those that are cancelled."""
+    """Complete futures, except cancelled ones."""
     for done, result in results:
         if done.done():
             continue
