@@ -98,7 +98,7 @@ def interleave(
       else B does. It is appended if it is not in the list yet. An exhausted ranking is not read, and the other one is.
     - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place a fair coin chooses a ranking, from
       which a document is drawn with probability proportional to ``rank ** -3`` among those that are not in the list
-      yet; ranks are those of the whole ranking. An exhausted ranking is not chosen.
+      yet; ranks refer to the whole ranking. An exhausted ranking is not chosen.
 
     Parameters
     ----------

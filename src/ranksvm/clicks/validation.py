@@ -40,8 +40,8 @@ class ClickValidation(Tabular):
     C : float or None
         The chosen C; None if the model has none.
     Cs : ndarray of float64, shape (n_Cs,)
-        The values tried, in ascending order. Values that were not given are those of the sum of the weights of the
-        whole log: fits on part of it had the same product of both.
+        The values tried, in ascending order. Default values refer to the sum of the weights of the whole log: fits
+        on part of it had the same product of C and the sum of their weights.
     estimates : list of CounterfactualEstimate
         Quality of each value on the clicks of held-out queries.
     metric : str

@@ -58,7 +58,7 @@ class Cluster:
     ) -> list[Future]:
         """The futures of a function of each part, what is beside it if anything is, and constants, where the part is.
 
-        Dask sends tasks that look like the roots of a graph, as those of few parts do, to whichever worker is idle, and
+        Dask sends tasks that look like the roots of a graph, as tasks of few parts do, to whichever worker is idle, and
         their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
 
         The scheduler is asked for its workers every few seconds, because asking takes a tenth of a round. Without

@@ -110,7 +110,7 @@ class Preferences:
 
     @property
     def X(self) -> Any:  # noqa: N802 (the field's own name)
-        """The rows of ``chosen``, then those of ``rejected``, in one array (CSR matrix, DataFrame): a copy."""
+        """The rows of ``chosen``, then the rows of ``rejected``, in one array (CSR matrix, DataFrame): a copy."""
         return frames.stacked(self.chosen, self.rejected)
 
     @property

@@ -13,7 +13,7 @@ from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["data_facts", "described_data", "level_rows", "sizes_in_words"]
 
-# if there are more levels than this, those in the middle are not listed
+# if there are more levels than this, the levels in the middle are not listed
 LISTED_LEVELS = 20
 
 

@@ -311,7 +311,7 @@ class RankingData:
     def to_csv(self, path: Any, *, escape_formulas: bool = False) -> None:
         """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.
 
-        The columns are those of `to_parquet`; numbers are written with all digits.
+        The columns are the same as in `to_parquet`; numbers are written with all digits.
 
         Parameters
         ----------

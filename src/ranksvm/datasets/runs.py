@@ -113,7 +113,7 @@ class Qrels:
         Raises
         ------
         DataError
-            When no row has a judgement: the ids are not those of the judgements.
+            When no row has a judgement: the ids differ from the ids of the judgements.
         """
         place = place_of(self, *ids_of_rows(data))
         if not (place >= 0).any():

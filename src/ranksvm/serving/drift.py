@@ -8,8 +8,8 @@ from ranksvm._util.pipeline_steps import steps_of
 
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
-# Drift is noticed when its likelihood is exp(8) times that of no drift: with 6 there were false alarms with simulated
-# users, with 7.5 to 9 none after the first pass (benchmarks/serving_clicks.py).
+# Drift is noticed when its likelihood is exp(8) times the likelihood of no drift: with 6 there were false alarms with
+# simulated users, with 7.5 to 9 none after the first pass (benchmarks/serving_clicks.py).
 _LOG_LIKELIHOOD = 8.0
 # Number of rankings before drift can be noticed, because click rates are not known well; ranks that count; and the
 # maximum contribution of a single ranking.

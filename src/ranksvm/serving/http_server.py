@@ -16,7 +16,7 @@ _SHUTDOWN = 10
 
 
 def serve(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> None:
-    """Answer requests until the process is asked to end; the parameters are those of `bound_server`."""
+    """Answer requests until the process is asked to end; for the parameters see `bound_server`."""
     server, socket = bound_server(service, host, port, tell=tell)
     server.run([socket])
 

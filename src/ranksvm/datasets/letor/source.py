@@ -96,11 +96,11 @@ class GrowingFile:
         self._size_at_first, self._n_read = os.fstat(file.fileno()).st_size, 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, as those of the file."""
+        """The next bytes, as from the file's method."""
         return self._counted(self._file.read(size), size)
 
     def read1(self, size: int = -1) -> bytes:
-        """The next bytes, as those of the file."""
+        """The next bytes, as from the file's method."""
         return self._counted(self._file.read1(size), size)  # type: ignore[attr-defined]
 
     def seek(self, place: int) -> int:
