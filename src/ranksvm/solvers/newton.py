@@ -19,7 +19,7 @@ SAMPLE_ITERATIONS = 20
 # Its smoothing is not reduced beyond this tolerance: in a sample, a narrower ring has too few pairs.
 SAMPLE_TOL = 1e-4
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
-# once products since the last one have cost this part of what it costs (10,000 x 46: 10 products and one Hessian take
+# once products since the last one have cost this fraction of its cost (10,000 x 46: 10 products and one Hessian take
 # 0.9 times as long as 6 and two).
 GOOD_REDUCTION, POOR_REDUCTION = 0.3, 0.6
 SPENT_SHARE = 0.5

@@ -17,7 +17,7 @@ ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 CG_TOLERANCE = 0.1
 CG_PRODUCTS = 500
-# There are "many variables" if there are at least this many times as many as directions of curvature.
+# The variables are "many" if their number is at least this multiple of the number of directions of curvature.
 MANY_VARIABLES = 4
 # Continuation: a smaller C is solved for until the gap is this fraction of the objective, and the next C is larger by
 # this factor, from the first C for which the gap at the start is about the objective. Not used if the gap at the start
