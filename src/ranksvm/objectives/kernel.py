@@ -254,7 +254,7 @@ class KernelObjective(SmoothedObjective):
     def value_rounding(self, point: KernelPoint) -> float:
         """Approximate difference, near the optimum, between the values at a point with Q rounded and unrounded.
 
-        To first order the two differ by half of the rounding error of ``b'Qb``: where the gradient is 0, a change of
+        To first order the two differ by half of the rounding error of ``b'Qb``: if the gradient is 0, a change of
         ``Q b`` changes the loss by minus twice as much.
 
         Parameters

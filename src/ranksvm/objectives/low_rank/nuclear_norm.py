@@ -44,7 +44,7 @@ ROUND_OFF = 1e-14
 ENTRY_COPIES = 2
 # Dense matrices of the size of a block that a thread holds at a time, with Gram matrices and eigenvectors.
 BLOCK_COPIES = 8
-# Matrices stored as factors: before and after two steps, the best ones, and what is kept of them.
+# Matrices stored as factors: before and after two steps, the best ones, and the kept copies of them.
 FACTOR_COPIES = 5
 # Bytes of the objects of a query, with pairs or without, and of the numbers of a document (measured).
 QUERY_BYTES, DOCUMENT_BYTES = 2500, 320
