@@ -490,7 +490,7 @@ class ThreadedTerm:
         """Maximum number of additions that the term of a row goes through in a gradient."""
         if not isinstance(self.design, DenseDesign):
             return self.n_rows
-        # a block takes whole queries, about as many rows at a time as are summed up, none of them less than half of it
+        # a block takes whole queries, about as many rows at a time as are summed up, and never less than half of that
         rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
         if rows_at_once < linear.FEW_ROWS:
             return self.n_rows
@@ -522,7 +522,7 @@ class ThreadedTerm:
     def _tasks(self) -> list[list[Block]]:
         """Blocks of the queries that no thread takes as a whole, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
-        if self._shared_by > 1:  # small enough for even shares, too
+        if self._shared_by > 1:  # also small enough for even shares
             block_rows = min(block_rows, max(1, self.n_rows // (4 * self._shared_by)))
         blocks = [block for block in _blocks(self.pairs.pointers, block_rows) if block not in self._large]
         return _shares(blocks, self._shared_by, self._per_thread)

@@ -150,7 +150,7 @@ class DataTerm(Protocol):
     def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables).
 
-        The products are in float32 unless ``double``, or unless float32 cannot hold them: that is enough where the
+        The products are in float32 unless ``double``, or unless float32 cannot represent them: that is enough if the
         matrix only preconditions.
         """
 

@@ -43,7 +43,7 @@ def feature_term(
     dtype : dtype
         Type in which features are stored.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
 
     Returns
     -------

@@ -71,7 +71,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_t
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_t
         else:
             logger.info("%s: X stays there, %s", device.name, in_words(size))
             return found
-    # not in the handler: with the error goes what was copied before it
+    # not in the handler: the arrays copied so far are freed with the error
     block_bytes = min(size // LEAST_BLOCKS, STREAM_BYTES, int(STREAM_SHARE * device.free_bytes))
     block = in_words(block_bytes)
     logger.info("%s: %s, so rows stream through in blocks of %s for every product", device.name, why, block)
@@ -116,7 +116,7 @@ def layout_of_rows(rows: DenseRows | SparseRows, loss: Any, n_threads: int = 1) 
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
 
     Returns
     -------

@@ -158,7 +158,7 @@ class StreamedRows:
             self.resident(*self._blocks[0])
 
     def __del__(self) -> None:
-        # memory is free for other arrays once launches so far have ended: a copy into it has to have ended, too
+        # memory is free for other arrays once launches so far have ended: a copy into it must also have ended
         for held in self._held:
             if held is not None:
                 self.launcher.device.await_copy(held.copy)

@@ -94,7 +94,7 @@ class Backend(Protocol):
 
     A sum is taken as a balanced binary tree over the order of the parts (`tree_sum`): its bits depend on the partition,
     but neither on the backend nor on who computes what. Answers are functions of the arguments and the part alone, so
-    that a part which has lost what it kept gives the same ones.
+    that a part which has lost its caches gives the same answers.
     """
 
     def put(self, parts: Sequence[Any]) -> None:
@@ -110,4 +110,4 @@ class Backend(Protocol):
         """The sizes of the parts, in their order."""
 
     def close(self, fit: str | None = None) -> None:
-        """Free what the parts keep for a fit; without one, the parts too."""
+        """Free the caches of the parts for a fit; without a fit, also the parts."""

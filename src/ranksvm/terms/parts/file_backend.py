@@ -16,10 +16,10 @@ from ranksvm.terms.parts.tree_sum import TreeSum
 
 __all__ = ["FileBackend"]
 
-# A part of the file is what a thread reads, and what one computes with, at a time: long enough that what is done once
+# A part of the file is the unit that a thread reads or computes with at a time: long enough that the work done once
 # for each block takes little of the time. Other sizes have not been measured.
 BLOCK_BYTES = 16 << 20
-# The buffers take this part of the memory; beside each, what is computed with it takes about as much.
+# The buffers take this share of the memory; the results computed from each take about as much in addition.
 BUFFER_SHARE = 0.3
 
 
@@ -31,7 +31,7 @@ class FileBackend:
     rows : FileRows
         The file.
     memory : int
-        Bytes that buffers and what is computed with them may take.
+        Bytes that buffers and the results computed from them may take.
     n_threads : int
         Number of threads, each with a part of its own at a time.
     block_bytes : int
@@ -139,7 +139,7 @@ class FileBackend:
         self.rows.check_finite(self._blocks[number], X)
 
     def _fit_buffers(self, share: int) -> None:
-        """Take fewer buffers where there is not enough memory for all of them."""
+        """Use fewer buffers if there is not enough memory for all of them."""
         largest = max(self._blocks, key=self.rows.bytes_of)
         size = self.rows.bytes_of(largest)
         fitting = share // size

@@ -44,7 +44,7 @@ class SerialBackend:
         return [part_info(part) for part in self._parts]
 
     def close(self, fit: str | None = None) -> None:
-        """Free what the parts keep for a fit, or all of them."""
+        """Free the caches of the parts for a fit; without one, the parts themselves."""
         if fit is None:
             self._parts = []
         for part in self._parts:

@@ -48,7 +48,7 @@ class SharedRounds:
         self.backend.put(parts)
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
-        """Sums over all parts, once the other solvers have asked, too."""
+        """Sums over all parts, once the other solvers have also asked."""
         question = _Question(jobs)
         with self._changed:
             if self._stopped:
@@ -86,7 +86,7 @@ class SharedRounds:
         return self.backend.info()
 
     def close(self, fit: str | None = None) -> None:
-        """Free what the parts keep."""
+        """Free the caches of the parts."""
         self.backend.close(fit)
 
     def _ask_if_complete(self) -> None:

@@ -253,7 +253,7 @@ class PartitionedTerm:
         return sample.term if n_rows >= sample.term.n_rows else sample.term.sample(n_rows, seed)
 
     def close(self) -> None:
-        """Free what the parts keep for this term."""
+        """Free the caches of the parts for this term."""
         self.backend.close(self.fit)
 
     # -- private methods ---------------------------------------------------------------------------------------------
