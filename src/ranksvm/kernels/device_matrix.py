@@ -42,7 +42,7 @@ class DeviceKernelMatrix(MeasuredProducts):
     dtype : dtype
         Type of the stored values. They are computed in float64 and rounded once; products sum in float64.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def _memory_for(device: Device, n: int, dtype: np.dtype) -> tuple[DeviceArray, D
             n_kept = max(0, min(n, left // row_bytes - step))
         try:
             return device.empty((n_kept, n), dtype), device.empty((step, n), dtype)
-        except DeviceMemoryError:  # what was free is taken by others, or in pieces
+        except DeviceMemoryError:  # other programs have taken the free memory, or it is fragmented
             if n_kept == 0:
                 raise
         left //= 2
@@ -158,7 +158,7 @@ class DeviceLinearMatrix(LinearKernelMatrix):
     device : Device
         The device.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
     """
 
     def __init__(self, X: np.ndarray, device: Device, *, n_threads: int = 1):
@@ -223,7 +223,7 @@ def device_matrix(
     rows : ndarray of int64, optional
         The rows of a full matrix.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
 
     Returns
     -------

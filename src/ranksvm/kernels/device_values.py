@@ -57,7 +57,7 @@ class _Function:
 
 
 class _DocumentsThere:
-    """Documents on a device, prepared by their kernel: by features where they are dense, or CSR."""
+    """Documents on a device, prepared by their kernel: by features if they are dense, or CSR."""
 
     def __init__(self, device: Device, rows: Any):
         self.n_rows, self.n_features = rows.shape

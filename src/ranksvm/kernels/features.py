@@ -306,7 +306,7 @@ def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (n, rank)
-        W, largest eigenvalue last; one column of zeros where no eigenvalue is positive.
+        W, largest eigenvalue last; one column of zeros if no eigenvalue is positive.
 
     Raises
     ------
@@ -327,7 +327,7 @@ def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
 
 
 def as_float64(X: Any) -> Any:
-    """The rows in float64, dense or CSR, not copied where they are.
+    """The rows in float64, dense or CSR, not copied if they are.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def as_float64(X: Any) -> Any:
 
 
 def _orthogonal_normal(shape: tuple[int, int], random: np.random.RandomState) -> np.ndarray:
-    """Normal vectors, in groups of up to as many as their dimension orthogonal to each other."""
+    """Normal vectors, orthogonal to each other in groups of at most their dimension."""
     n_vectors, dimension = shape
     groups = []
     for start in range(0, n_vectors, dimension):

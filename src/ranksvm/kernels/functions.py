@@ -176,7 +176,7 @@ class Kernel:
         X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
             Documents.
         centre : ndarray of float64, shape (n_features,), optional
-            The `centre` of those documents that they are compared with.
+            The `centre` of the documents with which they are compared.
 
         Returns
         -------

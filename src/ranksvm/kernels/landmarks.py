@@ -19,8 +19,8 @@ CANDIDATES = 1 << 16
 # Rows whose kernels with a sample, and landmarks whose kernels with all candidates, are computed at a time.
 BLOCK_ROWS = 1024
 BATCH = 32
-# Leverage scores are those for as many leading eigenvalues as this part of the landmarks. A proof of the bound needs
-# 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of very different sizes, a
+# Leverage scores are for a number of leading eigenvalues that is this fraction of the landmarks. A proof of the bound
+# needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of different sizes, a
 # quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
 # With at most this number of rows the recursion starts with the whole matrix.

@@ -142,7 +142,7 @@ class Tiles:
         Yields
         ------
         rows, columns : slice
-            Where the tile lies: to the left of the square on the diagonal, or the same, for the square itself.
+            Position of the tile: to the left of the square on the diagonal, or equal slices for the square itself.
         values : ndarray of dtype
             Its values, valid until the next tile is computed.
         """
@@ -151,7 +151,7 @@ class Tiles:
         for left in range(0, stop, self.width):
             right = min(left + self.width, stop)
             theirs = source.ready(slice(left, right))
-            # as many rows are made ready at a time as columns
+            # rows are prepared in groups of the same size as columns
             for top in range(max(first * HEIGHT, left), stop, self.width):
                 ours = source.ready(slice(top, min(top + self.width, stop)))
                 for rows, columns in _tiles(top, min(top + self.width, stop), left, right):
