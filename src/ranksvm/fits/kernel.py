@@ -374,7 +374,7 @@ class FeatureProblem(LinearProblem):
             from ranksvm.terms.device.features import feature_term
 
             term = feature_term(device, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
-        # the solver of features is that of a linear model, which has no signs here
+        # features have the solver of a linear model, here without sign constraints
         linear = LinearOptions(**{field.name: getattr(options, field.name) for field in fields(FitOptions)})
         super().__init__(replace(data, X=X, pairs=pairs), term, linear)
         self.features = features

@@ -270,7 +270,7 @@ def choose_constrained_solver(
     size : Size
         Size of the data.
     solver : str
-        "newton", "tron", "dual", or "auto": explicit Hessians where they are worth their cost, else the dual where it
+        "newton", "tron", "dual", or "auto": explicit Hessians if they are worth their cost, else the dual if it
         is the cheaper problem.
     loss, dual_size : LossSpec, callable
         As in `choose_solver`.

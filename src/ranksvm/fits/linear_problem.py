@@ -188,7 +188,7 @@ def _is_nearly_dense(X: Any) -> bool:
 def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
     """The design matrix of rows in memory, for a solver.
 
-    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
+    The dual reads one array: two blocks are stacked if it may be used, which "auto" does for no more rows than
     features.
     """
     if not isinstance(X, TwoBlocks):

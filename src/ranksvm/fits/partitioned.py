@@ -114,7 +114,7 @@ class PartitionedProblem(LinearProblem):
         return [result for group in groups for result in side_by_side(term.backend, group)]
 
     def _starts(self, Cs: np.ndarray, interrupted: threading.Event | None) -> list[np.ndarray | None]:
-        """The solutions of the problem on the sample; None where there is no sample."""
+        """The solutions of the problem on the sample; None if there is no sample."""
         self.objective.width = self.loss.first_width
         self.objective.reweight(float(Cs[0]))
         sample = self.objective.sample()

@@ -40,7 +40,7 @@ class DualBlock:
     alpha : ndarray of float64, shape (n_preferred, n_other)
         The dual variables.
     weights : ndarray of float64, shape (n_preferred, n_other)
-        Weight ``a_ij`` of each pair; 0 where there is none.
+        Weight ``a_ij`` of each pair; 0 if there is none.
 
     Examples
     --------
