@@ -16,7 +16,7 @@ __all__ = ["Refit"]
 class Refit(BaseEstimator):
     """A model that is fitted again to all queries seen after every ``every`` new queries.
 
-    It lets `progressive_validation` compare a batch learner with online learners. Unlike these, it stores all
+    With it `progressive_validation` compares a batch learner with online learners. Unlike these, it stores all
     documents, and each fit takes longer than the previous one.
 
     Parameters
