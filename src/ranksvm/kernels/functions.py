@@ -24,7 +24,7 @@ POWER_ROWS = 8
 DISTANCE_ROUND_OFF = 1e-15
 EXPONENT_ROUND_OFF = 1e-11
 EXPONENT = 40.0
-# Values of differences held at a time.
+# Values of differences in memory at a time.
 DIFFERENCES = 1 << 16
 
 

@@ -362,7 +362,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 fold, held_out = made()
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
-                with _naming_fold(number):  # of a file, pairs are found here
+                with _naming_fold(number):  # for a file, this finds the pairs
                     problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
