@@ -1,12 +1,15 @@
-"""The losses: the hinge against known optima, quality, time beside the squared hinge; what weights of pairs cost.
+"""The losses: the hinge against known optima, quality, time beside the squared hinge; what weights of pairs cost; the
+logistic loss beside scikit-learn's logistic regression.
 
 python benchmarks/losses.py -o benchmarks/results/losses.md
 """
 
 import csv
 import itertools
+from functools import partial
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from _common import (
     arguments,
@@ -23,7 +26,7 @@ from _common import (
     verdict,
 )
 from published import FOLDS, REFERENCE, svm_rank_table
-from ranksvm import RankingData, RankSVM, RankSVMCV, make_ranking, read_letor
+from ranksvm import Preferences, RankingData, RankSVM, RankSVMCV, make_ranking, read_letor
 from ranksvm.data import ComparablePairs
 from ranksvm.losses import Hinge, SquaredHinge
 
@@ -32,6 +35,9 @@ SEED = 0
 HINGE_LIMIT = 8.0
 TOLERANCES = (1e-4, 1e-6)
 CS = 2.0 ** np.arange(-15, 11)
+# how many times as fast as scikit-learn's logistic regression a fit is to be, and the accuracy of both
+LOGISTIC_LIMIT = 10.0
+LOGISTIC_GAP = 1e-4
 WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
@@ -222,6 +228,88 @@ def weight_of_pairs(data: RankingData, weighting: str, selection: str) -> float:
     ).weight
 
 
+# -- against logistic regression ---------------------------------------------------------------------------------------
+
+
+def listed_pairs(smoke: bool):
+    """Pairs of the rows of queries of 100, in the order that a linear model of their features makes likely."""
+    n_rows, n_pairs, n = (1000, 2000, 46) if smoke else (100_000, 1_000_000, 46)
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, n)) @ (rng.normal(size=(n, n)) * 0.7 ** np.arange(n)).T
+    X += 0.3 * rng.normal(size=X.shape)
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    i = rng.integers(0, n_rows, n_pairs)
+    j = i // 100 * 100 + (i + rng.integers(1, 100, n_pairs)) % 100
+    margins = (X[i] - X[j]) @ (4.0 * rng.normal(size=n))
+    wrong = rng.random(n_pairs) > 1.0 / (1.0 + np.exp(-margins))
+    i, j = np.where(wrong, j, i), np.where(wrong, i, j)
+    pairs, qid = np.column_stack([i, j]), np.arange(n_rows) // 100
+    return lambda C, tol: RankSVM(C, loss="logistic", tol=tol).fit(X, pairs=pairs, qid=qid), lambda: X[i] - X[j]
+
+
+def embeddings(smoke: bool):
+    """Two answers to each prompt, as correlated features whose variances fall."""
+    n_pairs, n = (300, 32) if smoke else (20_000, 768)
+    rng = np.random.default_rng(SEED)
+    mixing = rng.normal(size=(n, n)) / np.sqrt(n * np.arange(1, n + 1))
+    chosen, rejected = rng.normal(size=(2, n_pairs, n)) @ mixing.T + 0.05 * rng.normal(size=(2, n_pairs, n))
+    margins = (chosen - rejected) @ (5.0 * rng.normal(size=n))
+    wrong = (rng.random(n_pairs) > 1.0 / (1.0 + np.exp(-margins)))[:, np.newaxis]
+    data = Preferences(np.where(wrong, rejected, chosen), np.where(wrong, chosen, rejected))
+    return lambda C, tol: RankSVM(C, loss="logistic", tol=tol).fit(data), lambda: data.chosen - data.rejected
+
+
+def accurate_regression(D: np.ndarray, C: float, optimum: float):
+    """scikit-learn's fit to differences with the largest tol that gives the accuracy, and its relative gap."""
+    sign = np.where(np.arange(len(D)) % 2, 1.0, -1.0)  # it needs two classes
+
+    def fit(tol: float):
+        model = LogisticRegression(C=C, fit_intercept=False, tol=tol, max_iter=10_000)
+        return model.fit(sign[:, np.newaxis] * D, sign).coef_[0]
+
+    for tol in 10.0 ** -np.arange(2, 9):
+        w = fit(tol)
+        gap = (0.5 * w @ w + C * np.logaddexp(0.0, -(D @ w)).sum()) / optimum - 1.0
+        if gap <= LOGISTIC_GAP:
+            break
+    return partial(fit, tol), tol, gap
+
+
+def against_logistic_regression(smoke: bool, repeats: int) -> list[str]:
+    """Time of scikit-learn's logistic regression on differences over that of a fit with the logistic loss."""
+    rows = []
+    for make, Cs in ((listed_pairs, (1e-3, 1.0)), (embeddings, (1e-2, 1.0))):
+        fit, differences = make(smoke)
+        D = differences()
+        for C in Cs:
+            optimum = fit(C, 1e-9).objective_
+            regression, tol, gap = accurate_regression(D, C, optimum)
+            actions = {"ours": partial(fit, C, LOGISTIC_GAP), "differences": differences, "regression": regression}
+            times = interleaved(actions, repeats)
+            ours = fit(C, LOGISTIC_GAP).objective_ / optimum - 1.0
+            base, forming, theirs = (np.median(times[name]) for name in actions)
+            data = f"{len(D):,} x {D.shape[1]}"
+            ratio = theirs / base
+            limit = "met" if ratio >= LOGISTIC_LIMIT else "not met"
+            found = f"{ratio:.1f}", f"{(theirs + forming) / base:.1f}", limit
+            own = "RankSVM", f"{LOGISTIC_GAP:g}", f"{ours:.0e}", summary(times["ours"])
+            rows.append((data, f"{C:g}", *own, *found))
+            other = "LogisticRegression", f"{tol:g}", f"{gap:.0e}", summary(times["regression"])
+            rows.append((data, f"{C:g}", *other, "", "", ""))
+    return [
+        "## The logistic loss against logistic regression",
+        "Made pairs, as many as rows of differences: of 100,000 documents in queries of 100, and of two answers to a "
+        "prompt. scikit-learn's `LogisticRegression(fit_intercept=False)` (L-BFGS) on the differences, with the "
+        f"largest tol (a power of 10) that gives an objective within {LOGISTIC_GAP:g} of the optimum. Seconds, least / "
+        f"median of {repeats} rounds in turns; ratios of medians, to be at least {LOGISTIC_LIMIT:g}, without and with "
+        "the time to form the differences.",
+        table(
+            ["pairs", "C", "model", "tol", "gap", "seconds", "ratio", "with differences", f"{LOGISTIC_LIMIT:g} times"],
+            rows,
+        ),
+    ]
+
+
 def report(options) -> str:
     """The page."""
     smoke, repeats = options.smoke, 1 if options.smoke else options.repeats
@@ -230,6 +318,7 @@ def report(options) -> str:
     parts += against_squared_hinge(data, repeats)
     parts += parts_of_a_pass(data, repeats)
     parts += weightings(data, min(repeats, 3))
+    parts += against_logistic_regression(smoke, min(repeats, 3))
     return page("Losses, and pairs by weight", "losses", options, parts)
 
 
