@@ -4,19 +4,6 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.cli.options import kernels as kernel_options
-from ranksvm.fits import kernel_options as options_of_kernels
-from ranksvm.kernels import LANDMARK_METHODS
-
-
-def test_the_choices_are_those_of_the_library():
-    names = kernel_options.CHOICES
-    assert [*names["kernel"], "precomputed"] == list(options_of_kernels.KERNEL_NAMES)
-    assert names["approximation"] == list(options_of_kernels.APPROXIMATIONS)
-    assert names["landmarks"] == list(LANDMARK_METHODS)
-    assert names["kernel_dtype"] == list(options_of_kernels.KERNEL_DTYPES)
-    parameters = package.KernelRankSVM().get_params()
-    assert set(kernel_options.KERNEL_OPTIONS) <= set(parameters)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,12 @@
 import math
 import numbers
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, parameters_of
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
@@ -82,6 +83,17 @@ def flag(value: Any) -> str | None:
     return None if isinstance(value, bool | np.bool_) else f"must be True or False, got {value!r}"
 
 
+def seed(value: Any) -> str | None:
+    """The error of a seed or generator of random numbers; None if it is valid."""
+    try:
+        from sklearn.utils import check_random_state
+
+        check_random_state(value)
+    except ValueError:
+        return f"must be None, a whole number or a numpy.random.RandomState, got {value!r}"
+    return None
+
+
 def one_of(value: Any, names: Iterable[str]) -> str | None:
     """The error of the name of a choice; None if it is valid."""
     allowed = list(names)
@@ -95,6 +107,44 @@ def check(**complaints: str | None) -> None:
     for name, complaint in complaints.items():
         if complaint is not None:
             raise OptionError(f"{name} {complaint}.")
+
+
+def check_parameters(model: str, values: Mapping[str, Any], **others: Callable[[Any], str | None]) -> None:
+    """Raise OptionError for the first invalid one of the ``values`` of hyper-parameters of a model.
+
+    ``others`` state the errors of those whose constraint the table does not hold.
+    """
+    for parameter in parameters_of(model):
+        name = parameter.name
+        if name in values:
+            error = others[name](values[name]) if name in others else _error(values[name], parameter.constraint)
+            if error is not None:
+                raise OptionError(f"{name} {error}.")
+
+
+def _error(value: Any, constraint: Constraint | None) -> str | None:
+    """The error of a value; None if it meets the constraint."""
+    match constraint:
+        case Positive(words, maximum):
+            if isinstance(value, str) and value in words:
+                return None
+            error = positive(value)
+            if error is None:
+                return None if value <= maximum else f"must be at most {maximum:g}, got {value!r}"
+            return error.replace("be a", f"be {', '.join(map(repr, words))} or a", 1) if words else error
+        case NotNegative(reason):
+            error = not_negative(value)
+            return error.replace(" from 0", f" from 0 ({reason})", 1) if error and reason else error
+        case Count(minimum, none):
+            return None if none and value is None else count(value, minimum)
+        case Flag():
+            return flag(value)
+        case OneOf(names, none, callables):
+            if (none and value is None) or (callables and callable(value)):
+                return None
+            error = one_of(value, names)
+            return error.replace("one of", "None or one of", 1) if error and none else error
+    return None
 
 
 def _is_finite(value: Any) -> bool:

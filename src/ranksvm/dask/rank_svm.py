@@ -4,7 +4,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ranksvm._util import checks
 from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
@@ -211,7 +210,6 @@ class DaskRankSVM(DaskRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        checks.check(C=checks.positive(self.C))
         options = self._options()
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
         TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(

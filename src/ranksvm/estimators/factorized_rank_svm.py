@@ -16,7 +16,7 @@ from ranksvm.data.linear_scores import linear_scores
 from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.exceptions import DataError
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs
@@ -273,14 +273,7 @@ class FactorizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
-        checks.check(
-            C=checks.positive(self.C),
-            n_components=checks.count(self.n_components),
-            learning_rate=_step_length(self.learning_rate),
-            init=checks.one_of(self.init, ("scaled", "uniform")),
-            max_epochs=checks.count(self.max_epochs),
-            tol=checks.positive(self.tol),
-        )
+        checks.check_parameters("factorized", hyper_parameters(self, "factorized"), random_state=checks.seed)
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):
             data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
@@ -378,10 +371,3 @@ class FactorizedRankSVM(LowRankRanker):
             return sum((V[i, k] * V[j, k] for k in range(V.shape[1])), np.zeros(len(i)))
 
         return entries
-
-
-def _step_length(value: Any) -> str | None:
-    """The error of a ``learning_rate``; None if it is valid."""
-    if value == "auto" or checks.positive(value) is None:
-        return None
-    return f"must be 'auto' or a positive, finite number, got {value!r}"

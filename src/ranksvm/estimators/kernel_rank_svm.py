@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-from ranksvm._util import checks
 from ranksvm._util.verbosity import verbosity
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
@@ -11,7 +10,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.fits.kernel import kernel_problem, kernel_training_set
-from ranksvm.fits.kernel_options import gamma_error, gamma_of
+from ranksvm.fits.kernel_options import gamma_of
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.registry import storable
@@ -286,7 +285,6 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        checks.check(C=checks.positive(self.C), gamma=gamma_error(self.gamma))
         options = self._kernel_options()
         with all_or_nothing(self), verbosity(self.verbose):
             given = read_training_data(

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm._util import checks
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
@@ -149,6 +148,8 @@ class CommitteePerceptronRanker(OnlineRanker):
         "survival_": Array(1, least=0.0),
     }
 
+    _model_kind: ClassVar[str] = "committee"
+
     def __init__(
         self,
         n_experts: int = 20,
@@ -176,10 +177,6 @@ class CommitteePerceptronRanker(OnlineRanker):
         if not hasattr(self, "weights_"):
             raise AttributeError("this CommitteePerceptronRanker has not learnt anything yet.")
         return self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        checks.check(n_experts=checks.count(self.n_experts))
 
     def _shaping(self) -> dict[str, bool]:
         return super()._shaping() | {"n_experts": self.n_experts == len(self.experts_)}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ranksvm._util import checks
 from ranksvm._util.lazy import first_import
 from ranksvm._util.verbosity import verbosity
 from ranksvm.estimators.base.dual_mixin import DualMixin
@@ -335,7 +334,6 @@ class RankSVMCore(DualMixin, LinearRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        checks.check(C=checks.positive(self.C))
         options = linear_options(self)
         with all_or_nothing(self):
             given = TrainingArguments(

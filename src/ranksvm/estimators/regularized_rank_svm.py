@@ -15,8 +15,8 @@ from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix
 from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.base.ranker import all_or_nothing
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, KeptDualCoef
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -269,16 +269,9 @@ class RegularizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        checks.check(
-            C=checks.positive(self.C),
-            gamma=checks.not_negative(self.gamma),
-            lam=checks.positive(self.lam),
-            solver=checks.one_of(self.solver, ("splitting", "alternating")),
-            learning_rate=_step_length(self.learning_rate, self.solver),
-            tol=checks.positive(self.tol),
-            max_iter=checks.count(self.max_iter),
-            memory_limit=memory_complaint(self.memory_limit),
-        )
+        checks.check_parameters("regularized", hyper_parameters(self, "regularized"), memory_limit=memory_complaint)
+        if self.learning_rate != "auto" and self.solver != "alternating":
+            raise OptionError("learning_rate is the step of solver='alternating': choose that one, or leave 'auto'.")
         with all_or_nothing(self):
             data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
             sets = read_evaluation_sets(
@@ -407,15 +400,6 @@ class RegularizedRankSVM(LowRankRanker):
             if matrices.fits():
                 return matrices
         return None
-
-
-def _step_length(value: Any, solver: str) -> str | None:
-    """The error of a step length; None if it is valid."""
-    if isinstance(value, str) and value == "auto":
-        return None
-    if checks.positive(value) is not None:
-        return f"must be 'auto' or a positive, finite number, got {value!r}"
-    return None if solver == "alternating" else "is the step of solver='alternating': choose that one, or leave 'auto'"
 
 
 def _minimise(

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm._util import checks
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
@@ -118,6 +117,8 @@ class SOLARRanker(OnlineRanker):
         "_covariance_": Array("n_covariance", nullable=True),
     }
 
+    _model_kind: ClassVar[str] = "solar"
+
     def __init__(
         self,
         order: int = 1,
@@ -221,17 +222,9 @@ class SOLARRanker(OnlineRanker):
         return lower + np.tril(lower, -1).T
 
     def _check_options(self) -> None:
-        super()._check_options()
         if self.order not in (1, 2) or isinstance(self.order, bool):
             raise OptionError(f"order must be 1 or 2, got {self.order!r}.")
-        checks.check(
-            C=checks.positive(self.C),
-            gamma=checks.positive(self.gamma),
-            covariance=checks.one_of(self.covariance, ("full", "diagonal")),
-            decay=checks.positive(self.decay),
-        )
-        if self.decay > 1.0:
-            raise OptionError(f"decay must be at most 1, got {self.decay!r}.")
+        super()._check_options()
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -1,8 +1,8 @@
 """The hyper-parameters of a fit, validated once and before any work."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,23 +17,12 @@ from ranksvm.losses.margin_function import complaint_about
 
 __all__ = [
     "FitOptions",
-    "LINEAR_SOLVERS",
     "LinearOptions",
-    "PAIR_SELECTIONS",
-    "PAIR_WEIGHTINGS",
-    "SOLVERS",
-    "STOPPING",
     "check_monotone",
     "loss_of",
     "monotone_signs",
     "threads_for",
 ]
-
-SOLVERS = ("auto", "newton", "tron")
-LINEAR_SOLVERS = (*SOLVERS, "dual")
-STOPPING = ("gap", "gradient")
-PAIR_SELECTIONS = ("all", "adjacent")
-PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
 @dataclass(frozen=True)
@@ -60,6 +49,7 @@ class FitOptions:
         Number of threads.
     """
 
+    model: ClassVar[str]
     loss: LossSpec
     pair_selection: str
     pair_weighting: str
@@ -71,32 +61,15 @@ class FitOptions:
     n_threads: int
 
     @classmethod
-    def validated(
-        cls,
-        *,
-        loss: Any,
-        huber_width: Any,
-        pair_selection: Any,
-        pair_weighting: Any,
-        solver: Any,
-        tol: Any,
-        max_iter: Any,
-        device: Any,
-        memory_limit: Any,
-        n_jobs: Any,
-        solvers: tuple[str, ...] = SOLVERS,
-        **others: Any,
-    ) -> Self:
+    def validated(cls, values: Mapping[str, Any], **others: Callable[[Any], str | None]) -> Self:
         """The options for the hyper-parameters of an estimator.
 
         Parameters
         ----------
-        loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, device, memory_limit, n_jobs
-            The hyper-parameters, as the user passed them.
-        solvers : tuple of str
-            The allowed solvers.
-        **others : object
-            Fields of the subclass, valid.
+        values : mapping
+            The hyper-parameters, by name, as the user gave them.
+        **others : callable
+            The checks of hyper-parameters that the table of parameters leaves to this package.
 
         Returns
         -------
@@ -108,29 +81,12 @@ class FitOptions:
         OptionError
             When a hyper-parameter is invalid.
         """
-        checks.check(
-            loss=_loss_error(loss),
-            huber_width=checks.positive(huber_width),
-            pair_selection=checks.one_of(pair_selection, PAIR_SELECTIONS),
-            pair_weighting=checks.one_of(pair_weighting, PAIR_WEIGHTINGS),
-            solver=checks.one_of(solver, solvers),
-            tol=checks.positive(tol),
-            max_iter=checks.count(max_iter),
-            device=None if device == "cpu" else device_complaint(device),
-            memory_limit=memory_complaint(memory_limit),
+        checks.check_parameters(
+            cls.model, values, loss=_loss_error, device=_device_error, memory_limit=memory_complaint, **others
         )
-        return cls(
-            loss=loss_of(loss, huber_width),
-            pair_selection=pair_selection,
-            pair_weighting=pair_weighting,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            memory_limit=memory_limit,
-            n_threads=effective_n_jobs(n_jobs),
-            **others,
-        )
+        loss, n_threads = loss_of(values["loss"], values["huber_width"]), effective_n_jobs(values["n_jobs"])
+        given = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        return cls(**given | {"loss": loss, "n_threads": n_threads})
 
 
 @dataclass(frozen=True)
@@ -145,11 +101,11 @@ class LinearOptions(FitOptions):
         Stopping rule.
     """
 
+    model: ClassVar[str] = "linear"
     monotone: Any = None
     stopping: str = "gap"
 
     def __post_init__(self) -> None:
-        checks.check(stopping=checks.one_of(self.stopping, STOPPING))
         if self.stopping == "gradient" and self.monotone is not None:
             raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
         check_monotone(self.monotone)
@@ -165,6 +121,10 @@ def loss_of(loss: Any, huber_width: float) -> LossSpec:
 def threads_for(loss: LossSpec, n_threads: int) -> int:
     """The number of threads that may evaluate a loss: a function of the user may not be thread-safe."""
     return n_threads if loss.function is None else 1
+
+
+def _device_error(device: Any) -> str | None:
+    return None if device == "cpu" else device_complaint(device)
 
 
 def _loss_error(loss: Any) -> str | None:

@@ -6,7 +6,6 @@ import pytest
 from command_runner import command_runner
 from ranksvm.cli.options.shared import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
 from ranksvm.cli.options.training import CHOICES, RULES
-from ranksvm.fits import options
 from ranksvm.losses import LOSSES
 from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
 from ranksvm.model_selection import choice
@@ -87,8 +86,6 @@ def test_the_conventions_are_those_of_the_library():
 
 def test_the_choices_are_those_of_the_library():
     assert CHOICES["loss"] == list(LOSSES)
-    assert CHOICES["pair_selection"] == list(options.PAIR_SELECTIONS)
-    assert CHOICES["pair_weighting"] == list(options.PAIR_WEIGHTINGS)
     assert list(choice.RULES) == RULES
 
 

@@ -10,7 +10,7 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Queries, validation
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
-from ranksvm.fits.options import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
+from ranksvm.fits.options import loss_of
 from ranksvm.fits.results.dual import DualCoef, KeptDualCoef
 from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingArguments, training_pairs
@@ -196,10 +196,8 @@ class DualMixin(Ranker):
         fitted = self.fitted_params_
         try:
             loss_of(fitted["loss"], fitted["huber_width"])
-            checks.check(
-                C=checks.positive(fitted["C"]),
-                pair_selection=checks.one_of(fitted["pair_selection"], PAIR_SELECTIONS),
-                pair_weighting=checks.one_of(fitted["pair_weighting"], PAIR_WEIGHTINGS),
+            checks.check_parameters(
+                "linear", {name: fitted[name] for name in ("C", "pair_selection", "pair_weighting")}
             )
         except OptionError as error:
             raise ModelFileError(f"fitted_params_: {error}") from error

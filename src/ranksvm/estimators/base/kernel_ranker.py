@@ -10,11 +10,16 @@ from ranksvm._util import checks
 from ranksvm._util.checks import is_number
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data.device_features import DeviceFeatures
-from ranksvm.estimators.base.options import shared_options
-from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
+from ranksvm.estimators.base.ranker import Ranker, check_is_fitted, hyper_parameters
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.kernel_device import check_kernel_device
-from ranksvm.fits.kernel_options import KERNEL_NAMES, KernelOptions, is_precomputed, kernel_with, refuse_sparse_kernels
+from ranksvm.fits.kernel_options import (
+    KernelOptions,
+    gamma_error,
+    is_precomputed,
+    kernel_with,
+    refuse_sparse_kernels,
+)
 from ranksvm.fits.results.kernel_model import kernel_terms, scattered
 from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
 from ranksvm.kernels import FourierFeatures, Kernel
@@ -114,18 +119,7 @@ class KernelRanker(Ranker, BaseEstimator):
 
     def _kernel_options(self) -> KernelOptions:
         """The validated hyper-parameters of an estimator that is fitted by a kernel."""
-        estimator: Any = self
-        options = KernelOptions.validated(
-            **shared_options(estimator),
-            kernel=estimator.kernel,
-            degree=estimator.degree,
-            coef0=estimator.coef0,
-            approximation=estimator.approximation,
-            n_components=estimator.n_components,
-            landmarks=estimator.landmarks,
-            random_state=estimator.random_state,
-            kernel_dtype=estimator.kernel_dtype,
-        )
+        options = KernelOptions.validated(hyper_parameters(self, "kernel"), gamma=gamma_error, random_state=checks.seed)
         check_kernel_device(options)
         return options
 
@@ -200,11 +194,7 @@ class KernelRanker(Ranker, BaseEstimator):
         fitted = self.fitted_params_
         precomputed = is_precomputed(fitted["kernel"])
         if not precomputed:
-            checks.check(
-                kernel=checks.one_of(fitted["kernel"], KERNEL_NAMES),
-                degree=checks.count(fitted["degree"]),
-                coef0=checks.not_negative(fitted["coef0"]),
-            )
+            checks.check_parameters("kernel", {name: fitted[name] for name in ("kernel", "degree", "coef0")})
         if precomputed == hasattr(self, "support_vectors_"):
             raise ModelFileError(f"the kernel {fitted['kernel']!r} does not go with its support vectors.")
         if precomputed and len(self.support_) and self.support_.max() >= self.n_features_in_:

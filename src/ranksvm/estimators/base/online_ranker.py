@@ -28,7 +28,7 @@ from ranksvm.estimators.base.inputs import (
 )
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.estimators.base.locks import lock_of
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -51,6 +51,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
     """
 
+    _model_kind: ClassVar[str] = "online"
     _fitted_schema: ClassVar[Schema] = {
         "weights_": Array("n_features"),
         "lag_": Array("n_features", nullable=True),
@@ -421,11 +422,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def _check_options(self) -> None:
         """Refuse invalid hyper-parameters."""
-        checks.check(
-            n_passes=checks.count(self.n_passes),
-            average=checks.flag(self.average),
-            shuffle_pairs=checks.flag(self.shuffle_pairs),
-        )
+        checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind))
 
     def _shaping(self) -> dict[str, bool]:
         """Hyper-parameters that determine the form of the state -> whether the current state has that form."""

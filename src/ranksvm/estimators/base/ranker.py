@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ranksvm._util.overflow import overflow_refused, quiet_overflow
+from ranksvm._util.parameters import parameters_of
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Preferences, Queries, frames, validation
@@ -359,3 +360,9 @@ class Ranker:
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
+
+
+def hyper_parameters(estimator: Any, model: str) -> dict[str, Any]:
+    """The hyper-parameters of a kind of model that an estimator has."""
+    names = [each.name for each in parameters_of(model)]
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

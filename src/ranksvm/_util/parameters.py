@@ -1,0 +1,418 @@
+"""The hyper-parameters: their constraints, the models that read them, and the options of the command that set them.
+
+The library and the command line read this table. The help of the command needs it, so it imports nothing heavy:
+`ranksvm._util.checks` evaluates the constraints.
+"""
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+__all__ = [
+    "PARAMETERS",
+    "Constraint",
+    "Count",
+    "Flag",
+    "NotNegative",
+    "OneOf",
+    "Parameter",
+    "Positive",
+    "names_in",
+    "option_names",
+    "parameters_of",
+]
+
+LOW_RANK = ("factorized", "regularized")
+_PAIRWISE = ("linear", "kernel")
+_BATCH = (*_PAIRWISE, *LOW_RANK)
+
+
+class Positive(NamedTuple):
+    """A positive, finite number of at most ``maximum``, or one of some words."""
+
+    words: tuple[str, ...] = ()
+    maximum: float = math.inf
+
+
+class NotNegative(NamedTuple):
+    """A finite number from 0, for a reason that the error message states."""
+
+    reason: str = ""
+
+
+class Count(NamedTuple):
+    """A whole number from ``minimum``; or None, if that is allowed."""
+
+    minimum: int = 1
+    none: bool = False
+
+
+class Flag(NamedTuple):
+    """True or False."""
+
+
+class OneOf(NamedTuple):
+    """One of some names; or None, or a callable, if these are allowed."""
+
+    names: tuple[str, ...]
+    none: bool = False
+    callables: bool = False
+
+
+Constraint = Positive | NotNegative | Count | Flag | OneOf
+
+
+class Parameter(NamedTuple):
+    """A hyper-parameter of some models. A name that means something else in other models has a row for these.
+
+    Parameters
+    ----------
+    name : str
+        The name of the estimators' argument.
+    models : tuple of str
+        The models that read it; empty for an option of the command alone.
+    constraint : Constraint or None
+        The valid values; None if the check needs more of the library, which then passes its own.
+    section : str
+        Section of the command's options: "pairs", "kernel", "low_rank" or "solver"; "" if a command has its own option.
+    help : str
+        Help of the option; "" if another row has the option.
+    metavar : str or None
+        Placeholder of the value in the help.
+    default : object
+        Default of the option; None if it is the estimator's.
+    when : tuple of str and tuple of str, or None
+        Another parameter, and its values for which this one is read.
+    tuned : str
+        Name of the option of ``ranksvm tune`` that takes a list of values; "" if it takes one value.
+    tuned_help : str
+        Its help, if that is not ``help``.
+    heading : str
+        Column of the table of ``ranksvm tune``; "" if there is none.
+    low_rank : tuple of object and str
+        For a parameter that low-rank models lack: the value that describes them, and the reason.
+    command : bool
+        Whether the command's option of this name sets the parameter.
+    saved : bool
+        Whether a settings file may hold it.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    constraint: Constraint | None = None
+    section: str = ""
+    help: str = ""
+    metavar: str | None = None
+    default: Any = None
+    when: tuple[str, tuple[str, ...]] | None = None
+    tuned: str = ""
+    tuned_help: str = ""
+    heading: str = ""
+    low_rank: tuple[Any, str] | None = None
+    command: bool = True
+    saved: bool = True
+
+    def is_read(self, values: Mapping[str, Any]) -> bool:
+        """Whether the parameter has an effect beside the ``values`` of others."""
+        return self.when is None or values[self.when[0]] in self.when[1]
+
+
+_NO_CHOICE = "the low-rank models have the hinge loss"
+_OF_KERNELS = (None, "it is an option of kernels")
+_BY_GAMMA = ("kernel", ("rbf", "poly", "laplacian"))
+_BY_POLY = ("kernel", ("poly",))
+_BY_APPROXIMATION = ("approximation", ("nystroem", "fourier"))
+
+# in the order in which they are checked, and shown by --help
+PARAMETERS = (
+    Parameter("C", (*_BATCH, "solar"), Positive()),
+    # -- loss and pairs
+    Parameter(
+        "loss",
+        _PAIRWISE,
+        section="pairs",
+        help="Loss function of a pair.",
+        default="squared_hinge",
+        tuned="loss",
+        heading="loss",
+        low_rank=("hinge", _NO_CHOICE),
+    ),
+    Parameter(
+        "huber_width",
+        _PAIRWISE,
+        Positive(),
+        section="pairs",
+        help="Width of the huber loss.",
+        metavar="D",
+        default=1.0,
+        when=("loss", ("huber",)),
+        tuned="huber_width",
+        tuned_help="Widths of the huber loss, a list or range.",
+        low_rank=(None, _NO_CHOICE),
+    ),
+    Parameter(
+        "pair_selection",
+        _PAIRWISE,
+        OneOf(("all", "adjacent")),
+        section="pairs",
+        help="Pairs of all documents of a query with different labels, or of adjacent labels only.",
+        default="all",
+        tuned="pair_selection",
+        heading="pairs",
+        low_rank=("all", "the low-rank models take all pairs"),
+    ),
+    Parameter(
+        "pair_weighting",
+        _PAIRWISE,
+        OneOf(("uniform", "per_query", "label_gap", "gain_gap")),
+        section="pairs",
+        help="Weight of a pair: 1; 1 over the pairs of its query; the difference of labels or of gains.",
+        default="uniform",
+        tuned="pair_weighting",
+        heading="weighting",
+        low_rank=("uniform", "the low-rank models weight all pairs equally"),
+    ),
+    Parameter(
+        "scaler",
+        (),
+        section="pairs",
+        help="Scale features, per query or over all rows; saved with the model.",
+        default="none",
+        tuned="scaler",
+        heading="scaler",
+    ),
+    Parameter(
+        "monotone",
+        ("linear",),
+        section="pairs",
+        help="Weights that must not be negative (increasing) or not positive (decreasing): one word for all features, "
+        "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
+        metavar="SIGNS",
+        low_rank=(None, "the weights of low-rank models have no given signs"),
+    ),
+    # -- kernels
+    Parameter(
+        "kernel",
+        ("kernel",),
+        OneOf(("rbf", "poly", "linear", "laplacian", "cosine", "precomputed"), callables=True),
+        section="kernel",
+        help="Score by a kernel expansion instead of a linear function.",
+        tuned="kernel",
+        tuned_help="Compare kernels, too.",
+        low_rank=(None, "the low-rank models are linear: give --kernel or --low-rank"),
+    ),
+    Parameter(
+        "gamma",
+        ("kernel",),
+        Positive(words=("scale", "auto")),
+        section="kernel",
+        help="For rbf, poly, laplacian: a number, scale, or auto.  [scale]  For --low-rank regularized: weight of the "
+        "nuclear norms.  [1]",
+        metavar="G",
+        when=_BY_GAMMA,
+        tuned="gammas",
+        tuned_help="Values of gamma of a kernel to choose from.  [default: around scale]",
+    ),
+    Parameter(
+        "n_components",
+        ("kernel",),
+        Count(),
+        section="kernel",
+        help="Number of features of --approximation.  [1000]  For --low-rank factorized: the rank.  [5]",
+        metavar="N",
+        when=_BY_APPROXIMATION,
+        tuned="n_components",
+        tuned_help="Numbers of features of --approximation to compare.  [1000]",
+    ),
+    Parameter(
+        "degree",
+        ("kernel",),
+        Count(),
+        section="kernel",
+        help="Degree of poly.  [default: 3]",
+        metavar="D",
+        when=_BY_POLY,
+        low_rank=_OF_KERNELS,
+    ),
+    Parameter(
+        "coef0",
+        ("kernel",),
+        NotNegative("below, 'poly' is not positive semidefinite"),
+        section="kernel",
+        help="Constant term of poly.  [default: 1]",
+        metavar="X",
+        when=_BY_POLY,
+        low_rank=_OF_KERNELS,
+    ),
+    Parameter(
+        "approximation",
+        ("kernel",),
+        OneOf(("nystroem", "fourier"), none=True),
+        section="kernel",
+        help="Approximate the kernel by features.",
+        low_rank=_OF_KERNELS,
+    ),
+    Parameter(
+        "landmarks",
+        ("kernel",),
+        OneOf(("uniform", "kmeans++", "leverage")),
+        section="kernel",
+        help="How the landmarks of nystroem are drawn.  [default: uniform]",
+        when=("approximation", ("nystroem",)),
+        low_rank=_OF_KERNELS,
+    ),
+    Parameter(
+        "random_state",
+        ("kernel", "factorized"),
+        Count(0),
+        section="kernel",
+        help="Seed of the random numbers.",
+        metavar="SEED",
+        when=_BY_APPROXIMATION,
+    ),
+    Parameter(
+        "memory_limit",
+        (*_PAIRWISE, "regularized"),
+        section="kernel",
+        help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear "
+        "model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
+        metavar="SIZE",
+        saved=False,
+    ),
+    Parameter(
+        "kernel_dtype",
+        ("kernel",),
+        OneOf(("float32", "float64")),
+        section="kernel",
+        help="Type of the stored kernel values.  [default: float32]",
+        low_rank=_OF_KERNELS,
+    ),
+    # -- models of low rank
+    Parameter(
+        "low_rank",
+        (),
+        OneOf(LOW_RANK),
+        section="low_rank",
+        help="Learn dual variables of low rank for each query, with the hinge loss: as --n-components factors, or "
+        "regularized by nuclear norms of weight --gamma.",
+        tuned="low_rank",
+        tuned_help="Compare models of low rank, too.",
+    ),
+    Parameter(
+        "n_components",
+        ("factorized",),
+        Count(),
+        section="low_rank",
+        metavar="N",
+        tuned="rank",
+        tuned_help="Ranks of factorized to compare.  [5]",
+    ),
+    Parameter(
+        "gamma",
+        ("regularized",),
+        NotNegative(),
+        section="low_rank",
+        tuned="gamma",
+        tuned_help="Weights of the nuclear norms of regularized to compare.  [1]",
+    ),
+    Parameter(
+        "lam",
+        ("regularized",),
+        Positive(),
+        section="low_rank",
+        help="For regularized: weight of the distance to low rank.  [default: 1]",
+        metavar="L",
+        tuned="lam",
+        tuned_help="Weights of the distance to low rank of regularized to compare.  [1]",
+    ),
+    Parameter("solver", ("regularized",), OneOf(("splitting", "alternating")), command=False),
+    Parameter(
+        "learning_rate",
+        ("factorized",),
+        Positive(words=("auto",)),
+        section="low_rank",
+        help="For factorized: auto, or a fixed step.  [auto]",
+        metavar="R",
+    ),
+    Parameter("learning_rate", ("regularized",), Positive(words=("auto",)), command=False),
+    Parameter(
+        "init",
+        ("factorized",),
+        OneOf(("scaled", "uniform")),
+        section="low_rank",
+        help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
+    ),
+    Parameter(
+        "max_epochs",
+        ("factorized",),
+        Count(),
+        section="low_rank",
+        help="For factorized: limit of epochs.  [default: 1000]",
+        metavar="N",
+    ),
+    Parameter(
+        "early_stopping_rounds",
+        ("factorized",),
+        Count(none=True),
+        section="low_rank",
+        help="For factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
+        metavar="N",
+    ),
+    # -- solver
+    Parameter(
+        "solver",
+        ("linear",),
+        OneOf(("auto", "newton", "tron", "dual")),
+        section="solver",
+        help="How a linear model is fitted; auto chooses by cost. A kernel model has no dual.",
+        default="auto",
+        low_rank=("auto", "the command fits the low-rank models by their default solvers"),
+    ),
+    Parameter("solver", ("kernel",), OneOf(("auto", "newton", "tron"))),
+    Parameter("stopping", ("linear",), OneOf(("gap", "gradient"))),
+    Parameter(
+        "tol",
+        _BATCH,
+        Positive(),
+        section="solver",
+        help="Stop when the relative duality gap is below this.",
+        default=1e-4,
+    ),
+    Parameter(
+        "max_iter",
+        (*_PAIRWISE, "regularized"),
+        Count(),
+        section="solver",
+        help="Limit of iterations.  [default: the solver's]",
+    ),
+    Parameter("device", _PAIRWISE),
+    Parameter("n_jobs", _BATCH),
+    Parameter("keep_on_interrupt", _BATCH),
+    # -- online rankers
+    Parameter("n_passes", ("online", "solar", "committee"), Count()),
+    Parameter("average", ("online", "solar"), Flag()),
+    Parameter("shuffle_pairs", ("online", "solar", "committee"), Flag()),
+    Parameter("n_experts", ("committee",), Count()),
+    Parameter("gamma", ("solar",), Positive()),
+    Parameter("covariance", ("solar",), OneOf(("full", "diagonal"))),
+    Parameter("decay", ("solar",), Positive(maximum=1.0)),
+)
+
+
+@functools.cache
+def parameters_of(model: str) -> tuple[Parameter, ...]:
+    """The parameters that a model reads."""
+    return tuple(each for each in PARAMETERS if model in each.models)
+
+
+@functools.cache
+def option_names(model: str) -> tuple[str, ...]:
+    """The parameters of a model, other than C, that options of the command set."""
+    return tuple(each.name for each in parameters_of(model) if each.command and each.name != "C")
+
+
+@functools.cache
+def names_in(section: str) -> tuple[str, ...]:
+    """The parameters in a section of the command's options."""
+    return tuple(each.name for each in PARAMETERS if each.section == section)
