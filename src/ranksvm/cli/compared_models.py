@@ -6,28 +6,27 @@ from typing import Any
 
 import click
 
+from ranksvm._util.parameters import PARAMETERS, names_in
 from ranksvm.cli.options.kernels import (
-    CHOICES,
     KERNEL_OPTIONS,
     NO_SIGNS,
     OF_APPROXIMATIONS,
     READ_BY,
-    common_kernel_options,
-    gamma_range_option,
 )
-from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS, MISSING, common_low_rank_options
-from ranksvm.cli.options.shared import IntList, NameList, NumberRange, all_options, flag, list_option
+from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS, MISSING, OF_OTHERS
+from ranksvm.cli.options.parameters import parameter_options
+from ranksvm.cli.options.shared import all_options, flag
 
 __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
 
 # What makes a model: the settings of a combination that are not scaler, loss and pairs.
-MODEL_SETTINGS = tuple(
-    name
-    for name in dict.fromkeys(("kernel", *KERNEL_OPTIONS, "low_rank", *itertools.chain(*LOW_RANK_OPTIONS.values())))
-    if name != "max_iter"
-)
+MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("kernel"), *names_in("low_rank"))))
 # The models of low rank have these, and no choice.
-_OF_LOW_RANK = {"loss": "hinge", "huber_width": None, "pair_selection": "all", "pair_weighting": "uniform"}
+_OF_LOW_RANK = {
+    each.name: OF_OTHERS[each.name][0]
+    for each in PARAMETERS
+    if each.tuned and each.section == "pairs" and each.low_rank
+}
 # Options of one kind of model, to refuse them where none of it is compared.
 _OF_KERNELS = tuple(name for name in KERNEL_OPTIONS if name not in ("gamma", "random_state", "memory_limit"))
 
@@ -36,40 +35,7 @@ def model_options(command: Callable) -> Callable:
     """Which models are compared."""
     return all_options(
         click.option("--linear/--no-linear", default=True, show_default=True, help="Compare linear models."),
-        list_option(
-            "--kernel",
-            type=NameList(CHOICES["kernel"]),
-            metavar="NAME,...",
-            help=f"Compare kernels, too.  [{', '.join(CHOICES['kernel'])}]",
-        ),
-        gamma_range_option,
-        list_option(
-            "--n-components",
-            type=IntList(),
-            metavar="N,...",
-            help="Numbers of features of --approximation to compare.  [1000]",
-        ),
-        common_kernel_options,
-        list_option(
-            "--low-rank",
-            type=NameList(list(LOW_RANK_OPTIONS)),
-            metavar="NAME,...",
-            help=f"Compare models of low rank, too.  [{', '.join(LOW_RANK_OPTIONS)}]",
-        ),
-        list_option("--rank", type=IntList(), metavar="N,...", help="Ranks of factorized to compare.  [5]"),
-        list_option(
-            "--gamma",
-            type=NumberRange(),
-            metavar="RANGE",
-            help="Weights of the nuclear norms of regularized to compare.  [1]",
-        ),
-        list_option(
-            "--lam",
-            type=NumberRange(),
-            metavar="RANGE",
-            help="Weights of the distance to low rank of regularized to compare.  [1]",
-        ),
-        common_low_rank_options,
+        parameter_options("kernel", "low_rank", compared=True),
     )(command)
 
 
@@ -116,7 +82,7 @@ def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
     if kernels:
         raise click.UsageError(NO_SIGNS)
     if low_rank:
-        raise click.UsageError(f"--low-rank with --monotone: {MISSING['monotone']}.")
+        raise click.UsageError(f"--low-rank with --monotone: {OF_OTHERS['monotone'][1]}.")
 
 
 def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ranksvm._util.parameters import PARAMETERS
 from ranksvm._util.text import power
 from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.low_rank_choice import LowRankChoice
@@ -34,7 +35,7 @@ def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
 
     The width applies only to the Huberised hinge.
     """
-    names = ("loss", "huber_width", "pair_selection", "pair_weighting")
+    names = [each.name for each in PARAMETERS if each.section == "pairs" and each.tuned and each.models]
     found: list[dict[str, Any]] = []
     every = itertools.product(options["scaler"], compared_models(options), *(options[name] for name in names))
     for scaler, model, *values in every:
@@ -96,13 +97,7 @@ class Tried:
         return float(errors[row, self.ranker.Cs_ == self.C][0])
 
 
-HEADINGS = {
-    "model": "model",
-    "loss": "loss",
-    "pair_selection": "pairs",
-    "pair_weighting": "weighting",
-    "scaler": "scaler",
-}
+HEADINGS = {"model": "model"} | {each.name: each.heading for each in PARAMETERS if each.heading}
 
 
 def _cell(settings: dict[str, Any], name: str) -> str:

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from ranksvm.cli.options.kernels import KERNEL_OPTIONS
-from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
+from ranksvm._util.parameters import option_names
 
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 
-_LOSS_AND_PAIRS = ("loss", "huber_width", "pair_selection", "pair_weighting")
-_SOLVER = ("solver", "stopping", "tol", "max_iter", "device", "n_jobs", "keep_on_interrupt")
 _CHOICE = ("Cs", "metric", "convention", "rule")
 
 
@@ -24,7 +21,7 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     options = options | changes
     if options.get("low_rank") is not None:
         return _low_rank_ranker(options)
-    names = (*_LOSS_AND_PAIRS, "monotone", *_SOLVER, "kernel", *KERNEL_OPTIONS)
+    names = option_names("linear" if options.get("kernel") is None else "kernel")
     given = {name: options[name] for name in names if options.get(name) is not None}
     kernel = "kernel" in given
     if not chooses(options):
@@ -42,8 +39,7 @@ def _low_rank_ranker(options: dict[str, Any]) -> Any:
     from ranksvm import FactorizedRankSVM, RegularizedRankSVM
 
     model = options["low_rank"]
-    names = (*LOW_RANK_OPTIONS[model], "tol", "n_jobs", "keep_on_interrupt")
-    given = {name: options[name] for name in names if options.get(name) is not None}
+    given = {name: options[name] for name in option_names(model) if options.get(name) is not None}
     if model == "regularized":
         return RegularizedRankSVM(options["C"], **given)
     if evaluates_while_fitting(options):

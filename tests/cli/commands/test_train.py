@@ -101,9 +101,10 @@ def test_a_scaler_is_saved_with_the_model(ranksvm_json, folder, tmp_path, scaler
 def test_solvers_agree(ranksvm_json, folder, tmp_path):
     reports = [
         ranksvm_json("train", folder / "train.txt", "--solver", solver, "--tol", "1e-8", "-o", tmp_path / solver)
-        for solver in ("newton", "tron")
+        for solver in ("newton", "tron", "dual")
     ]
-    assert [report["solver"] for report in reports] == ["newton", "tron"]
+    assert [report["solver"] for report in reports] == ["newton", "tron", "dual"]
+    assert reports[2]["objective"] == pytest.approx(reports[0]["objective"])
     assert reports[0]["objective"] == pytest.approx(reports[1]["objective"], rel=1e-6)
 
 

@@ -9,9 +9,9 @@ from click.core import ParameterSource
 from ranksvm._util.text import power
 from ranksvm.cli.files import write_text
 from ranksvm.cli.fold_folders import Fold, find_folds
-from ranksvm.cli.options.kernels import check_kernel_options, kernel_options
-from ranksvm.cli.options.low_rank import check_low_rank_options, low_rank_options
-from ranksvm.cli.options.monotone import monotone_option
+from ranksvm.cli.options.kernels import check_kernel_options
+from ranksvm.cli.options.low_rank import check_low_rank_options
+from ranksvm.cli.options.parameters import parameter_options
 from ranksvm.cli.options.paths import is_stdout
 from ranksvm.cli.options.settings import settings_option
 from ranksvm.cli.options.shared import (
@@ -25,7 +25,7 @@ from ranksvm.cli.options.shared import (
     reading_options,
     run_name_option,
 )
-from ranksvm.cli.options.training import c_range_option, choice_options, one_choice_option, solver_options
+from ranksvm.cli.options.training import c_range_option, choice_options
 from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.output.evaluation_notes import note_on_no_relevant
 from ranksvm.cli.output.fit_report import fit_report
@@ -72,21 +72,13 @@ class Tested(NamedTuple):
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair, instead of a choice from --C-range.")
 @c_range_option()
-@one_choice_option("loss")
-@click.option(
-    "--huber-width", type=Number(), default=1.0, show_default=True, metavar="D", help="Width of the huber loss."
-)
-@one_choice_option("pair_selection")
-@one_choice_option("pair_weighting")
-@one_choice_option("scaler")
-@monotone_option
-@kernel_options
-@low_rank_options
+@parameter_options("pairs")
+@parameter_options("kernel", "low_rank")
 @settings_option
 @qrels_option
 @reading_options
 @choice_options
-@solver_options
+@parameter_options("solver")
 @n_jobs_option
 @json_option
 @quiet_option

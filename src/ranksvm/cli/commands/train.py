@@ -9,9 +9,9 @@ from click.core import ParameterSource
 from ranksvm._util.text import power
 from ranksvm.cli.click_choice import ClickChoice, check_click_choice, chooses_by_clicks
 from ranksvm.cli.options.device import check_device_option, device_option
-from ranksvm.cli.options.kernels import check_kernel_options, kernel_options
-from ranksvm.cli.options.low_rank import check_low_rank_options, low_rank_options
-from ranksvm.cli.options.monotone import monotone_option
+from ranksvm.cli.options.kernels import check_kernel_options
+from ranksvm.cli.options.low_rank import check_low_rank_options
+from ranksvm.cli.options.parameters import parameter_options
 from ranksvm.cli.options.settings import settings_option
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
@@ -27,8 +27,6 @@ from ranksvm.cli.options.training import (
     c_range_option,
     choice_options,
     data_options,
-    one_choice_option,
-    solver_options,
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.fit_report import (
@@ -56,20 +54,12 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0, chosen with --clicks]")
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
-@one_choice_option("loss")
-@click.option(
-    "--huber-width", type=Number(), default=1.0, show_default=True, metavar="D", help="Width of the huber loss."
-)
-@one_choice_option("pair_selection")
-@one_choice_option("pair_weighting")
-@monotone_option
-@one_choice_option("scaler")
-@kernel_options
-@low_rank_options
+@parameter_options("pairs")
+@parameter_options("kernel", "low_rank")
 @settings_option
 @data_options
 @choice_options
-@solver_options
+@parameter_options("solver")
 @click.option(
     "--stopping",
     type=Name(["gap", "gradient"]),

@@ -12,14 +12,12 @@ from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combination
 from ranksvm.cli.files import write_text
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
-from ranksvm.cli.options.monotone import monotone_option
-from ranksvm.cli.options.settings import SETTINGS, settings_lines
+from ranksvm.cli.options.parameters import SETTINGS, parameter_options
+from ranksvm.cli.options.settings import settings_lines
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
-    NumberRange,
     json_option,
-    list_option,
     n_jobs_option,
     quiet_option,
     verbose_option,
@@ -28,8 +26,6 @@ from ranksvm.cli.options.training import (
     c_range_option,
     choice_options,
     data_options,
-    each_choice_option,
-    solver_options,
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.fit_report import (
@@ -60,21 +56,10 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores along C (.png, .svg, .pdf).")
 @c_range_option("2^-15:2^5")
 @model_options
-@each_choice_option("loss")
-@list_option(
-    "--huber-width",
-    type=NumberRange(),
-    default="1",
-    metavar="RANGE",
-    help="Widths of the huber loss, a list or range.",
-)
-@each_choice_option("pair_selection")
-@each_choice_option("pair_weighting")
-@each_choice_option("scaler")
-@monotone_option
+@parameter_options("pairs", compared=True)
 @data_options
 @choice_options
-@solver_options
+@parameter_options("solver")
 @device_option
 @verbose_option
 @n_jobs_option

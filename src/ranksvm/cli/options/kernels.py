@@ -1,125 +1,29 @@
 """Options of kernel models: which kernel, and how it is approximated."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+from ranksvm._util.parameters import PARAMETERS, names_in
 from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
-from ranksvm.cli.options.shared import Name, Number, NumberRange, all_options, flag, list_option
+from ranksvm.cli.options.shared import flag
 
 __all__ = [
-    "CHOICES",
     "KERNEL_OPTIONS",
     "NO_SIGNS",
     "OF_APPROXIMATIONS",
     "READ_BY",
     "check_kernel_options",
-    "common_kernel_options",
-    "gamma_range_option",
-    "kernel_options",
 ]
 
-# Parameters chosen by name. They repeat the library's lists, because the library must not be imported for --help. A
-# precomputed kernel cannot be stored in a data file.
-CHOICES = {
-    "kernel": ["rbf", "poly", "linear", "laplacian", "cosine"],
-    "approximation": ["nystroem", "fourier"],
-    "landmarks": ["uniform", "kmeans++", "leverage"],
-    "kernel_dtype": ["float32", "float64"],
-}
-# Parameters of the estimator, other than ``kernel``, that options set; None: its default.
-KERNEL_OPTIONS = (
-    *("gamma", "degree", "coef0", "approximation", "n_components", "landmarks", "random_state"),
-    *("memory_limit", "kernel_dtype"),
-)
 NO_SIGNS = "--kernel with --monotone: only the weights of linear models have signs."
+# Parameters of the estimator, other than ``kernel``, that options set.
+KERNEL_OPTIONS = tuple(name for name in names_in("kernel") if name != "kernel")
+_ROWS = [each for each in PARAMETERS if each.section == "kernel" and each.when is not None]
 # Option -> the kernels that read it.
-READ_BY = {
-    "gamma": ("rbf", "poly", "laplacian"),
-    "gammas": ("rbf", "poly", "laplacian"),
-    "degree": ("poly",),
-    "coef0": ("poly",),
-}
-OF_APPROXIMATIONS = {
-    "n_components": ("nystroem", "fourier"),
-    "landmarks": ("nystroem",),
-    "random_state": ("nystroem", "fourier"),
-}
-
-
-class _Gamma(Number):
-    """A positive number, ``scale`` or ``auto``; for nuclear norms also 0."""
-
-    name = "gamma"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in ("scale", "auto"):
-            return value
-        return 0.0 if value == "0" else super().convert(value, param, ctx)
-
-
-gamma_range_option = list_option(
-    "--gamma-range",
-    "gammas",
-    type=NumberRange(),
-    metavar="RANGE",
-    help="Values of gamma of a kernel to choose from.  [default: around scale]",
-)
-
-
-def kernel_options(command: Callable) -> Callable:
-    """The kernel of a model that is not linear."""
-    return all_options(
-        click.option(
-            "--kernel", type=Name(CHOICES["kernel"]), help="Score by a kernel expansion instead of a linear function."
-        ),
-        click.option(
-            "--gamma",
-            type=_Gamma(),
-            metavar="G",
-            help="For rbf, poly, laplacian: a number, scale, or auto.  [scale]  For --low-rank regularized: weight of "
-            "the nuclear norms.  [1]",
-        ),
-        gamma_range_option,
-        click.option(
-            "--n-components",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Number of features of --approximation.  [1000]  For --low-rank factorized: the rank.  [5]",
-        ),
-        common_kernel_options,
-    )(command)
-
-
-def common_kernel_options(command: Callable) -> Callable:
-    """What does not depend on whether one kernel is fitted or several are compared."""
-    return all_options(
-        click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Degree of poly.  [default: 3]"),
-        click.option(
-            "--coef0", type=click.FloatRange(min=0.0), metavar="X", help="Constant term of poly.  [default: 1]"
-        ),
-        click.option(
-            "--approximation", type=Name(CHOICES["approximation"]), help="Approximate the kernel by features."
-        ),
-        click.option(
-            "--landmarks",
-            type=Name(CHOICES["landmarks"]),
-            help="How the landmarks of nystroem are drawn.  [default: uniform]",
-        ),
-        click.option("--random-state", type=click.IntRange(min=0), metavar="SEED", help="Seed of the random numbers."),
-        click.option(
-            "--memory-limit",
-            metavar="SIZE",
-            help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear "
-            "model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
-        ),
-        click.option(
-            "--kernel-dtype",
-            type=Name(CHOICES["kernel_dtype"]),
-            help="Type of the stored kernel values.  [default: float32]",
-        ),
-    )(command)
+READ_BY = {each.name: each.when[1] for each in _ROWS if each.when and each.when[0] == "kernel"}
+READ_BY["gammas"] = READ_BY["gamma"]
+OF_APPROXIMATIONS = {each.name: each.when[1] for each in _ROWS if each.when and each.when[0] == "approximation"}
 
 
 def check_kernel_options(options: dict[str, Any]) -> None:

@@ -1,101 +1,31 @@
 """Options of low-rank models: the choice of a model, and its parameters."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options.shared import Name, Number, all_options, flag
+from ranksvm._util.parameters import LOW_RANK, PARAMETERS, option_names
+from ranksvm.cli.options.shared import flag
 
-__all__ = ["LOW_RANK_OPTIONS", "MISSING", "check_low_rank_options", "common_low_rank_options", "low_rank_options"]
+__all__ = ["LOW_RANK_OPTIONS", "MISSING", "OF_OTHERS", "check_low_rank_options"]
 
 # Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
-LOW_RANK_OPTIONS = {
-    "factorized": ("n_components", "learning_rate", "init", "max_epochs", "early_stopping_rounds", "random_state"),
-    "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
-}
+LOW_RANK_OPTIONS = {model: option_names(model) for model in LOW_RANK}
 # Options of these models alone.
-_OWN = ("learning_rate", "init", "max_epochs", "early_stopping_rounds", "lam")
-# Options of other models that have a fixed value in these models: the value, and the reason.
-_SETTLED = {
-    "loss": ("hinge", "the low-rank models have the hinge loss"),
-    "huber_width": (None, "the low-rank models have the hinge loss"),
-    "pair_selection": ("all", "the low-rank models take all pairs"),
-    "pair_weighting": ("uniform", "the low-rank models weight all pairs equally"),
-    "solver": ("auto", "the command fits the low-rank models by their default solvers"),
-}
-# Options of other models that these models do not have, and the reason.
+_OWN = tuple(each.name for each in PARAMETERS if each.section == "low_rank" and each.help and each.models)
+# Options of other models: the value that describes these models, and the reason.
+OF_OTHERS = {each.name: each.low_rank for each in PARAMETERS if each.low_rank is not None}
+# Options of other models that these have, and the reason.
 MISSING = {
-    "kernel": "the low-rank models are linear: give --kernel or --low-rank",
     "Cs": "the low-rank models are not fitted along a range of C: give -C",
     "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",
-    "monotone": "the weights of low-rank models have no given signs",
     "sample_weight": "the low-rank models weight all pairs equally",
     "query_weight": "the low-rank models weight all pairs equally",
     "propensity": "the low-rank models weight all pairs equally",
     "pairs": "the low-rank models learn from labels",
     "clicks": "the low-rank models learn from labels",
-    "approximation": "it is an option of kernels",
-    "landmarks": "it is an option of kernels",
-    "kernel_dtype": "it is an option of kernels",
-    "degree": "it is an option of kernels",
-    "coef0": "it is an option of kernels",
 }
-
-
-class _LearningRate(Number):
-    """A positive number, or ``auto``."""
-
-    name = "rate"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value == "auto" else super().convert(value, param, ctx)
-
-
-def low_rank_options(command: Callable) -> Callable:
-    """The choice of a low-rank model, and the options that only these models have."""
-    return all_options(
-        click.option(
-            "--low-rank",
-            type=Name(list(LOW_RANK_OPTIONS)),
-            help="Learn dual variables of low rank for each query, with the hinge loss: as --n-components factors, or "
-            "regularized by nuclear norms of weight --gamma.",
-        ),
-        click.option(
-            "--lam",
-            type=Number(),
-            metavar="L",
-            help="For regularized: weight of the distance to low rank.  [default: 1]",
-        ),
-        common_low_rank_options,
-    )(command)
-
-
-def common_low_rank_options(command: Callable) -> Callable:
-    """What does not depend on whether one model is fitted or several are compared."""
-    return all_options(
-        click.option(
-            "--learning-rate", type=_LearningRate(), metavar="R", help="For factorized: auto, or a fixed step.  [auto]"
-        ),
-        click.option(
-            "--init",
-            type=Name(["scaled", "uniform"]),
-            help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
-        ),
-        click.option(
-            "--max-epochs",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="For factorized: limit of epochs.  [default: 1000]",
-        ),
-        click.option(
-            "--early-stopping-rounds",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="For factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
-        ),
-    )(command)
 
 
 def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
@@ -111,11 +41,11 @@ def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
     for name, reason in MISSING.items():
         if options[name] is not None:
             raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
-    for name, (value, reason) in _SETTLED.items():
+    for name, (value, reason) in OF_OTHERS.items():
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != value:
             raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
     for name in dict.fromkeys(name for names in LOW_RANK_OPTIONS.values() for name in names):
-        if options[name] is not None and name not in LOW_RANK_OPTIONS[model]:
+        if options.get(name) is not None and name not in LOW_RANK_OPTIONS[model]:
             raise click.UsageError(f"{flag(name)} is used by --low-rank {_models_with(name)}, not by {model}.")
     if isinstance(options["gamma"], str):
         raise click.UsageError(f"--low-rank regularized with --gamma {options['gamma']}: give a number.")

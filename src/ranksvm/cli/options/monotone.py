@@ -1,11 +1,11 @@
 """The option ``--monotone``: signs that weights must have, for features as data files name or number them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-__all__ = ["monotone_option", "signs_of_columns"]
+__all__ = ["Monotone", "signs_of_columns"]
 
 _SIGNS = {"increasing": 1, "decreasing": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
 _ALL = ("increasing", "decreasing")
@@ -29,17 +29,6 @@ class Monotone(click.ParamType):
                     ctx,
                 )
         return value
-
-
-def monotone_option(command: Callable) -> Callable:
-    """Signs of weights of linear models."""
-    return click.option(
-        "--monotone",
-        type=Monotone(),
-        metavar="SIGNS",
-        help="Weights that must not be negative (increasing) or not positive (decreasing): one word for all features, "
-        "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
-    )(command)
 
 
 def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> Any:

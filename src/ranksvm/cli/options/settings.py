@@ -8,29 +8,12 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.options.parameters import SETTINGS
 from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.options.shared import EXISTING_FILE
 from ranksvm.cli.output.tables import json_text
 
-__all__ = ["SETTINGS", "settings_lines", "settings_option"]
-
-# the parameters of `ranksvm train` that a file may hold
-SETTINGS = (
-    *("loss", "huber_width", "pair_selection", "pair_weighting", "monotone", "scaler"),
-    *("C", "solver", "tol", "max_iter"),
-    *(
-        "kernel",
-        "gamma",
-        "degree",
-        "coef0",
-        "approximation",
-        "n_components",
-        "landmarks",
-        "random_state",
-        "kernel_dtype",
-    ),
-    *("low_rank", "lam", "learning_rate", "init", "max_epochs", "early_stopping_rounds"),
-)
+__all__ = ["settings_lines", "settings_option"]
 
 
 def settings_lines(settings: dict[str, Any], found: dict[str, Any]) -> list[str]:

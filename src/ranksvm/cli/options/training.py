@@ -9,11 +9,9 @@ from ranksvm.cli.click_evaluation import click_options
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     Name,
-    NameList,
     NumberRange,
     all_options,
     convention_option,
-    flag,
     list_option,
     qrels_option,
     reading_options,
@@ -25,45 +23,15 @@ __all__ = [
     "choice_options",
     "c_range_option",
     "data_options",
-    "each_choice_option",
-    "one_choice_option",
-    "solver_options",
 ]
 
 # Parameters chosen by name, and their values. Some repeat the library's lists, because the library must not be
 # imported for --help. The first value of each is the default.
 CHOICES = {
     "loss": list(LOSSES),
-    "pair_selection": ["all", "adjacent"],
-    "pair_weighting": ["uniform", "per_query", "label_gap", "gain_gap"],
     "scaler": ["none", "query-minmax", "query-standard", "standard", "minmax"],
 }
 RULES = ["best", "one_standard_error"]
-
-_MEANINGS = {
-    "loss": "Loss function of a pair.",
-    "pair_selection": "Pairs of all documents of a query with different labels, or of adjacent labels only.",
-    "pair_weighting": "Weight of a pair: 1; 1 over the pairs of its query; the difference of labels or of gains.",
-    "scaler": "Scale features, per query or over all rows; saved with the model.",
-}
-
-
-def one_choice_option(name: str) -> Callable[[Callable], Callable]:
-    """The option of `CHOICES` of this name, with one value."""
-    names = CHOICES[name]
-    return click.option(flag(name), type=Name(names), default=names[0], show_default=True, help=_MEANINGS[name])
-
-
-def each_choice_option(name: str) -> Callable[[Callable], Callable]:
-    """The option of `CHOICES` of this name, with a list of values to compare."""
-    names = CHOICES[name]
-    return list_option(
-        flag(name),
-        type=NameList(names),
-        default=names[0],
-        metavar="NAME,...",
-        help=f"{_MEANINGS[name]}  [{', '.join(names)}]",
-    )
 
 
 def data_options(command: Callable) -> Callable:
@@ -130,28 +98,5 @@ def choice_options(command: Callable) -> Callable:
             default=RULES[0],
             show_default=True,
             help="Choose the C with the best mean score, or the smallest C within one standard error of it.",
-        ),
-    )(command)
-
-
-def solver_options(command: Callable) -> Callable:
-    """Solver and stopping rule."""
-    return all_options(
-        click.option(
-            "--solver",
-            type=Name(["auto", "newton", "tron"]),
-            default="auto",
-            show_default=True,
-            help="How a linear model is fitted; auto chooses by cost.",
-        ),
-        click.option(
-            "--tol",
-            type=float,
-            default=1e-4,
-            show_default=True,
-            help="Stop when the relative duality gap is below this.",
-        ),
-        click.option(
-            "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
         ),
     )(command)

@@ -1,0 +1,91 @@
+"""Options that set hyper-parameters, from the table of the library."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ranksvm._util.parameters import PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive
+from ranksvm.cli.options.monotone import Monotone
+from ranksvm.cli.options.shared import IntList, Name, NameList, Number, NumberRange, all_options, flag, list_option
+from ranksvm.cli.options.training import CHOICES
+
+__all__ = ["SETTINGS", "parameter_options"]
+
+# the parameters that a settings file may hold
+SETTINGS = ("C", *dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved))
+
+
+class _WordOrNumber(Number):
+    """One of some words, 0 if it is allowed, or a positive number."""
+
+    def __init__(self, words: tuple[str, ...], zero: bool):
+        self._words, self._zero = words, zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self._words:
+            return value
+        return 0.0 if self._zero and value == "0" else super().convert(value, param, ctx)
+
+
+def parameter_options(*sections: str, compared: bool = False) -> Callable[[Callable], Callable]:
+    """The options of some sections of the table; ``compared``: lists of values, for the parameters that have them."""
+    options = []
+    for each in PARAMETERS:
+        if each.section in sections:
+            if each.help and not (compared and each.tuned):
+                options.append(_option(each))
+            # a range of gamma is an option of commands that fit one model, too
+            if each.tuned and (compared or each.tuned == "gammas"):
+                options.append(_list_option(each))
+    return all_options(*options)
+
+
+def _names(parameter: Parameter) -> list[str] | None:
+    if parameter.name in CHOICES:
+        return CHOICES[parameter.name]
+    if isinstance(parameter.constraint, OneOf):
+        # a precomputed kernel cannot be stored in a data file
+        return [name for name in parameter.constraint.names if name != "precomputed"]
+    return None
+
+
+def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
+    return click.option(
+        flag(parameter.name),
+        type=_type(parameter),
+        metavar=parameter.metavar,
+        default=parameter.default,
+        show_default=parameter.default is not None,
+        help=parameter.help,
+    )
+
+
+def _type(parameter: Parameter) -> click.ParamType:
+    names = _names(parameter)
+    if names is not None:
+        return Name(names)
+    if parameter.name == "monotone":
+        return Monotone()
+    match parameter.constraint:
+        case Count(minimum):
+            return click.IntRange(min=minimum)
+        case Positive(words):
+            rows = [each.constraint for each in PARAMETERS if each.name == parameter.name and each.section]
+            return _WordOrNumber(words, any(isinstance(each, NotNegative) for each in rows))
+        case NotNegative():
+            return click.FloatRange(min=0.0)
+    return click.STRING
+
+
+def _list_option(parameter: Parameter) -> Callable:
+    names = _names(parameter)
+    text = parameter.tuned_help or parameter.help
+    given: dict[str, Any] = {"type": NumberRange(), "metavar": "RANGE"}
+    if names is not None:
+        given = {"type": NameList(names), "metavar": "NAME,..."}
+        text += f"  [{', '.join(names)}]"
+    elif isinstance(parameter.constraint, Count):
+        given = {"type": IntList(), "metavar": "N,..."}
+    default = None if parameter.default is None else f"{parameter.default:g}" if names is None else parameter.default
+    return list_option(flag(parameter.tuned), parameter.tuned, default=default, help=text, **given)
