@@ -13,7 +13,7 @@ from ranksvm.cli.options.training import CHOICES
 __all__ = ["SETTINGS", "parameter_options"]
 
 # the parameters that a settings file may hold
-SETTINGS = ("C", *dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved))
+SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved), "C")
 
 
 class _WordOrNumber(Number):
