@@ -100,7 +100,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     loss : LossSpec
         The loss.
     solver : str
-        One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
+        The solver, or "auto". The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
     device : str or list of str
         "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
     n_fits : int
