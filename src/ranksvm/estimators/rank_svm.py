@@ -4,6 +4,7 @@
 line and other programs that only fit, score and save use it. `RankSVM` adds the interface; it is made on first use.
 """
 
+import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -384,6 +385,8 @@ if TYPE_CHECKING:
     class RankSVM(CalibratedMixin, RankSVMCore, BaseEstimator):
         """`RankSVMCore` with the interface of scikit-learn."""
 else:
+    # two threads may ask for the class at once
+    _CREATION = threading.Lock()
 
     def __getattr__(name: str) -> Any:
         if name != "RankSVM":
@@ -393,6 +396,8 @@ else:
 
             from ranksvm.estimators.base.calibrated import CalibratedMixin
 
-        body = {"__doc__": RankSVMCore.__doc__, "__module__": __name__}
-        globals()[name] = storable(type(name, (CalibratedMixin, RankSVMCore, BaseEstimator), body))
+        with _CREATION:
+            if name not in globals():
+                body = {"__doc__": RankSVMCore.__doc__, "__module__": __name__}
+                globals()[name] = storable(type(name, (CalibratedMixin, RankSVMCore, BaseEstimator), body))
         return globals()[name]
