@@ -313,7 +313,7 @@ def test_eval_sets_rank_and_score(data):
         ({"memory_limit": "lots"}, "memory_limit must be None, a positive number of bytes, or text such as '4GB'"),
         ({"memory_limit": 0}, "memory_limit must be None"),
         ({"kernel_dtype": "float16"}, "kernel_dtype must be one of 'float32', 'float64'"),
-        ({"loss": "logistic"}, "loss must be one of"),
+        ({"loss": "exponential"}, "loss must be one of"),
         ({"solver": "lbfgs"}, "solver must be one of"),
         ({"tol": 0}, "tol must be"),
     ],

@@ -340,7 +340,7 @@ def test_nothing_is_printed(capsys):
         ({"C": np.inf}, "C must be"),
         ({"C": "1"}, "C must be"),
         ({"C": True}, "C must be"),
-        ({"loss": "hinge2"}, "loss must be one of 'squared_hinge', 'hinge', 'huber', got 'hinge2'"),
+        ({"loss": "hinge2"}, "loss must be one of 'squared_hinge', 'hinge', 'huber', 'logistic', got 'hinge2'"),
         ({"solver": "sgd"}, "solver must be one of 'auto', 'newton', 'tron', 'dual', got 'sgd'"),
         ({"tol": 0.0}, "tol must be"),
         ({"max_iter": 0}, "max_iter must be a whole number from 1, got 0"),

@@ -22,7 +22,6 @@ from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
-from ranksvm.fits.options import LINEAR_SOLVERS
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.losses import LOSSES, LossSpec
@@ -36,6 +35,7 @@ C, WIDTH, TOL = 0.3, 0.6, 1e-6
 FUNCTION = LogisticFunction()
 OWN = "one of the user's own"
 # what "auto" may choose besides
+LINEAR_SOLVERS = ("auto", "newton", "tron", "dual")
 SOLVERS = (*LINEAR_SOLVERS, "adaptive")
 PLACES = ("dense", "csr", "listed", "two blocks", "file", "parts", "device")
 PRECISIONS = (np.float64, np.float32)

@@ -1,7 +1,6 @@
 """Losses that are curved at every margin."""
 
 import numpy as np
-from scipy.special import expit
 
 from ranksvm.losses.margin_loss import SmoothLoss
 from ranksvm.losses.round_off import OPERATIONS, growth
@@ -49,6 +48,8 @@ class Logistic(SmoothLoss):
         ndarray of float64
             The derivatives.
         """
+        from scipy.special import expit  # which most programs do without
+
         return -expit(-margins)
 
     def _round_off(self, pairs, rough, width, off, spread):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from oracle import ExplicitPairs
+from oracle import ExplicitPairs, LogisticFunction
 from ranksvm import RankSVM, RankSVMCV, make_ranking
 from ranksvm.data import ComparablePairs
 from ranksvm.estimators.base import dual_mixin
@@ -70,11 +70,15 @@ def test_what_duality_says(tol, weighted, loss):
     w = X.T @ dual.per_document()
     assert np.linalg.norm(w - ranker.coef_) <= (1 + 1e-6) * np.sqrt(2 * ranker.duality_gap_) + 1e-12
     # alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberised one, nothing for the hinge
-    quadratic = {"squared_hinge": 0.25, "huber": 0.15, "hinge": 0.0}[loss]
+    quadratic = {"squared_hinge": 0.25, "huber": 0.15, "hinge": 0.0, "logistic": 0.0}[loss]
     objective = -0.5 * w @ w
     for block in dual:
         a = block.weights > 0
-        objective += block.alpha.sum() - quadratic * np.sum(block.alpha[a] ** 2 / (C * block.weights[a]))
+        bounds = C * block.weights[a]
+        if loss == "logistic":  # the entropy of alpha / (C a)
+            objective -= np.sum(bounds * LogisticFunction().conjugate(-block.alpha[a] / bounds))
+            continue
+        objective += block.alpha.sum() - quadratic * np.sum(block.alpha[a] ** 2 / bounds)
         if loss != "squared_hinge":
             assert (block.alpha <= C * block.weights * (1 + 1e-12)).all()
     assert objective <= ranker.objective_ * (1 + 1e-12)
@@ -90,7 +94,8 @@ def test_every_way_to_choose_and_weigh_pairs(loss, selection, weighting):
     weights["propensity"] = np.random.default_rng(1).uniform(0.2, 1.0, len(y))
     ranker = RankSVM(C=C, loss=loss, huber_width=0.5, pair_selection=selection, pair_weighting=weighting)
     ranker.fit(X, y, qid=qid, **weights)
-    oracle = ExplicitPairs(y, qid, X, width=ranker.width_, selection=selection, weighting=weighting, **weights)
+    how = {"function": LogisticFunction()} if loss == "logistic" else {"width": ranker.width_}
+    oracle = ExplicitPairs(y, qid, X, selection=selection, weighting=weighting, **how, **weights)
     _check(ranker.dual_coef(X, y, qid, **weights), oracle, ranker.coef_)
 
 
@@ -166,6 +171,10 @@ def test_alpha_is_minus_the_derivative_of_the_loss(loss, width):
         "squared_hinge": lambda h: h**2,
         "huber": lambda h: np.where(h <= width, h**2 / (2 * width), h - width / 2),
     }
+    if loss == "logistic":
+        expected = -3.0 * LogisticFunction().derivative(margins)
+        np.testing.assert_allclose(LossSpec(loss).alpha(margins, 3.0), expected, atol=1e-12)
+        return
     value = values["huber" if loss == "hinge" else loss]
     step = 1e-6
     derivative = (value(np.maximum(0, hinge + step)) - value(np.maximum(0, hinge - step))) / (2 * step)
