@@ -85,13 +85,10 @@ def flag(value: Any) -> str | None:
 
 def seed(value: Any) -> str | None:
     """The error of a seed or generator of random numbers; None if it is valid."""
-    try:
-        from sklearn.utils import check_random_state
-
-        check_random_state(value)
-    except ValueError:
-        return f"must be None, a whole number or a numpy.random.RandomState, got {value!r}"
-    return None
+    generator = value is None or value is np.random or isinstance(value, np.random.RandomState)
+    if generator or (is_integer(value, 0) and int(value) < 2**32):
+        return None
+    return f"must be None, a whole number or a numpy.random.RandomState, got {value!r}"
 
 
 def one_of(value: Any, names: Iterable[str]) -> str | None:
