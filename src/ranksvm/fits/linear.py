@@ -32,6 +32,25 @@ logger = logging.getLogger("ranksvm.fits")
 # Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA at most 300.
 DUAL_ITERATIONS = 60
 
+# Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
+# all rows costs at most this number of products: up to 57 features, and 136 whether or not they are isotropic (0.5 to
+# 0.9 times as long as "adaptive", which builds a Hessian once it is worth it, with 10,000 rows and C = 1e-4 to 100),
+CHEAP_HESSIAN = 14.5
+# or if there are so many rows that a Hessian of a sample costs at most the second number, and a Hessian of all rows at
+# most the first.
+CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
+# Solver "auto" uses the dual if queries with pairs have at most this many rows for each feature, ...
+DUAL_ROWS = 1.0
+# ... its memory is at most this multiple of the stored values of these rows (it should be a small part of the fit's
+# memory), and a cycle over its pairs at most this many multiplications for each of them (most alpha do not change).
+DUAL_NUMBERS = 4.0
+DUAL_WORK = 64.0
+# With smooth losses only if documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
+# text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
+# and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
+DUAL_PAIRS = 8.0
+DEFAULT_LOSS = LossSpec(LOSSES[0])
+
 
 class LinearProblem(RankSVMProblem):
     """``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
@@ -188,28 +207,6 @@ def device_of(term: DataTerm) -> str | list[str]:
 def _design_of(term: DataTerm) -> Any:
     """The design matrix of rows in memory; None if they are elsewhere."""
     return term.design if isinstance(term, ThreadedTerm) else None
-
-
-# Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
-# all rows costs at most this number of products: up to 57 features, and 136 whether or not they are isotropic (0.5 to
-# 0.9 times as long as "adaptive", which builds a Hessian once it is worth it, with 10,000 rows and C = 1e-4 to 100),
-CHEAP_HESSIAN = 14.5
-# or if there are so many rows that a Hessian of a sample costs at most the second number, and a Hessian of all rows at
-# most the first.
-CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
-# Solver "auto" uses the dual if queries with pairs have at most this many rows for each feature, ...
-DUAL_ROWS = 1.0
-# ... its memory is at most this multiple of the stored values of these rows (it should be a small part of the fit's
-# memory), and a cycle over its pairs at most this many multiplications for each of them (most alpha do not change).
-DUAL_NUMBERS = 4.0
-DUAL_WORK = 64.0
-# With smooth losses only if documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
-# text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
-# and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
-DUAL_PAIRS = 8.0
-
-
-DEFAULT_LOSS = LossSpec(LOSSES[0])
 
 
 class SolverChoice(NamedTuple):

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 
+# Sparse rows that store at least this fraction of all values are converted to dense ones, if these take a number of
+# bytes within this range: a stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 %
+# stored: fits take 0.6 to 0.75 of the time.) Below the range it makes no difference.
+DENSE_PART = 1 / 3
+DENSE_BYTES = 2 << 20, 64 << 20
+
 
 def linear_training_set(given: TrainingArguments, options: LinearOptions) -> "TrainingSet | FileTrainingSet":
     """The training set of a linear model, whose rows are in memory or stay in their file.
@@ -79,13 +85,6 @@ def linear_problem(
         return PartitionedProblem(file_term(data, options), options, signs)
     term = linear_term(data, options.loss, options.solver, options.device, n_fits)
     return LinearProblem(data, term, options, signs)
-
-
-# Sparse rows that store at least this fraction of all values are converted to dense ones, if these take a number of
-# bytes within this range: a stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 %
-# stored: fits take 0.6 to 0.75 of the time.) Below the range it makes no difference.
-DENSE_PART = 1 / 3
-DENSE_BYTES = 2 << 20, 64 << 20
 
 
 def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu", n_fits: int = 1) -> DataTerm:

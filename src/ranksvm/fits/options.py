@@ -24,6 +24,14 @@ __all__ = [
     "threads_for",
 ]
 
+_WORDS = {"increasing": 1, "decreasing": -1}
+_EXPECTED = (
+    "None, 'increasing', 'decreasing', an array of -1, 0 and 1 with one entry for each feature, or a dict of feature "
+    "names or numbers to these"
+)
+# names listed in a message
+_LISTED = 5
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -133,15 +141,6 @@ def _loss_error(loss: Any) -> str | None:
         error = checks.one_of(loss, LOSSES)
         return None if error is None else f"{error} (or give an object with value, derivative and curvature)"
     return complaint_about(loss)
-
-
-_WORDS = {"increasing": 1, "decreasing": -1}
-_EXPECTED = (
-    "None, 'increasing', 'decreasing', an array of -1, 0 and 1 with one entry for each feature, or a dict of feature "
-    "names or numbers to these"
-)
-# names listed in a message
-_LISTED = 5
 
 
 def check_monotone(monotone: Any) -> None:

@@ -28,6 +28,20 @@ LEAST_REDUCTION = 0.5
 # Round-off may cause at most the rest of the allowed gap.
 LEAST_SHARE = 0.1
 
+# A sample that is too small is replaced by one larger by this factor.
+REFINEMENT = 5.0
+# A Hessian at w = 0 takes this fraction of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
+SHARE_AT_ZERO = 0.45
+# Products are in float32 if its round-off is at most this fraction of each entry of the diagonal.
+SINGLE_ERROR = 1e-2
+SINGLE_EPSILON = float(np.finfo(np.float32).eps)
+# Every sample is drawn with this seed, so that fits are reproducible.
+SEED = 0
+# A bound is good enough if it is this fraction of the allowed gap.
+GOOD_ENOUGH = 0.01
+# Relative error of scores, in units of round-off, when they are interpolated between two other points.
+STEP_ERRORS = 16
+
 
 class SmoothedObjective:
     """Base of the objectives of the form ``1/2 |w|^2 + C * loss``. See `Objective` for the methods.
@@ -131,17 +145,6 @@ class SmoothedObjective:
         """The gap that meets ``tol``, minus the share reserved for round-off."""
         allowed = tol * self.certificate(point)[0]
         return max(allowed - self.reserve, LEAST_SHARE * allowed)
-
-
-# A sample that is too small is replaced by one larger by this factor.
-REFINEMENT = 5.0
-# A Hessian at w = 0 takes this fraction of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
-SHARE_AT_ZERO = 0.45
-# Products are in float32 if its round-off is at most this fraction of each entry of the diagonal.
-SINGLE_ERROR = 1e-2
-SINGLE_EPSILON = float(np.finfo(np.float32).eps)
-# Every sample is drawn with this seed, so that fits are reproducible.
-SEED = 0
 
 
 class LinearPoint:
@@ -452,12 +455,6 @@ class LinearObjective(SmoothedObjective):
         """The same weights; this problem continues with the final width of the sample's problem."""
         self.width = sample.width
         return w
-
-
-# A bound is good enough if it is this fraction of the allowed gap.
-GOOD_ENOUGH = 0.01
-# Relative error of scores, in units of round-off, when they are interpolated between two other points.
-STEP_ERRORS = 16
 
 
 def round_off(objective: Any, point: Any, tol: float) -> float:

@@ -20,6 +20,12 @@ from ranksvm.solvers.protocol import Objective, Point
 
 __all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "relative_gap"]
 
+logger = logging.getLogger("ranksvm.solvers")
+# A relative change of the objective below this is round-off.
+ROUND_OFF = 1e-14
+# If the bound on round-off exceeds the tolerance, another step is worth its cost if the bound fell by this factor.
+LESS_ROUND_OFF = 0.5
+
 
 class Status(Enum):
     """Why a solver stopped; the value is a sentence for the user."""
@@ -130,14 +136,6 @@ def relative_gap(gap: float, value: float) -> float:
     if value == 0.0:
         return 0.0 if gap == 0.0 else float("inf")
     return gap / abs(value)
-
-
-logger = logging.getLogger("ranksvm.solvers")
-
-# A relative change of the objective below this is round-off.
-ROUND_OFF = 1e-14
-# If the bound on round-off exceeds the tolerance, another step is worth its cost if the bound fell by this factor.
-LESS_ROUND_OFF = 0.5
 
 
 class Monitor:
