@@ -2,8 +2,8 @@
 
 python .ci/floors.py docs/_static/floors.svg
 
-The layers are those of the import contract in pyproject.toml. An arrow says that a package imports from another one. An
-arrow is left out if a longer way of arrows leads to the same package: what is drawn is the transitive reduction.
+The layers come from the import contract in pyproject.toml. An arrow points from a package to one that it imports. An
+arrow is left out if other arrows lead to the same package: the drawing is the transitive reduction.
 """
 
 import re
