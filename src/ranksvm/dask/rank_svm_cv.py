@@ -247,9 +247,7 @@ class DaskRankSVMCV(DaskRanker):
             model = self._new_local()
             model._assign_solution(problem, result.w)
             model._assign_outcome(problem.outcome(result))
-            model.C_, model.Cs_ = choice.C, choice.Cs
-            model.best_score_, model.best_iteration_ = choice.best_score, choice.best_iteration
-            model._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
+            model._assign_choice(choice)
             model.n_queries_ = prepared.n_queries
             model.evals_result_ = evals_result
             model.fitted_params_ = model._params_now() | {"metric": metric.name}

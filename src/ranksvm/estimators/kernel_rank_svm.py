@@ -320,5 +320,4 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             self._assign_outcome(problem.outcome(result))
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
-            self.__dict__.pop("calibration_slope_", None)
         return self

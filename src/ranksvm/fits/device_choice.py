@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ranksvm._util import checks
 from ranksvm.device.calibration import DeviceCosts, device_costs
-from ranksvm.device.names import device_complaint, device_names, is_open, open_device
+from ranksvm.device.names import device_names, is_open, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
@@ -33,7 +32,7 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
     Parameters
     ----------
     device : str or list of str
-        The user's argument; "auto" is always possible.
+        The user's argument, a valid name; "auto" is always possible.
     solver : str
         Name of the solver.
     loss : LossSpec
@@ -42,13 +41,12 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
     Raises
     ------
     OptionError
-        When there is no such name, or the solver or loss is for the CPU only.
+        When the solver or loss is for the CPU only.
     MissingDependencyError
         When the packages of the extra ``cuda`` are not installed.
     DeviceError
         When there is no such device.
     """
-    checks.check(device=device_complaint(device))
     reason = None if not device_names(device) else unable(solver, loss)
     if reason is not None:
         raise OptionError(f"device={device!r} {reason}: use device='cpu'.")

@@ -90,7 +90,7 @@ class FitOptions:
             When a hyper-parameter is invalid.
         """
         checks.check_parameters(
-            cls.model, values, loss=_loss_error, device=_device_error, memory_limit=memory_complaint, **others
+            cls.model, values, loss=_loss_error, device=device_complaint, memory_limit=memory_complaint, **others
         )
         loss, n_threads = loss_of(values["loss"], values["huber_width"]), effective_n_jobs(values["n_jobs"])
         given = {field.name: values[field.name] for field in fields(cls) if field.name in values}
@@ -129,10 +129,6 @@ def loss_of(loss: Any, huber_width: float) -> LossSpec:
 def threads_for(loss: LossSpec, n_threads: int) -> int:
     """The number of threads that may evaluate a loss: a function of the user may not be thread-safe."""
     return n_threads if loss.function is None else 1
-
-
-def _device_error(device: Any) -> str | None:
-    return None if device == "cpu" else device_complaint(device)
 
 
 def _loss_error(loss: Any) -> str | None:

@@ -266,16 +266,18 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                     metric = only_metric("censored times", CONCORDANCE, metric)
                 folds = self._folds(data, given, options)
                 chosen = self._choose_by_folds(data, options, settings, Cs, metric, convention, folds)
-            choice = chosen.choice
             self._assign_solution(chosen.problem, chosen.w)
             self._assign_outcome(chosen.outcome)
-            self.C_, self.Cs_ = choice.C, choice.Cs
-            self.best_score_, self.best_iteration_ = choice.best_score, choice.best_iteration
-            self._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
+            self._assign_choice(chosen.choice)
             self.evals_result_ = chosen.evals_result
             self.fitted_params_ = self._params_now() | {"metric": metric.name}
-            self.__dict__.pop("calibration_slope_", None)
         return self
+
+    def _assign_choice(self, choice: Choice) -> None:
+        """Set the attributes that describe what was tried and chosen."""
+        self.C_, self.Cs_ = choice.C, choice.Cs
+        self.best_score_, self.best_iteration_ = choice.best_score, choice.best_iteration
+        self._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
 
     # ---- implemented by subclasses
 

@@ -175,7 +175,8 @@ class DualMixin(Ranker):
         return FittedPairs(X, queries, labels, found)
 
     def _assign_outcome(self, outcome: Outcome) -> None:
-        """Set the attributes that describe how a fit ended."""
+        """Set the attributes that describe how a fit ended; a calibration of an earlier fit is removed."""
+        self.__dict__.pop("calibration_slope_", None)
         self.objective_ = outcome.objective
         self.duality_gap_ = outcome.duality_gap
         self.converged_ = outcome.converged

@@ -17,7 +17,6 @@ from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.data.validation import as_data_error
-from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError
@@ -95,7 +94,7 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
     given = _on_host(replace(given, X=X, qid=qid))
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
-        ranker.n_features_in_ = CacheFile(X.path).n_features
+        ranker.n_features_in_ = X.shape[1]
         return given
     if isinstance(X, Preferences):
         others = {name: getattr(given, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}

@@ -30,6 +30,5 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
         When a hyper-parameter is invalid, or the device cannot do the requested work.
     """
     options = LinearOptions.validated(hyper_parameters(estimator, "linear") | fixed)
-    if options.device != "cpu":
-        check_device(options.device, options.solver, options.loss)
+    check_device(options.device, options.solver, options.loss)
     return options
