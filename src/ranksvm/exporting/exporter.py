@@ -63,7 +63,7 @@ def export(
         Names of the features in the engine: a dict from names in the model (``f1``, ``f2``, ... if it has none) to
         those of the engine, which may leave out features; or the names of all features in the order of the columns.
     name : str, optional
-        Name of the model; None: that of the file.
+        Name of the model; None: the name of the file.
     store : str, optional
         Feature store of Solr ("_DEFAULT_"), feature set of Elasticsearch and OpenSearch ("features"), or schema of
         Vespa.

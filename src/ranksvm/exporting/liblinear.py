@@ -50,7 +50,7 @@ def read_liblinear(path: str, text: str, n_features: int | None = None) -> Linea
     text : str
         Its content.
     n_features : int, optional
-        Number of features, at least that of the file; None: that of the file.
+        Number of features, at least the number in the file; None: the number in the file.
 
     Returns
     -------

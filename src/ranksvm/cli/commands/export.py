@@ -51,7 +51,7 @@ Examples:
     help="Names of the features in the engine: lines of a name in the model and a name in the engine, or one name a "
     "line for each feature in order, or JSON.",
 )
-@click.option("--name", metavar="NAME", help="Name of the model.  [default: that of the file]")
+@click.option("--name", metavar="NAME", help="Name of the model.  [default: the name of the file]")
 @click.option(
     "--store",
     metavar="NAME",
