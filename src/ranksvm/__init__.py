@@ -12,6 +12,8 @@ _API = {
     "RankSVMCV": "ranksvm.estimators",
     "KernelRankSVM": "ranksvm.estimators",
     "KernelRankSVMCV": "ranksvm.estimators",
+    "AdditiveRankSVM": "ranksvm.estimators",
+    "AdditiveRankSVMCV": "ranksvm.estimators",
     "FactorizedRankSVM": "ranksvm.estimators",
     "RegularizedRankSVM": "ranksvm.estimators",
     "SOLARRanker": "ranksvm.estimators",
@@ -87,6 +89,8 @@ if TYPE_CHECKING:
         write_run as write_run,
     )
     from ranksvm.estimators import (
+        AdditiveRankSVM as AdditiveRankSVM,
+        AdditiveRankSVMCV as AdditiveRankSVMCV,
         CommitteePerceptronRanker as CommitteePerceptronRanker,
         FactorizedRankSVM as FactorizedRankSVM,
         ImportedRanker as ImportedRanker,

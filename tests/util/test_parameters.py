@@ -12,6 +12,7 @@ from ranksvm.kernels import KERNELS, LANDMARK_METHODS
 
 ESTIMATORS = {
     "linear": ranksvm.RankSVM,
+    "additive": ranksvm.AdditiveRankSVM,
     "kernel": ranksvm.KernelRankSVM,
     "factorized": ranksvm.FactorizedRankSVM,
     "regularized": ranksvm.RegularizedRankSVM,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, parameters_of
+from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, Range, parameters_of
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
@@ -134,6 +134,9 @@ def _error(value: Any, constraint: Constraint | None) -> str | None:
             return error.replace(" from 0", f" from 0 ({reason})", 1) if error and reason else error
         case Count(minimum, none):
             return None if none and value is None else count(value, minimum)
+        case Range(minimum, maximum):
+            inside = is_integer(value, minimum) and value <= maximum
+            return None if inside else f"must be an integer from {minimum} to {maximum}, got {value!r}"
         case Flag():
             return flag(value)
         case OneOf(names, none, callables):

@@ -18,13 +18,15 @@ __all__ = [
     "OneOf",
     "Parameter",
     "Positive",
+    "Range",
     "names_in",
     "option_names",
     "parameters_of",
 ]
 
 LOW_RANK = ("factorized", "regularized")
-_PAIRWISE = ("linear", "kernel")
+_LINEAR = ("linear", "additive")
+_PAIRWISE = (*_LINEAR, "kernel")
 _BATCH = (*_PAIRWISE, *LOW_RANK)
 
 
@@ -48,6 +50,13 @@ class Count(NamedTuple):
     none: bool = False
 
 
+class Range(NamedTuple):
+    """A whole number from ``minimum`` to ``maximum``."""
+
+    minimum: int
+    maximum: int
+
+
 class Flag(NamedTuple):
     """True or False."""
 
@@ -60,7 +69,7 @@ class OneOf(NamedTuple):
     callables: bool = False
 
 
-Constraint = Positive | NotNegative | Count | Flag | OneOf
+Constraint = Positive | NotNegative | Count | Range | Flag | OneOf
 
 
 class Parameter(NamedTuple):
@@ -184,13 +193,20 @@ PARAMETERS = (
     ),
     Parameter(
         "monotone",
-        ("linear",),
+        _LINEAR,
         section="pairs",
         help="Weights that must not be negative (increasing) or not positive (decreasing): one word for all features, "
         "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
         metavar="SIGNS",
         low_rank=(None, "the weights of low-rank models have no given signs"),
     ),
+    # -- additive models
+    Parameter("step_weight", ("additive",), NotNegative(), command=False),
+    Parameter("max_bins", ("additive",), Range(2, 255), command=False),
+    Parameter("interactions", ("additive",), command=False),
+    Parameter("interaction_bins", ("additive",), Range(2, 16), command=False),
+    Parameter("linear", ("additive",), Flag(), command=False),
+    Parameter("categorical", ("additive",), command=False),
     # -- kernels
     Parameter(
         "kernel",
@@ -273,7 +289,7 @@ PARAMETERS = (
     ),
     Parameter(
         "memory_limit",
-        (*_PAIRWISE, "regularized"),
+        ("linear", "kernel", "regularized"),
         section="kernel",
         help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear "
         "model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
@@ -369,7 +385,7 @@ PARAMETERS = (
         default="auto",
         low_rank=("auto", "the command fits the low-rank models by their default solvers"),
     ),
-    Parameter("solver", ("kernel",), OneOf(("auto", "newton", "tron"))),
+    Parameter("solver", ("additive", "kernel"), OneOf(("auto", "newton", "tron"))),
     Parameter("stopping", ("linear",), OneOf(("gap", "gradient"))),
     Parameter(
         "tol",
@@ -386,7 +402,7 @@ PARAMETERS = (
         section="solver",
         help="Limit of iterations.  [default: the solver's]",
     ),
-    Parameter("device", _PAIRWISE),
+    Parameter("device", ("linear", "kernel")),
     Parameter("n_jobs", _BATCH),
     Parameter("keep_on_interrupt", _BATCH),
     # -- online rankers

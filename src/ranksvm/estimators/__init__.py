@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ranksvm._util.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
+    from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV
     from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
     from ranksvm.estimators.imported_ranker import ImportedRanker, import_model
     from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
@@ -21,6 +23,8 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "AdditiveRankSVM": "ranksvm.estimators.additive_rank_svm",
+            "AdditiveRankSVMCV": "ranksvm.estimators.additive_rank_svm_cv",
             "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
             "ImportedRanker": "ranksvm.estimators.imported_ranker",
             "import_model": "ranksvm.estimators.imported_ranker",
@@ -69,6 +73,8 @@ ONLINE_CHOICES = {
 }
 
 __all__ = [
+    "AdditiveRankSVM",
+    "AdditiveRankSVMCV",
     "CommitteePerceptronRanker",
     "FactorizedRankSVM",
     "ImportedRanker",

@@ -235,6 +235,12 @@ class ThreadedTerm:
         parallel_map(part, self._all_tasks(), self._python_threads)
         return out
 
+    def score_gradient(self, at: ThreadedPoint) -> np.ndarray:
+        """Derivative of the loss by the score of each row, by position, shape (n_rows,): X is not read."""
+        gradient = np.empty(self.n_rows)
+        self.loss.evaluation(at.state, at.width)(0, self.pairs.n_queries, at.scores, gradient)
+        return gradient
+
     def sizes(self) -> Sizes:
         """Sizes of the rows: X is read on the first call."""
         if self._sizes is None:

@@ -244,7 +244,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             )
             given = read_training_data(self, self._resolved(given))
             self.censored_ = event is not None
-            Cs = np.sort(c_values(self.Cs))
+            Cs = np.sort(c_values(self._default_cs() if self.Cs is None else self.Cs))
             data = self._training_set(given, options)
             settings = self._settings(data)
             sets = read_evaluation_sets(
@@ -266,9 +266,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                     metric = only_metric("censored times", CONCORDANCE, metric)
                 folds = self._folds(data, given, options)
                 chosen = self._choose_by_folds(data, options, settings, Cs, metric, convention, folds)
-            self._assign_solution(chosen.problem, chosen.w)
             self._assign_outcome(chosen.outcome)
             self._assign_choice(chosen.choice)
+            self._assign_solution(chosen.problem, chosen.w)
             self.evals_result_ = chosen.evals_result
             self.fitted_params_ = self._params_now() | {"metric": metric.name}
         return self
@@ -280,6 +280,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         self._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
 
     # ---- implemented by subclasses
+
+    def _default_cs(self) -> Any:
+        """The values of C to try if the user gives none; None: those of `c_values`."""
+        return None
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
         """The arguments of ``fit`` with the data of a path or of RankingData, if the estimator accepts these."""
@@ -404,7 +408,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 
         def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
             part = self._features_of(X, train, train)
-            largest = validation.largest_values(part, options.n_threads)
+            largest = None if self._takes_missing else validation.largest_values(part, options.n_threads)
             arguments = TrainingArguments(part, y[train], qid=numbers[train], largest=largest, **divided(train))
             X_test, there = self._features_of(X, test, train), divided(test)
             held_out = EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])

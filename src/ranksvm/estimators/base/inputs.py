@@ -110,7 +110,9 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
         X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
     else:
         X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
-    largest = validation.largest_values(X, n_threads, *_described(ranker))
+    largest = None
+    if not ranker._takes_missing:
+        largest = validation.largest_values(X, n_threads, *_described(ranker))
     return replace(given, X=X, y=y, largest=largest)
 
 
@@ -200,7 +202,9 @@ def _read_set(
     n_queries: int,
 ) -> EvaluationSet | PairEvaluationSet:
     n_threads = effective_n_jobs(ranker.n_jobs)
-    features: Callable[[Any], Any] = partial(validated_features, ranker, n_threads=n_threads)
+    features: Callable[[Any], Any] = partial(
+        validated_features, ranker, n_threads=n_threads, finite=not ranker._takes_missing
+    )
     are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
     if are_pairs and sample_weight is not None:
         refuse_weights_of_pairs()
@@ -217,7 +221,7 @@ def _read_set(
         return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
     if event is None and getattr(ranker, "censored_", False):
         refuse_labels_of_times()
-    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
+    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False, finite=not ranker._takes_missing)
     queries = validation.queries(qid, group, len(y))
     if sample_weight is not None:
         sample_weight = checked_weights("eval_sample_weight", sample_weight, len(y), "rows")
@@ -298,7 +302,9 @@ def _features_of_preferences(ranker: Any, data: Preferences, n_threads: int, res
     blocks = []
     for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
         try:
-            blocks.append(validated_features(ranker, X, n_threads=n_threads, reset=first))
+            blocks.append(
+                validated_features(ranker, X, n_threads=n_threads, reset=first, finite=not ranker._takes_missing)
+            )
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     return TwoBlocks.joined(*blocks)

@@ -3,10 +3,11 @@
 from typing import Any
 
 from ranksvm.estimators.base.ranker import hyper_parameters
+from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.device_choice import check_device
 from ranksvm.fits.options import LinearOptions
 
-__all__ = ["linear_options"]
+__all__ = ["additive_options", "linear_options"]
 
 
 def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
@@ -32,3 +33,27 @@ def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
     options = LinearOptions.validated(hyper_parameters(estimator, "linear") | fixed)
     check_device(options.device, options.solver, options.loss)
     return options
+
+
+def additive_options(estimator: Any, **fixed: Any) -> AdditiveOptions:
+    """The validated hyper-parameters of an additive estimator.
+
+    Parameters
+    ----------
+    estimator : AdditiveRankSVM or an estimator with its hyper-parameters
+        The estimator.
+    **fixed : object
+        Values that replace hyper-parameters.
+
+    Returns
+    -------
+    AdditiveOptions
+        The options.
+
+    Raises
+    ------
+    OptionError
+        When a hyper-parameter is invalid.
+    """
+    given = hyper_parameters(estimator, "additive")
+    return AdditiveOptions.validated(given | {"device": "cpu", "memory_limit": None} | fixed)

@@ -68,6 +68,8 @@ class Ranker:
     n_jobs: int | None
     # whether `fit` and `predict` take arrays on a GPU
     _reads_devices: ClassVar[bool] = False
+    # whether NaN in X is a missing value
+    _takes_missing: ClassVar[bool] = False
     # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]

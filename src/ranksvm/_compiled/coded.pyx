@@ -1,0 +1,252 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Products of rows of codes with vectors: values by look-up, transposed ones by histograms; and the codes themselves.
+
+A code of one byte is a level of one feature, or a cell of two. The GIL is released.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from ranksvm._compiled.border cimport need, need_places, need_pointers, need_range, need_rows
+from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport ProductTable, RowProducts, new_products
+
+cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
+    cdef struct LevelAxis:
+        int64_t steps
+        int64_t extra
+
+    cdef struct CodedColumn:
+        LevelAxis first
+        LevelAxis second
+        int64_t is_pair
+        int64_t variable
+        int64_t entry
+
+    cdef struct CodedColumns:
+        const CodedColumn *columns
+        int64_t n_columns
+        int64_t n_variables
+        int64_t n_entries
+        const double *scales
+
+    cppclass CodedLoops:
+        void (*values)(const CodedColumns &, const double *, double *)
+        void (*look_up)(const CodedColumns &, const uint8_t *, const int64_t *, int64_t, int64_t, const double *, double *)
+        void (*cells)(const uint8_t *, const uint8_t *, int64_t, const double *, int64_t, double *) except +
+
+    cppclass LevelLoops[Real]:
+        void (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *)
+
+    const Loops &loops_of[Loops](int)
+
+cdef extern from "coded_rows.hpp" namespace "ranksvm" nogil:
+    cdef cppclass CodedRows:
+        const CodedLoops *loops
+        ProductTable features
+        int64_t n_features
+        const double *feature_scales
+        CodedColumns columns
+        const uint8_t *codes
+        const int64_t *rows
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void gather(const void *, int64_t, int64_t, double *, int64_t) except + nogil
+        @staticmethod
+        void gather_single(const void *, int64_t, int64_t, float *, int64_t) except + nogil
+
+ctypedef fused real:
+    float
+    double
+
+# numbers of a row that describes a column: steps and extra levels of both features, whether there are two, the first
+# variable, and the first entry of its values
+COLUMN_NUMBERS = 7
+
+
+cdef class CodedFeatures:
+    """Columns of codes, checked once: what they stand for, and the scales of their variables.
+
+    ``columns`` has a row of `COLUMN_NUMBERS` for each column. Variables and entries follow each other in the order of the
+    columns, the variables of two features row by row.
+    """
+
+    cdef CodedColumns table
+    cdef object owners
+    cdef readonly object codes
+    cdef const uint8_t[:, ::1] code_view
+
+    def __init__(self, const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns, const double[::1] scales):
+        cdef int64_t c, n_variables = 0, n_entries = 0, levels, variables
+        need("a row of codes", codes.shape[1], columns.shape[0])
+        need("a row of columns", columns.shape[1], COLUMN_NUMBERS)
+        self.owners = (codes, columns, scales)
+        self.codes = codes
+        self.code_view = codes
+        for c in range(columns.shape[0]):
+            need("the variables of a column", columns[c, 5], n_variables)
+            need("the entries of a column", columns[c, 6], n_entries)
+            levels = columns[c, 0] + columns[c, 1] + 1
+            variables = levels - 1
+            if columns[c, 4]:
+                levels *= columns[c, 2] + columns[c, 3] + 1
+                variables *= columns[c, 2] + columns[c, 3]
+            if min(columns[c, 0], columns[c, 1], columns[c, 2], columns[c, 3]) < 0 or levels > 256:
+                raise ValueError(f"column {c} has {levels} levels, but a code has one byte")
+            n_variables += variables
+            n_entries += levels
+        need("scales", scales.shape[0], n_variables)
+        _need_levels(codes, columns)
+        self.table.columns = <const CodedColumn *>&columns[0, 0] if columns.shape[0] else NULL
+        self.table.n_columns = columns.shape[0]
+        self.table.n_variables = n_variables
+        self.table.n_entries = n_entries
+        self.table.scales = &scales[0] if n_variables else NULL
+
+    @property
+    def n_entries(self):
+        """Number of levels of all columns."""
+        return self.table.n_entries
+
+    def values(self, const double[::1] w, double[::1] out):
+        """The value of every level under the weights of the variables."""
+        need("w", w.shape[0], self.table.n_variables)
+        need("out", out.shape[0], self.table.n_entries)
+        if out.shape[0] and w.shape[0]:
+            with nogil:
+                loops_of[CodedLoops](chosen).values(self.table, &w[0], &out[0])
+        elif out.shape[0]:
+            out[:] = 0.0
+
+    def look_up(self, const double[::1] values, int64_t start, int64_t stop, double[::1] out_range):
+        """``out`` plus the sum of the values of each row's levels."""
+        need("values", values.shape[0], self.table.n_entries)
+        need_range("rows", start, stop, self.code_view.shape[0])
+        need("out_range", out_range.shape[0], stop - start)
+        if start == stop or values.shape[0] == 0:
+            return
+        with nogil:
+            loops_of[CodedLoops](chosen).look_up(
+                self.table, &self.code_view[0, 0], NULL, start, stop, &values[0], &out_range[0])
+
+
+cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns) except -1:
+    """Refuse codes beyond the levels of their column."""
+    cdef int64_t t, c, n_columns = codes.shape[1]
+    cdef uint8_t[::1] lasts
+    cdef bint within = True
+    import numpy as np
+
+    lasts = np.empty(max(1, n_columns), dtype=np.uint8)
+    for c in range(n_columns):
+        lasts[c] = <uint8_t>((columns[c, 0] + columns[c, 1] + 1) * (
+            columns[c, 2] + columns[c, 3] + 1 if columns[c, 4] else 1) - 1)
+    with nogil:
+        for t in range(codes.shape[0]):
+            for c in range(n_columns):
+                within &= codes[t, c] <= lasts[c]
+    if not within:
+        raise ValueError("codes are beyond the levels of their column")
+    return 0
+
+
+def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
+    """``Z[rows] w`` and ``Z[rows]' u``, Z the features times their scales, and the variables of the codes beside them.
+
+    ``features`` are the products of the same rows, or None.
+    """
+    cdef int64_t n_features = feature_scales.shape[0]
+    cdef int64_t n_positions = coded.code_view.shape[0] if rows is None else rows.shape[0]
+    if rows is not None:
+        need_places("rows", rows, coded.code_view.shape[0])
+    if features is not None:
+        need("feature_scales", n_features, features.n_features)
+        need("the positions of features", features.n_positions, n_positions)
+    else:
+        need("feature_scales", n_features, 0)
+    cdef RowProducts products = new_products(
+        sizeof(CodedRows), (features, feature_scales, coded, rows), n_positions, n_features + coded.table.n_variables)
+    cdef CodedRows *own = <CodedRows *>products.memory
+    own.loops = &loops_of[CodedLoops](chosen)
+    if features is not None:
+        own.features = features.table
+        own.feature_scales = &feature_scales[0] if n_features else NULL
+    own.n_features = n_features
+    own.columns = coded.table
+    own.codes = NULL
+    if coded.code_view.shape[0] and coded.code_view.shape[1]:
+        own.codes = &coded.code_view[0, 0]
+    own.rows = NULL
+    if rows is not None and rows.shape[0]:
+        own.rows = &rows[0]
+    products.table.scores = CodedRows.scores
+    products.table.accumulate = CodedRows.accumulate
+    products.table.gather = CodedRows.gather
+    products.table.gather_single = CodedRows.gather_single
+    return products
+
+
+def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_range):
+    """The rows at some positions, dense; further columns of ``out`` are 0."""
+    need_range("positions", start, stop, products.n_positions)
+    need("out_range", out_range.shape[0], stop - start)
+    if out_range.shape[1] < products.n_features:
+        raise ValueError("out_range has too few columns")
+    if start == stop or out_range.shape[1] == 0:
+        return
+    with nogil:
+        if real is float:
+            products.table.gather_single(products.table.context, start, stop, &out_range[0, 0], out_range.shape[1])
+        else:
+            products.table.gather(products.table.context, start, stop, &out_range[0, 0], out_range.shape[1])
+
+
+def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[::1] pointers, int64_t start, int64_t stop,
+                   uint8_t[:, ::1] codes):
+    """The number of cuts of its feature that each value of some rows reaches; for NaN one more than all of them."""
+    cdef int64_t j, most = 0
+    need("pointers", pointers.shape[0], X.shape[1] + 1)
+    need_pointers("pointers", pointers, cuts.shape[0])
+    need("codes", codes.shape[0], X.shape[0])
+    need("a row of codes", codes.shape[1], X.shape[1])
+    need_range("rows", start, stop, X.shape[0])
+    for j in range(X.shape[1]):
+        most = max(most, pointers[j + 1] - pointers[j])
+    if most > 254:
+        raise ValueError(f"a feature has {most} cuts, but a code has one byte")
+    if start == stop or X.shape[1] == 0:
+        return
+    cdef double none = 0.0
+    cdef const double *first = &cuts[0] if cuts.shape[0] else &none
+    with nogil:
+        loops_of[LevelLoops[real]](chosen).levels(&X[0, 0], X.shape[1], first, &pointers[0], start, stop, &codes[0, 0])
+
+
+def cell_sums(const uint8_t[:, ::1] codes, const double[::1] u, int64_t n_levels, int64_t first, int64_t last,
+              double[:, :, ::1] sums):
+    """Sums of u over the rows of each cell of two features' levels, for pairs of features (a, b > a), a from a range.
+
+    ``codes`` has a row for each feature; ``sums`` a matrix for each pair, in the order of a, then b, of ``first .. last``.
+    """
+    cdef int64_t a, b, pair = 0, n_features = codes.shape[0], n_rows = codes.shape[1], t
+    cdef bint within = True
+    need("u", u.shape[0], n_rows)
+    need_range("features", first, last, n_features)
+    need("sums", sums.shape[0], sum(n_features - 1 - a for a in range(first, last)))
+    if sums.shape[1] != n_levels or sums.shape[2] != n_levels or n_levels < 1 or n_levels > 256:
+        raise ValueError("sums need a cell for every two levels")
+    if n_rows == 0 or sums.shape[0] == 0:
+        return
+    for a in range(first, n_features):
+        for t in range(n_rows):
+            within &= codes[a, t] < n_levels
+    if not within:
+        raise ValueError("codes are beyond n_levels")
+    with nogil:
+        for a in range(first, last):
+            for b in range(a + 1, n_features):
+                loops_of[CodedLoops](chosen).cells(
+                    &codes[a, 0], &codes[b, 0], n_rows, &u[0], n_levels, &sums[pair, 0, 0])
+                pair += 1

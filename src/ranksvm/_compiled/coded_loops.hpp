@@ -1,0 +1,70 @@
+// The loops of coded.hpp as tables, for each instruction set. `rows` maps positions to rows (null if they are the same);
+// arrays named *_range hold the positions start .. stop only.
+#ifndef RANKSVM_CODED_LOOPS_HPP
+#define RANKSVM_CODED_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+namespace ranksvm {
+
+using std::int64_t;
+using std::uint8_t;
+
+// The levels of a feature: level 0 has the value 0, the levels 1 .. steps add up their increments, and each of `extra` further
+// levels has a value of its own.
+struct LevelAxis {
+    int64_t steps, extra;
+    int64_t variables() const { return steps + extra; }
+    int64_t levels() const { return steps + extra + 1; }
+};
+
+// A column of codes: the levels of one feature, or the cells (level of the first, level of the second) of two. Its variables
+// begin at `variable`, its values in a table of all levels of all columns at `entry`.
+struct CodedColumn {
+    LevelAxis first, second;
+    int64_t is_pair, variable, entry;
+};
+
+// Columns with the scales of their variables.
+struct CodedColumns {
+    const CodedColumn *columns;
+    int64_t n_columns, n_variables, n_entries;
+    const double *scales;
+};
+
+struct CodedLoops {
+    // the value of every level under the weights of the variables
+    void (*values)(const CodedColumns &, const double *w, double *table);
+    // total += the transposed map of sums over the rows of each level, which are overwritten
+    void (*gather_sums)(const CodedColumns &, double *sums, double *total);
+    // out += the values of each row's levels
+    void (*look_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
+                    const double *table, double *out_range);
+    // sums of u over the rows of each level, added to what is there
+    void (*add_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
+                   const double *u_range, double *sums);
+    // the columns of the variables, at `offset` of rows of `n_out` numbers, which are 0 before
+    void (*fill)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop, double *out_range,
+                 int64_t n_out, int64_t offset);
+    void (*fill_single)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
+                        float *out_range, int64_t n_out, int64_t offset);
+    // sums of u over the rows of each cell of one feature's levels with those of another
+    void (*cells)(const uint8_t *first, const uint8_t *second, int64_t n_rows, const double *u, int64_t n_levels, double *sums);
+};
+
+template <class Real>
+struct LevelLoops {
+    // the number of cuts that are at most x, and for NaN one more than the number of cuts
+    void (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
+                   uint8_t *codes);
+};
+
+RANKSVM_DECLARE_LOOPS(CodedLoops)
+RANKSVM_DECLARE_LOOPS(LevelLoops<float>)
+RANKSVM_DECLARE_LOOPS(LevelLoops<double>)
+
+}  // namespace ranksvm
+
+#endif

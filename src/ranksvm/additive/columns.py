@@ -1,0 +1,165 @@
+"""Columns of codes: the levels of a feature, or the cells of two, and their variables."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ranksvm.additive.bins import FeatureBins
+
+__all__ = ["Pair", "coded_columns", "level_scales", "new_levels", "pair_codes", "variable_support"]
+
+
+class Pair(NamedTuple):
+    """Two features and their levels in a function of both.
+
+    Attributes
+    ----------
+    first, second : int
+        Numbers of the features.
+    first_bins, second_bins : FeatureBins
+        Their levels.
+    """
+
+    first: int
+    second: int
+    first_bins: FeatureBins
+    second_bins: FeatureBins
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.first_bins.n_levels * self.second_bins.n_levels
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables: a product of two levels' variables each."""
+        return (self.first_bins.n_levels - 1) * (self.second_bins.n_levels - 1)
+
+
+def coded_columns(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> tuple[np.ndarray, int]:
+    """The description of columns for `ranksvm._compiled.coded`, and the number of their variables.
+
+    Parameters
+    ----------
+    bins : sequence of FeatureBins
+        The levels of each feature.
+    pairs : sequence of Pair
+        Features with a function of both.
+
+    Returns
+    -------
+    columns : ndarray of int64, shape (n_features + n_pairs, 7)
+        A column for each feature, then for each pair.
+    n_variables : int
+        Number of variables.
+    """
+    columns = np.zeros((len(bins) + len(pairs), 7), dtype=np.int64)
+    variable = entry = 0
+    for c, each in enumerate(bins):
+        columns[c] = each.n_steps, each.n_extra, 0, 0, 0, variable, entry
+        variable, entry = variable + each.n_levels - 1, entry + each.n_levels
+    for c, pair in enumerate(pairs, start=len(bins)):
+        a, b = pair.first_bins, pair.second_bins
+        columns[c] = a.n_steps, a.n_extra, b.n_steps, b.n_extra, 1, variable, entry
+        variable, entry = variable + pair.n_variables, entry + pair.n_cells
+    return columns, variable
+
+
+def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.ndarray) -> np.ndarray:
+    """The cell of each row for each pair of features.
+
+    Parameters
+    ----------
+    bins : sequence of FeatureBins
+        The levels of each feature.
+    pairs : sequence of Pair
+        The pairs, whose levels are unions of these.
+    codes : ndarray of uint8, shape (n_rows, n_features)
+        The level of each value.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_rows, n_pairs)
+        The cells, numbered row by row.
+    """
+    cells = np.empty((len(codes), len(pairs)), dtype=np.uint8)
+    for k, pair in enumerate(pairs):
+        first = new_levels(bins[pair.first], pair.first_bins)[codes[:, pair.first]]
+        second = new_levels(bins[pair.second], pair.second_bins)[codes[:, pair.second]]
+        np.add(first * np.uint8(pair.second_bins.n_levels), second, out=cells[:, k])
+    return cells
+
+
+def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> np.ndarray:
+    """The scale of each variable of a feature.
+
+    A step between two levels has the root of the quantile mass between their middles, times ``step_weight``: the
+    penalty on the weights is then the discretized integral of the squared derivative of the shape by the quantile. A
+    category, and the level of missing values, has the root of one half, as a feature of two equally frequent values.
+
+    Parameters
+    ----------
+    bins : FeatureBins
+        The levels.
+    shares : ndarray of float64, shape (n_levels,)
+        Share of the rows at each level.
+    step_weight : float
+        Factor for steps.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_levels - 1,)
+        The scales.
+    """
+    scales = np.full(bins.n_levels - 1, np.sqrt(0.5))
+    if bins.n_steps:
+        ordered = shares[: bins.n_steps + 1]
+        ordered = ordered / max(ordered.sum(), np.finfo(np.float64).tiny)
+        scales[: bins.n_steps] = step_weight * np.sqrt((ordered[:-1] + ordered[1:]) / 2.0)
+    return scales
+
+
+def variable_support(bins: FeatureBins) -> np.ndarray:
+    """At which levels each variable of a feature is not 0.
+
+    Parameters
+    ----------
+    bins : FeatureBins
+        The levels.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_levels - 1, n_levels)
+        True where it is not.
+    """
+    variable, level = np.arange(1, bins.n_levels)[:, None], np.arange(bins.n_levels)[None, :]
+    steps = (variable <= bins.n_steps) & (level <= bins.n_steps)
+    return np.where(steps, level >= variable, level == variable)
+
+
+def new_levels(bins: FeatureBins, coarse: FeatureBins) -> np.ndarray:
+    """The coarser level of each level.
+
+    Parameters
+    ----------
+    bins : FeatureBins
+        The levels.
+    coarse : FeatureBins
+        Levels that are unions of these.
+
+    Returns
+    -------
+    ndarray of uint8, shape (bins.n_levels,)
+        The coarser levels.
+    """
+    new = np.zeros(bins.n_levels, dtype=np.uint8)
+    if bins.categories is None:
+        at = np.searchsorted(bins.cuts, coarse.cuts) + 1
+        new[:] = np.searchsorted(at, np.arange(bins.n_levels), side="right")
+    else:
+        assert coarse.categories is not None
+        new[1 + np.searchsorted(bins.categories, coarse.categories)] = np.arange(1, len(coarse.categories) + 1)
+    if bins.missing:
+        new[-1] = coarse.n_levels - 1
+    return new

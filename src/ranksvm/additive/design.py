@@ -1,0 +1,276 @@
+"""The design matrix of an additive model: scaled features, and codes of their levels, beside each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.coded as coded
+from ranksvm._util.cached import cached_property
+from ranksvm.additive.bins import FeatureBins
+from ranksvm.additive.columns import Pair, coded_columns, level_scales, new_levels, pair_codes
+from ranksvm.additive.function import AdditiveFunction, Interaction
+from ranksvm.data.design_matrix import DesignMatrix, RowProducts
+
+__all__ = ["AdditiveDesign", "AdditiveTerms"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveTerms:
+    """The variables of an additive model: the linear part, then the levels of each feature, then those of each pair.
+
+    Parameters
+    ----------
+    bins : sequence of FeatureBins, of length n_features
+        The levels of each feature.
+    shares : sequence of ndarray of float64, each of shape (n_levels,)
+        Share of the rows at each level.
+    feature_scales : ndarray of float64, shape (n_features,)
+        What features are multiplied by in the linear part.
+    fill : ndarray of float64, shape (n_features,)
+        The mean of each feature, for missing values.
+    step_weight : float
+        Factor for the scales of steps.
+    linear : bool
+        Whether there is a linear part.
+    pairs : sequence of Pair
+        Features with a function of both.
+    """
+
+    bins: Sequence[FeatureBins]
+    shares: Sequence[np.ndarray]
+    feature_scales: np.ndarray
+    fill: np.ndarray
+    step_weight: float
+    linear: bool = True
+    pairs: Sequence[Pair] = field(default=())
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.feature_scales)
+
+    @property
+    def n_linear(self) -> int:
+        """Number of variables of the linear part."""
+        return self.n_features if self.linear else 0
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return self.n_linear + len(self.scales)
+
+    @property
+    def linear_scales(self) -> np.ndarray:
+        """What features are multiplied by in the linear part: float64, shape (n_linear,)."""
+        return self.feature_scales[: self.n_linear]
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The columns of codes, as `ranksvm._compiled.coded` describes them: int64, shape (n_columns, 7)."""
+        return coded_columns(self.bins, self.pairs)[0]
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        """The scale of each variable of a level or cell: float64, shape (n_variables - n_linear,)."""
+        found = [level_scales(*each, self.step_weight) for each in zip(self.bins, self.shares, strict=True)]
+        for pair in self.pairs:
+            found.append(np.outer(*(self.pair_scales(pair, each) for each in (0, 1))).ravel())
+        return np.concatenate(found) if found else np.empty(0)
+
+    def pair_scales(self, pair: Pair, which: int) -> np.ndarray:
+        """The scale of each variable of one feature of a pair.
+
+        Parameters
+        ----------
+        pair : Pair
+            The pair.
+        which : {0, 1}
+            Its first or second feature.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_levels - 1,)
+            The scales, for a step weight of 1.
+        """
+        feature, bins = (pair.first, pair.first_bins) if which == 0 else (pair.second, pair.second_bins)
+        return level_scales(bins, self.coarse_shares(feature, bins), 1.0)
+
+    def coarse_shares(self, feature: int, bins: FeatureBins) -> np.ndarray:
+        """The share of the rows at each of coarser levels of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+        bins : FeatureBins
+            The coarser levels.
+
+        Returns
+        -------
+        ndarray of float64, shape (bins.n_levels,)
+            The shares.
+        """
+        return np.bincount(new_levels(self.bins[feature], bins), self.shares[feature], minlength=bins.n_levels)
+
+    def with_pairs(self, pairs: Sequence[Pair]) -> "AdditiveTerms":
+        """The same with other pairs of features.
+
+        Parameters
+        ----------
+        pairs : sequence of Pair
+            The pairs.
+
+        Returns
+        -------
+        AdditiveTerms
+            The variables.
+        """
+        return replace(self, pairs=tuple(pairs))
+
+    def function(self, w: np.ndarray) -> AdditiveFunction:
+        """The scoring function of weights of all variables.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_variables,)
+            The weights.
+
+        Returns
+        -------
+        AdditiveFunction
+            The function.
+        """
+        codes = np.zeros((0, len(self.columns)), dtype=np.uint8)
+        features = coded.CodedFeatures(codes, self.columns, self.scales)
+        values = np.empty(features.n_entries)
+        features.values(np.ascontiguousarray(w[self.n_linear :]), values)
+        ends = np.append(self.columns[:, 6], len(values)).tolist()
+        parts = [values[start:stop] for start, stop in pairwise(ends)]
+        interactions = [
+            Interaction(*pair, part.reshape(pair.first_bins.n_levels, pair.second_bins.n_levels))
+            for pair, part in zip(self.pairs, parts[len(self.bins) :], strict=True)
+        ]
+        coef = w[: self.n_linear] * self.linear_scales if self.linear else np.zeros(self.n_features)
+        return AdditiveFunction(coef, self.fill, self.bins, parts[: len(self.bins)], interactions)
+
+    def variables_of(self, function: AdditiveFunction) -> np.ndarray:
+        """The weights of all variables whose function this is, of a function with the same levels and pairs.
+
+        Parameters
+        ----------
+        function : AdditiveFunction
+            The function.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_variables,)
+            The weights; 0 for variables whose scale is 0.
+        """
+        parts = [function.coef[: self.n_linear]]
+        for bins, shape in zip(self.bins, function.shapes, strict=True):
+            parts.append(_increments(shape, bins))
+        for pair, each in zip(self.pairs, function.interactions, strict=True):
+            rows = np.apply_along_axis(_increments, 0, each.values, pair.first_bins)
+            parts.append(np.apply_along_axis(_increments, 1, rows, pair.second_bins).ravel())
+        scales = np.concatenate([self.linear_scales, self.scales])
+        values = np.concatenate(parts)
+        return np.divide(values, scales, out=np.zeros_like(values), where=scales > 0.0)
+
+
+class AdditiveDesign:
+    """Scaled features, and codes of one byte for their levels: a `DesignMatrix` whose float columns are never made.
+
+    Parameters
+    ----------
+    features : DesignMatrix
+        The features.
+    codes : ndarray of uint8, shape (n_rows, n_columns)
+        The level of each value, then the cell of each pair.
+    terms : AdditiveTerms
+        The variables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.additive import AdditiveDesign, AdditiveTerms, codes_of, feature_bins, level_shares
+    >>> from ranksvm.data import as_design_matrix
+    >>> X = np.array([[1.0], [2.0], [4.0], [4.0]])
+    >>> bins = feature_bins(X, 3)
+    >>> codes = codes_of(bins, X)
+    >>> terms = AdditiveTerms(bins, level_shares(bins, codes), np.array([1 / 3]), np.zeros(1), 1.0)
+    >>> rows = np.empty((4, 3))
+    >>> AdditiveDesign(as_design_matrix(X), codes, terms).gather(None, 0, 4, rows)
+    >>> rows.round(2).tolist()
+    [[0.33, 0.0, 0.0], [0.67, 0.5, 0.0], [1.33, 0.5, 0.61], [1.33, 0.5, 0.61]]
+    """
+
+    dense = True
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, features: DesignMatrix, codes: np.ndarray, terms: AdditiveTerms):
+        self.features = features
+        self.codes = codes
+        self.terms = terms
+        self.n_features = terms.n_variables
+        self.row_bytes = (features.row_bytes if terms.linear else 0.0) + codes.shape[1]
+        self._coded = coded.CodedFeatures(codes, terms.columns, terms.scales)
+
+    @classmethod
+    def of(cls, features: DesignMatrix, codes: np.ndarray, terms: AdditiveTerms) -> "AdditiveDesign":
+        """The design matrix of features and the codes of their levels, with the cells of the pairs added.
+
+        Parameters
+        ----------
+        features : DesignMatrix
+            The features.
+        codes : ndarray of uint8, shape (n_rows, n_features)
+            The level of each value.
+        terms : AdditiveTerms
+            The variables.
+
+        Returns
+        -------
+        AdditiveDesign
+            The design matrix.
+        """
+        if terms.pairs:
+            codes = np.ascontiguousarray(np.hstack([codes, pair_codes(terms.bins, terms.pairs, codes)]))
+        return cls(features, codes, terms)
+
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
+        features = self.features.products(rows) if self.terms.linear else None
+        return coded.coded_products(features, self.terms.linear_scales, self._coded, rows)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):
+        block = np.empty((stop - start, self.n_features))
+        self.gather(rows, start, stop, block)
+        out += u_range @ (block * block)
+
+    def gather(self, rows, start, stop, out_range):
+        coded.gather(self.products(rows), start, stop, out_range)
+
+    def largest(self, n_threads=1):
+        largest = [self.features.largest(n_threads) * self.terms.linear_scales] if self.terms.linear else []
+        return np.concatenate([*largest, self.terms.scales])
+
+    @property
+    def most_entries(self):
+        # values of levels are sums of steps, scores are sums of these values and of features
+        most_steps = max((each.n_steps for each in self.terms.bins), default=0)
+        return self.terms.n_linear + self.codes.shape[1] + 2 * most_steps
+
+    def taken(self, rows):
+        return AdditiveDesign(self.features.taken(rows), self.codes[rows], self.terms)
+
+    def __reduce__(self) -> Any:
+        return AdditiveDesign, (self.features, self.codes, self.terms)
+
+
+def _increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
+    """What each variable of a feature adds: steps for levels that add up, and the values of others."""
+    found = values[1:].copy()
+    found[: bins.n_steps] = np.diff(values[: bins.n_steps + 1])
+    return found

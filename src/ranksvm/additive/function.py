@@ -1,0 +1,222 @@
+"""The scoring function of an additive model: a linear part, a function of each feature, and functions of two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.coded as coded
+from ranksvm._util.cached import cached_property
+from ranksvm._util.checks import is_sparse
+from ranksvm._util.threads import parallel_map
+from ranksvm.additive.bins import FeatureBins, codes_of
+from ranksvm.additive.columns import Pair, coded_columns, pair_codes
+from ranksvm.data.linear_scores import linear_scores
+
+__all__ = ["AdditiveFunction", "Interaction", "TrainingShares"]
+
+# Rows that a thread scores at a time.
+SCORED_ROWS = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Interaction:
+    """A function of two features: a value for each cell.
+
+    Parameters
+    ----------
+    first, second : int
+        Numbers of the features.
+    first_bins, second_bins : FeatureBins
+        Their levels in this function.
+    values : ndarray of float64, shape (first_bins.n_levels, second_bins.n_levels)
+        The values; 0 at level 0 of either feature.
+    """
+
+    first: int
+    second: int
+    first_bins: FeatureBins
+    second_bins: FeatureBins
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingShares:
+    """Where the training rows are.
+
+    Parameters
+    ----------
+    ranges : ndarray of float64, shape (n_features, 2)
+        The smallest and the largest value of each feature.
+    levels : sequence of ndarray of float64, each of shape (n_levels,)
+        Share of the rows at each level of each feature.
+    cells : sequence of ndarray of float64, each of shape (n_levels of the first, n_levels of the second feature)
+        Share of the rows in each cell of each interaction.
+    """
+
+    ranges: np.ndarray
+    levels: Sequence[np.ndarray]
+    cells: Sequence[np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveFunction:
+    """``f(x) = sum_j (coef_j x_j + shapes_j[level of x_j]) + sum over interactions of values[level, level]``.
+
+    A missing value counts as ``fill_j`` in the linear part, and has a level in the functions of it.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        Weights of the linear part; 0 for categories.
+    fill : ndarray of float64, shape (n_features,)
+        The mean of each feature in the training data, for missing values.
+    bins : sequence of FeatureBins, of length n_features
+        The levels of each feature.
+    shapes : sequence of ndarray of float64, each of shape (n_levels,)
+        The value of each level; 0 at level 0.
+    interactions : sequence of Interaction
+        The functions of two features.
+    training : TrainingShares, optional
+        Where the training rows are, if that is known.
+    """
+
+    coef: np.ndarray
+    fill: np.ndarray
+    bins: Sequence[FeatureBins]
+    shapes: Sequence[np.ndarray]
+    interactions: Sequence[Interaction] = ()
+    training: TrainingShares | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.coef)
+
+    def scores(self, X: Any, n_threads: int = 1) -> np.ndarray:
+        """Score of each row of X.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+            Documents; NaN is a missing value.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The scores.
+
+        Raises
+        ------
+        DataError
+            When X has an infinite value, or a missing one in a feature that had none in the training data.
+        """
+        scores = np.empty(X.shape[0])
+
+        def score(rows: tuple[int, int]) -> None:
+            start, stop = rows
+            block = X[start:stop]
+            part = scores[start:stop]
+            codes = self._all_codes(block)
+            part[:] = linear_scores(self.filled(block), self.coef, 1)
+            coded.CodedFeatures(codes, *self._columns).look_up(self._entries, 0, len(part), part)
+
+        ends = [*range(0, X.shape[0], SCORED_ROWS), X.shape[0]]
+        parallel_map(score, list(pairwise(ends)), n_threads)
+        return scores
+
+    def filled(self, X: Any) -> Any:
+        """X with the mean of the training data in place of missing values.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+            Documents.
+
+        Returns
+        -------
+        ndarray or CSR matrix
+            X itself if nothing is missing.
+        """
+        return filled(X, self.fill)
+
+    def contributions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What each feature and each interaction adds to the score of each row.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+            Documents.
+
+        Returns
+        -------
+        features : ndarray of float64, shape (n_rows, n_features)
+            The linear part and the shape of each feature.
+        interactions : ndarray of float64, shape (n_rows, n_interactions)
+            The value of each interaction.
+        """
+        codes = codes_of(self.bins, X)
+        Z = self.filled(X)
+        features = (Z.toarray() if is_sparse(Z) else Z) * self.coef
+        for j, shape in enumerate(self.shapes):
+            features[:, j] += shape[codes[:, j]]
+        cells = self._cells(codes)
+        pairs = np.empty((len(codes), len(self.interactions)))
+        for k, interaction in enumerate(self.interactions):
+            pairs[:, k] = interaction.values.ravel()[cells[:, k]]
+        return features, pairs
+
+    @cached_property
+    def interaction_pairs(self) -> list[Pair]:
+        """The features of each interaction, and their levels."""
+        return [Pair(each.first, each.second, each.first_bins, each.second_bins) for each in self.interactions]
+
+    @cached_property
+    def _columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of codes, and scales for them, of which only the number matters here."""
+        columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
+        return columns, np.ones(n_variables)
+
+    @cached_property
+    def _entries(self) -> np.ndarray:
+        """The values of all levels, then of all cells."""
+        cells = [each.values.ravel() for each in self.interactions]
+        return np.concatenate([*self.shapes, *cells]) if len(self.shapes) else np.empty(0)
+
+    def _cells(self, codes: np.ndarray) -> np.ndarray:
+        return pair_codes(self.bins, self.interaction_pairs, codes)
+
+    def _all_codes(self, X: Any) -> np.ndarray:
+        codes = codes_of(self.bins, X)
+        return np.ascontiguousarray(np.hstack([codes, self._cells(codes)])) if self.interactions else codes
+
+
+def filled(X: Any, fill: np.ndarray) -> Any:
+    """X with other values in place of missing ones.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+        Rows.
+    fill : ndarray of float64, shape (n_features,)
+        The value for each feature.
+
+    Returns
+    -------
+    ndarray or CSR matrix
+        X itself if nothing is missing.
+    """
+    values = X.data if is_sparse(X) else X
+    missing = np.isnan(values)
+    if not missing.any():
+        return X
+    X = X.copy()
+    if is_sparse(X):
+        X.data[missing] = fill[X.indices[missing]]
+    else:
+        X[missing] = fill[np.nonzero(missing)[1]]
+    return X

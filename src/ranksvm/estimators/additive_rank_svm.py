@@ -1,0 +1,300 @@
+"""AdditiveRankSVM: a linear part, steps of each feature, and functions of two features."""
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from ranksvm._util.checks import is_integer
+from ranksvm._util.verbosity import verbosity
+from ranksvm.estimators.base.additive_ranker import AdditiveRanker
+from ranksvm.estimators.base.calibrated import CalibratedMixin
+from ranksvm.estimators.base.dual_mixin import DualMixin
+from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
+from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.additive import additive_problem, additive_training_set
+from ranksvm.fits.interactions import solve_with_interactions
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
+from ranksvm.model_files.registry import storable
+
+__all__ = ["AdditiveRankSVM"]
+
+
+@storable
+class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator):
+    """Additive RankSVM: a linear part and a step function of each feature, and functions of chosen pairs of features.
+
+    The score is ``f(x) = sum_j (w_j x_j + f_j(x_j)) + sum over chosen (a, b) of f_ab(x_a, x_b)``. The ``f_j`` are
+    constant between quantiles of the training data, and the ``f_ab`` on cells of two features. All are learned at once
+    by the convex problem of `RankSVM`, with its losses, pairs and weights, and with its certificate: the optimum is at
+    most ``duality_gap_`` below ``objective_``. Such a model ranks about as well as boosted trees where single features
+    have curved effects, and every part of it can be read, plotted and exported.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of a pair, as in `RankSVM`; `AdditiveRankSVMCV` chooses it.
+    step_weight : float, default 1.0
+        Weight of the steps relative to the linear part, from 0: the linear model of features that are scaled to a
+        range of 1. `AdditiveRankSVMCV` chooses it.
+    linear : bool, default True
+        Whether there is a linear part. A model without one can be exported to every engine that evaluates trees.
+    max_bins : int, default 32
+        Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
+        hardly depends on it (see the notes), so that more levels do not overfit by themselves.
+    interactions : int, "auto" or list of pair, default 0
+        The functions of two features: their number, of the pairs with the largest bounds on what they could gain; or
+        the pairs, as names or numbers (from 0) of two features each. "auto" chooses the number by ``eval_set``, from
+        0, 4, 8, 16, 32 and 64.
+    interaction_bins : int, default 8
+        Maximum number of levels of a feature in a function of two, from 2 to 16, missing values included.
+    categorical : list of str or int, or None, default None
+        Names or numbers (from 0) of features whose values are categories, which have no order: each category has a
+        weight of its own, up to the ``max_bins - 1`` most frequent ones. Others, and values that the training data do
+        not have, add nothing to the score.
+    loss, huber_width, pair_selection, pair_weighting : optional
+        As in `RankSVM`.
+    monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
+        Features in which the score must increase or decrease, as in `RankSVM`: the linear part, the steps and the
+        functions of two features (which no two features of opposite signs have).
+    solver, tol, max_iter, warm_start, keep_on_interrupt : optional
+        As in `RankSVM`, without solver "dual".
+    n_jobs : int or None, default None
+        Number of threads; None or -1 means all processors.
+    verbose : int, default 0
+        1 shows every iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights w of the linear part, in the units of the features; 0 for categories.
+    fill_ : ndarray of float64, shape (n_features,)
+        What the linear part has for missing values: the mean of the feature.
+    cuts_, n_cuts_ : ndarray
+        The cuts between the levels of one feature after the other (for a category, its values), and the number of each.
+    has_missing_, is_categorical_ : ndarray of int64, shape (n_features,)
+        1 for features whose missing values have a level, and for categories.
+    shape_values_ : ndarray of float64
+        The value of each level of one feature after the other; 0 for the first level of each.
+    interactions_ : ndarray of int64, shape (n_interactions, 2)
+        Numbers of the features of each function of two.
+    interaction_cuts_, n_interaction_cuts_ : ndarray
+        Cuts between the levels that features have in functions of two.
+    interaction_values_ : ndarray of float64
+        The value of each cell of one function of two after the other, row by row.
+    candidate_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
+        For each pair of features, in the order (0, 1), (0, 2), ...: what a function of both could lower the objective
+        by at most, in addition to ``duality_gap_``, before any was added. None without interactions.
+    interaction_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
+        The same for the fitted model; 0 for the functions that it has. All others together could lower the objective
+        by at most their sum and ``duality_gap_``.
+    monotone_ : ndarray of int64, shape (n_features,), or None
+        1, -1 or 0 for each feature; None if all are free.
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_
+        As in `RankSVM`.
+    fitted_params_, n_pairs_, n_queries_, censored_, n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `RankSVM`.
+    calibration_slope_, evals_result_
+        As in `RankSVM`.
+
+    See Also
+    --------
+    AdditiveRankSVMCV : Chooses C, the step weight and the number of interactions.
+    RankSVM : The linear model.
+
+    Notes
+    -----
+    Let u_j(x) in [0, 1] be the quantile of x among the training values of feature j. A step between two levels is a
+    column ``sqrt(d) 1[x_j >= cut]`` with the quantile mass d between the middles of both levels, so that the penalty
+    ``1/2 sum of w^2`` on the steps is the discretized ``1/2 integral of f_j'(u)^2 du``: their kernel is ``min(u, u')``
+    (the intersection kernel: Maji, Berg & Malik, PAMI 2013). A function of two features has the products of their
+    columns, and the kernel ``min(u_a, u_a') min(u_b, u_b')``. The linear part has features divided by their range.
+    Related models are GA2M (Lou, Caruana, Gehrke & Hooker, KDD 2013), ranking GAMs (Zhuang et al., WSDM 2021) and
+    ILMART (Lucchese et al., SIGIR 2022), none of which is convex.
+
+    The objective is 1-strongly convex in the weights of a new function, so that adding it lowers the objective by at
+    most ``1/2 |g|^2``, where g is the gradient by these weights: histograms over cells give this bound for all pairs of
+    features in one pass.
+
+    Shapes depend on the order of the values of a feature only, apart from the linear part: with ``linear=False`` a
+    strictly increasing transformation of a feature changes no score of the training data.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = AdditiveRankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.predict(data.X).shape
+    (1000,)
+    >>> bool(ranker.duality_gap_ <= 1e-4 * ranker.objective_)
+    True
+    """
+
+    _model_params = (
+        "C",
+        "step_weight",
+        "linear",
+        "loss",
+        "huber_width",
+        "pair_selection",
+        "pair_weighting",
+        "max_bins",
+        "interaction_bins",
+    )
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        step_weight: float = 1.0,
+        linear: bool = True,
+        max_bins: int = 32,
+        interactions: Any = 0,
+        interaction_bins: int = 8,
+        categorical: Any = None,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        monotone: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.step_weight = step_weight
+        self.linear = linear
+        self.max_bins = max_bins
+        self.interactions = interactions
+        self.interaction_bins = interaction_bins
+        self.categorical = categorical
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.monotone = monotone
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
+        """Learn the scoring function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, RankingData, or path
+            Features, as in `RankSVM.fit`. NaN is a missing value, for which a feature has a level of its own if the
+            training data have one; ``predict`` refuses it in other features. Zeros of a sparse matrix are values.
+        y : array-like of shape (n_samples,)
+            Relevance labels, as in `RankSVM.fit`.
+        qid, group : array-like (or for qid str), optional
+            Queries, as in `RankSVM.fit`.
+        sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
+            Weights, as in `RankSVM.fit`. The levels of features do not depend on them.
+        pairs, pair_weight : array-like, optional
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, as in `RankSVM.fit`. With ``interactions="auto"`` the first metric on the
+            first set decides on their number.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVM.fit`.
+
+        Returns
+        -------
+        AdditiveRankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X has infinite values, y is not finite, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        options = additive_options(self)
+        if self.interactions == "auto" and eval_set is None:
+            raise OptionError(
+                "interactions='auto' chooses their number on validation data: give eval_set=[(X, y)], or use "
+                "AdditiveRankSVMCV."
+            )
+        with all_or_nothing(self):
+            given = TrainingArguments(
+                X,
+                y,
+                qid=qid,
+                group=group,
+                pairs=pairs,
+                pair_weight=pair_weight,
+                sample_weight=sample_weight,
+                query_weight=query_weight,
+                propensity=propensity,
+                event=event,
+            )
+            given = read_training_data(self, resolve_files(given, None))
+            self.censored_ = event is not None
+            data = additive_training_set(given, options, getattr(self, "feature_names_in_", None))
+            sets = read_evaluation_sets(
+                self,
+                EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
+                given.X,
+                data.n_queries,
+            )
+            problem = additive_problem(data, options)
+            start = None
+            if self.warm_start and hasattr(self, "shape_values_"):
+                start = problem.start_from(self._function())
+            with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+                if is_integer(self.interactions) and self.interactions == 0:
+                    result = problem.solve(float(self.C), start, interrupted)
+                    self.candidate_bounds_ = self.interaction_bounds_ = None
+                else:
+                    found = solve_with_interactions(problem, float(self.C), start, interrupted, sets)
+                    problem, result = found.problem, found.result
+                    self.candidate_bounds_, self.interaction_bounds_ = found.candidate_bounds, found.bounds
+            self._assign_function(problem.function(result.w))
+            self.monotone_ = data.signs
+            self._assign_outcome(problem.outcome(result))
+            self.fitted_params_ = self._params_now()
+            self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
+        return self

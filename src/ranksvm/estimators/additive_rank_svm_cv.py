@@ -1,0 +1,272 @@
+"""AdditiveRankSVMCV: AdditiveRankSVM with C, the step weight and the number of interactions chosen by a metric."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ranksvm._util import checks
+from ranksvm._util.checks import is_integer
+from ranksvm._util.text import power
+from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
+from ranksvm.estimators.base.additive_ranker import AdditiveRanker
+from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.base.inputs import resolve_files
+from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.path import c_values
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.additive import AdditiveProblem, AdditiveTrainingSet, additive_problem, additive_training_set
+from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.training_set import TrainingArguments
+from ranksvm.model_files.registry import storable
+from ranksvm.model_files.schema import Array, Number, Schema
+
+__all__ = ["AdditiveRankSVMCV"]
+
+# What is tried by default: powers of 4 from 4^-7 to 4^2.
+DEFAULT_CS = 4.0 ** np.arange(-7, 3)
+STEP_WEIGHTS = (0.0, 0.5, 2.0)
+AUTO_COUNTS = (0, 8, 32)
+
+
+class Setting(NamedTuple):
+    """The hyper-parameters other than C that are compared.
+
+    Attributes
+    ----------
+    step_weight : float
+        Weight of the steps.
+    n_interactions : int or None
+        Number of interactions; None for listed ones.
+    """
+
+    step_weight: float
+    n_interactions: int | None
+
+
+@storable
+class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
+    """AdditiveRankSVM with C, the step weight and the number of interactions chosen by a ranking metric.
+
+    The choice is made on validation data (``eval_set``) or by cross-validation over queries, as in `RankSVMCV`: for
+    each step weight and number of interactions, the solutions along C each start from the previous one. A step weight
+    of 0 is the linear model, so that the result is a linear model if steps do not help.
+
+    Parameters
+    ----------
+    Cs : array-like of float or None, default None
+        Values of C to try; None: the powers of 4 from 4^-7 to 4^2.
+    step_weights : array-like of float or None, default None
+        Step weights to try; None: 0, 1/2 and 2.
+    metric, cv, convention, rule, early_stopping_rounds : optional
+        As in `RankSVMCV`. Ties go to the smallest C, then to the smallest step weight, then to the fewest interactions.
+    linear, max_bins, interaction_bins, categorical : optional
+        As in `AdditiveRankSVM`.
+    interactions : int, "auto", list of int or list of pair, default 0
+        As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. The pairs of features are ordered
+        by their bounds at the solution without interactions for the middle one of ``Cs``.
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
+        As in `AdditiveRankSVM`.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 means all processors.
+    verbose : int, default 0
+        As in `RankSVMCV`.
+
+    Attributes
+    ----------
+    C_, step_weight_ : float
+        The chosen C and step weight.
+    n_interactions_ : int
+        The number of functions of two features.
+    step_weights_ : ndarray of float64, shape (n_settings,)
+        The step weight of each setting that was compared.
+    interaction_counts_ : ndarray of int64, shape (n_settings,)
+        The number of interactions of each setting; -1 for listed pairs.
+    scores_ : ndarray of float64, shape (n_settings, n_Cs, n_folds)
+        The metric of each setting and C on each test part.
+    mean_scores_, standard_errors_ : ndarray of float64, shape (n_settings, n_Cs)
+        Means of the scores over the test parts, and their standard errors, as in `RankSVMCV`.
+    best_score_, best_iteration_, Cs_, evals_result_
+        As in `RankSVMCV`.
+    coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
+    n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_
+        As in `AdditiveRankSVM`, for the chosen model.
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, fitted_params_, n_pairs_, n_queries_,
+    censored_
+        As in `RankSVM`, for the chosen model.
+
+    See Also
+    --------
+    AdditiveRankSVM : For one C.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVMCV, make_ranking
+    >>> data = make_ranking(n_queries=60, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = AdditiveRankSVMCV(Cs=[1e-3, 1e-2], cv=3).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.scores_.shape
+    (3, 2, 3)
+    """
+
+    _with_one_c = AdditiveRankSVM
+    _fitted_schema: ClassVar[Schema] = {
+        "step_weight_": Number(least=0.0),
+        "n_interactions_": Number(integer=True, least=0),
+        "step_weights_": Array("n_settings"),
+        "interaction_counts_": Array("n_settings", dtype="int64", least=-1),
+        "scores_": Array("n_settings", "n_Cs", "n_folds", finite=False),
+        "mean_scores_": Array("n_settings", "n_Cs", finite=False),
+        "standard_errors_": Array("n_settings", "n_Cs", finite=False),
+    }
+    _model_params = (
+        "linear",
+        "loss",
+        "huber_width",
+        "pair_selection",
+        "pair_weighting",
+        "max_bins",
+        "interaction_bins",
+        "rule",
+    )
+
+    step_weight_: float
+    n_interactions_: int
+    step_weights_: np.ndarray
+    interaction_counts_: np.ndarray
+
+    def __init__(
+        self,
+        Cs: Any = None,
+        *,
+        step_weights: Any = None,
+        metric: Any = "ndcg@10",
+        cv: Any = 5,
+        convention: Any = "default",
+        rule: str = "best",
+        early_stopping_rounds: int | None = None,
+        linear: bool = True,
+        max_bins: int = 32,
+        interactions: Any = 0,
+        interaction_bins: int = 8,
+        categorical: Any = None,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        monotone: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.Cs = Cs
+        self.step_weights = step_weights
+        self.metric = metric
+        self.cv = cv
+        self.convention = convention
+        self.rule = rule
+        self.early_stopping_rounds = early_stopping_rounds
+        self.linear = linear
+        self.max_bins = max_bins
+        self.interactions = interactions
+        self.interaction_bins = interaction_bins
+        self.categorical = categorical
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.monotone = monotone
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _default_cs(self) -> np.ndarray:
+        return DEFAULT_CS
+
+    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
+        return resolve_files(given, None)
+
+    def _options(self) -> AdditiveOptions:
+        counts = self._counts()
+        listed = 0 if counts is not None else self.interactions
+        return additive_options(self, interactions=listed, step_weight=max(self._step_weights()))
+
+    def _training_set(self, given: TrainingArguments, options: Any) -> AdditiveTrainingSet:
+        return additive_training_set(given, options, getattr(self, "feature_names_in_", None))
+
+    def _settings(self, data: Any) -> list[Setting]:
+        counts = self._counts()
+        weights = self._step_weights()
+        return [Setting(weight, count) for weight in weights for count in ([None] if counts is None else counts)]
+
+    def _problem(self, data: Any, options: Any, setting: Setting, n_fits: int = 1) -> AdditiveProblem:
+        problem = additive_problem(data, options, setting.step_weight)
+        if setting.n_interactions is None:
+            problem = problem.with_pairs(problem.listed_pairs())
+        elif setting.n_interactions > 0:
+            bounds = data.bounds.get(setting.step_weight)
+            if bounds is None:
+                Cs = np.sort(c_values(self._default_cs() if self.Cs is None else self.Cs))
+                result = problem.solve(float(Cs[len(Cs) // 2]))
+                bounds = data.bounds[setting.step_weight] = problem.interaction_bounds(result.w, result.width)
+            problem = problem.with_pairs(problem.chosen_pairs(bounds, setting.n_interactions))
+        problem.label = f"step weight = {power(setting.step_weight)}, "
+        if problem.terms.pairs:
+            problem.label += f"{len(problem.terms.pairs)} interactions, "
+        return problem
+
+    def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
+        self._assign_function(problem.function(w))
+        self.monotone_ = problem.data.signs
+        self.step_weight_ = float(problem.terms.step_weight)
+        self.n_interactions_ = len(problem.terms.pairs)
+        self.candidate_bounds_ = self.interaction_bounds_ = None
+        if self.n_interactions_:
+            problem.objective.reweight(self.C_)
+            self.interaction_bounds_ = problem.interaction_bounds(w, self.width_)
+            self.candidate_bounds_ = problem.data.bounds.get(self.step_weight_, self.interaction_bounds_)
+
+    def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
+        self.step_weights_ = np.array([each.step_weight for each in settings], dtype=np.float64)
+        counts = [-1 if each.n_interactions is None else each.n_interactions for each in settings]
+        self.interaction_counts_ = np.array(counts, dtype=np.int64)
+        self.scores_ = scores
+        self.mean_scores_ = means
+        self.standard_errors_ = errors
+
+    def _params_now(self) -> dict[str, Any]:
+        return super()._params_now() | {"step_weight": self.step_weight_}
+
+    def _step_weights(self) -> list[float]:
+        """The step weights to try, ascending."""
+        given = STEP_WEIGHTS if self.step_weights is None else self.step_weights
+        try:
+            weights = np.unique(np.atleast_1d(np.asarray(given, dtype=np.float64)))
+        except (TypeError, ValueError, OverflowError):
+            raise OptionError(f"step_weights must be numbers from 0, got {self.step_weights!r}.") from None
+        if weights.ndim != 1 or len(weights) == 0:
+            raise OptionError(f"step_weights must be a list of numbers, got {self.step_weights!r}.")
+        for weight in weights.tolist():
+            checks.check(step_weights=checks.not_negative(weight))
+        if not self.linear:  # without steps nothing would be left
+            weights = weights[weights > 0.0]
+        if not len(weights):
+            raise OptionError("linear=False and step_weights=0 leave nothing to learn.")
+        return weights.tolist()
+
+    def _counts(self) -> list[int] | None:
+        """The numbers of interactions to try, ascending; None for listed pairs."""
+        given = self.interactions
+        if isinstance(given, str):
+            if given != "auto":
+                raise OptionError(f"interactions must be a number, numbers, pairs or 'auto', got {given!r}.")
+            return list(AUTO_COUNTS)
+        if is_integer(given, 0):
+            return [int(given)]
+        if isinstance(given, list | tuple | np.ndarray) and len(given) and all(is_integer(each, 0) for each in given):
+            return sorted({int(each) for each in given})
+        return None

@@ -1,0 +1,117 @@
+"""A fit with functions of two features: which pairs are added, and how many."""
+
+import logging
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from ranksvm._util.checks import is_integer
+from ranksvm.fits.additive import AdditiveProblem
+from ranksvm.fits.evaluation import EvaluationSets
+from ranksvm.solvers import SolverResult
+
+__all__ = ["AUTO_COUNTS", "WithInteractions", "solve_with_interactions"]
+
+logger = logging.getLogger("ranksvm.fits")
+
+# The numbers of interactions that "auto" tries.
+AUTO_COUNTS = (4, 8, 16, 32, 64)
+
+
+class WithInteractions(NamedTuple):
+    """A solution with functions of two features.
+
+    Attributes
+    ----------
+    problem : AdditiveProblem
+        The problem with these functions.
+    result : SolverResult
+        Its solution.
+    candidate_bounds : ndarray of float64, shape (n_features * (n_features - 1) / 2,)
+        What a function of each pair of features could gain before any was added.
+    bounds : ndarray of float64, of the same shape
+        The same for the solution.
+    """
+
+    problem: AdditiveProblem
+    result: SolverResult
+    candidate_bounds: np.ndarray
+    bounds: np.ndarray
+
+
+def solve_with_interactions(
+    problem: AdditiveProblem,
+    C: float,
+    start: np.ndarray | None,
+    interrupted: threading.Event | None,
+    sets: EvaluationSets,
+) -> WithInteractions:
+    """The solution of a problem, with the interactions that its hyper-parameters ask for.
+
+    Parameters
+    ----------
+    problem : AdditiveProblem
+        The problem without interactions.
+    C : float
+        Weight of a pair.
+    start : ndarray of float64, optional
+        Its variables to start from.
+    interrupted : threading.Event, optional
+        Set by Ctrl-C.
+    sets : EvaluationSets
+        The sets, of which the first decides for "auto".
+
+    Returns
+    -------
+    WithInteractions
+        The solution.
+    """
+    result = problem.solve(C, start, interrupted)
+    candidates = problem.interaction_bounds(result.w, result.width)
+    wanted = problem.options.interactions
+    if is_integer(wanted):
+        problem, result = _extended(problem, result, problem.chosen_pairs(candidates, int(wanted)), C, interrupted)
+    elif isinstance(wanted, str):
+        problem, result = _best_number(problem, result, candidates, C, interrupted, sets)
+    else:
+        problem, result = _extended(problem, result, problem.listed_pairs(), C, interrupted)
+    return WithInteractions(problem, result, candidates, problem.interaction_bounds(result.w, result.width))
+
+
+def _extended(
+    problem: AdditiveProblem, result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
+) -> tuple[AdditiveProblem, SolverResult]:
+    """The solution with functions of further pairs."""
+    if not len(pairs):
+        return problem, result
+    extended = problem.with_pairs(pairs)
+    return extended, extended.solve(C, extended.padded(result.w), interrupted)
+
+
+def _best_number(
+    problem: AdditiveProblem,
+    result: SolverResult,
+    candidates: np.ndarray,
+    C: float,
+    interrupted: threading.Event | None,
+    sets: EvaluationSets,
+) -> tuple[AdditiveProblem, SolverResult]:
+    """The solution with the number of interactions that is best on the first set; the smallest of equally good ones."""
+
+    def value(problem: AdditiveProblem, result: SolverResult) -> float:
+        name = sets.metrics[0].name
+        function = problem.function(result.w)
+        found = sets.evaluate(lambda X: function.scores(X, problem.n_threads))[0].means[name]
+        logger.info("%d interactions: %s %.4f", len(problem.terms.pairs), name, found)
+        return found
+
+    best, best_value = (problem, result), value(problem, result)
+    n_positive = int(np.count_nonzero(candidates > 0.0))
+    for count in (each for each in AUTO_COUNTS if each <= max(n_positive, AUTO_COUNTS[0])):
+        if interrupted is not None and interrupted.is_set():
+            break
+        problem, result = _extended(problem, result, problem.chosen_pairs(candidates, count), C, interrupted)
+        if (found := value(problem, result)) > best_value:
+            best, best_value = (problem, result), found
+    return best

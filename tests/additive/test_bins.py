@@ -1,0 +1,119 @@
+"""Levels of features: quantiles, ties, categories, missing values."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from ranksvm.additive import FeatureBins, codes_of, feature_bins, level_shares
+from ranksvm.data import TwoBlocks
+from ranksvm.exceptions import DataError
+
+
+def levels_one_by_one(bins, values):
+    """The level of each value, from the definition."""
+    found = []
+    for value in values:
+        if np.isnan(value):
+            found.append(bins.n_levels - 1)
+        elif bins.categories is not None:
+            found.append(1 + list(bins.categories).index(value) if value in bins.categories else 0)
+        else:
+            found.append(sum(value >= cut for cut in bins.cuts))
+    return found
+
+
+def columns(n_rows=700, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 7))
+    X[:, 1] = random.integers(0, 2, n_rows)  # two values
+    X[:, 2] = 3.0  # constant
+    X[:, 3] = np.maximum(X[:, 3], 0.0)  # half of the values are 0
+    X[random.random(n_rows) < 0.2, 4] = np.nan
+    X[:, 5] = random.integers(0, 30, n_rows)
+    X[:, 6] = random.integers(0, 6, n_rows)
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [2, 3, 16, 255])
+def test_codes_are_the_levels_of_the_definition(max_bins, dtype):
+    X = columns().astype(dtype)
+    bins = feature_bins(X, max_bins, categorical=[6])
+    codes = codes_of(bins, X, n_threads=2)
+    for j, each in enumerate(bins):
+        assert codes[:, j].tolist() == levels_one_by_one(each, X[:, j].tolist())
+        assert codes[:, j].tolist() == each.levels_of(X[:, j]).tolist()
+        assert each.n_levels - int(each.missing) <= max_bins
+
+
+def test_a_feature_with_few_values_has_a_level_for_each():
+    bins = feature_bins(columns(), 32)
+    assert bins[1].cuts.tolist() == [1.0]
+    assert bins[2].n_levels == 1
+    assert bins[5].n_levels == 30
+
+
+def test_levels_have_about_equal_shares():
+    X = np.random.default_rng(1).lognormal(size=(5_000, 1))
+    bins = feature_bins(X, 20)
+    shares = level_shares(bins, codes_of(bins, X))[0]
+    assert len(shares) == 20
+    assert np.abs(shares - 0.05).max() < 0.001
+
+
+def test_a_frequent_value_has_a_level_of_its_own_and_leaves_the_others_to_the_rest():
+    values = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])[:, None]
+    bins = feature_bins(values, 11)
+    shares = level_shares(bins, codes_of(bins, values))[0]
+    assert len(shares) == 11
+    assert shares[0] == 0.9
+    assert np.allclose(shares[1:], 0.01)
+
+
+def test_a_million_distinct_values():
+    X = np.random.default_rng(2).random((1_000_000, 1))
+    bins = feature_bins(X, 10)
+    shares = level_shares(bins, codes_of(bins, X, 2))[0]
+    assert np.abs(shares - 0.1).max() < 0.005  # the bound for quantiles of a sample
+
+
+def test_an_increasing_transformation_changes_no_code():
+    X = columns()[:, [0, 3, 5]]
+    Y = np.exp(X / 10.0)
+    assert np.array_equal(codes_of(feature_bins(X, 16), X), codes_of(feature_bins(Y, 16), Y))
+
+
+def test_sparse_rows_and_two_blocks_have_the_same_levels():
+    X = np.maximum(columns()[:, [0, 3, 5]], 0.0)
+    bins, codes = feature_bins(X, 16), codes_of(feature_bins(X, 16), X)
+    csr = scipy.sparse.csr_array(X)
+    for other in (csr, TwoBlocks(X[:300].copy(), X[300:].copy())):
+        found = feature_bins(other, 16)
+        assert [each.cuts.tolist() for each in found] == [each.cuts.tolist() for each in bins]
+        assert np.array_equal(codes_of(found, other), codes)
+
+
+def test_coarser_levels_are_unions():
+    X = columns()
+    bins = feature_bins(X, 32, categorical=[6])
+    codes = codes_of(bins, X)
+    for j, (each, shares) in enumerate(zip(bins, level_shares(bins, codes), strict=True)):
+        coarse, new = each.coarser(shares, 5)
+        assert coarse.n_levels <= 5
+        assert np.array_equal(new[codes[:, j]], coarse.levels_of(X[:, j]))
+
+
+def test_infinite_values_and_new_missing_values_are_refused():
+    X = columns()
+    bins = feature_bins(X, 8)
+    X[5, 0] = np.inf
+    with pytest.raises(DataError, match="infinite value in row 5, feature 0"):
+        codes_of(bins, X)
+    X[5, 0] = np.nan
+    with pytest.raises(DataError, match=r"missing value \(NaN\) in row 5, feature 0"):
+        codes_of(bins, X)
+
+
+def test_an_unseen_category_has_level_0():
+    bins = FeatureBins(np.empty(0), True, np.array([2.0, 5.0]))
+    assert bins.levels_of(np.array([5.0, 4.0, np.nan, 2.0])).tolist() == [2, 0, 3, 1]
