@@ -231,9 +231,9 @@ def test_files_and_pickles(tmp_path):
         assert np.array_equal(other.predict(X), model.predict(X))
         assert other.get_params() == model.get_params()
         assert np.array_equal(other.interaction_bounds_, model.interaction_bounds_)
-    model.shape_values_ = model.shape_values_[:-1]
+    model.cuts_ = model.cuts_[::-1].copy()
     model.save(tmp_path / "model.rsm")
-    with pytest.raises(ModelFileError, match="shape_values has"):
+    with pytest.raises(ModelFileError, match="cuts of a feature do not ascend"):
         ranksvm.load(tmp_path / "model.rsm")
 
 

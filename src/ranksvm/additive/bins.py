@@ -13,7 +13,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.exceptions import DataError
 
-__all__ = ["MAX_BINS", "FeatureBins", "codes_of", "feature_bins", "feature_statistics", "level_shares"]
+__all__ = ["MAX_BINS", "FeatureBins", "codes_of", "feature_bins", "feature_statistics", "level_means", "level_shares"]
 
 # A code has one byte; one level is for missing values.
 MAX_BINS = 255
@@ -231,6 +231,33 @@ def level_shares(bins: Sequence[FeatureBins], codes: np.ndarray) -> list[np.ndar
     """
     n_rows = max(1, len(codes))
     return [np.bincount(codes[:, j], minlength=each.n_levels) / n_rows for j, each in enumerate(bins)]
+
+
+def level_means(bins: Sequence[FeatureBins], X: Any) -> list[np.ndarray]:
+    """Mean of each feature at each level, over the rows whose quantiles are computed.
+
+    Parameters
+    ----------
+    bins : sequence of FeatureBins, of length n_features
+        The levels.
+    X : ndarray or CSR matrix of float32 or float64, or TwoBlocks, shape (n_rows, n_features)
+        The features.
+
+    Returns
+    -------
+    list of ndarray of float64
+        The means; that of the feature for missing values, and where there are no rows.
+    """
+    rows, found = _sampled(X), []
+    for j, each in enumerate(bins):
+        values = _column(rows, j).astype(np.float64)
+        there = ~np.isnan(values)
+        levels, values = each.levels_of(values)[there], values[there]
+        counts = np.bincount(levels, minlength=each.n_levels)
+        means = np.full(each.n_levels, values.mean() if len(values) else 0.0)
+        np.divide(np.bincount(levels, values, minlength=each.n_levels), counts, out=means, where=counts > 0)
+        found.append(means)
+    return found
 
 
 def feature_statistics(X: Any) -> tuple[np.ndarray, np.ndarray]:

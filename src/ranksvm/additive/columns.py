@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.additive.bins import FeatureBins
 
-__all__ = ["Pair", "coded_columns", "level_scales", "new_levels", "pair_codes", "variable_support"]
+__all__ = ["Pair", "coded_columns", "increments", "level_scales", "new_levels", "pair_codes", "variable_support"]
 
 
 class Pair(NamedTuple):
@@ -118,6 +118,26 @@ def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> n
         ordered = ordered / max(ordered.sum(), np.finfo(np.float64).tiny)
         scales[: bins.n_steps] = step_weight * np.sqrt((ordered[:-1] + ordered[1:]) / 2.0)
     return scales
+
+
+def increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
+    """What each variable of a feature adds: steps for levels that add up, and the values of others.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_levels,)
+        The value of each level; 0 at level 0.
+    bins : FeatureBins
+        The levels.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_levels - 1,)
+        The increments.
+    """
+    found = values[1:].copy()
+    found[: bins.n_steps] = np.diff(values[: bins.n_steps + 1])
+    return found
 
 
 def variable_support(bins: FeatureBins) -> np.ndarray:

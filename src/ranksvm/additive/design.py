@@ -10,7 +10,7 @@ import numpy as np
 import ranksvm._compiled.coded as coded
 from ranksvm._util.cached import cached_property
 from ranksvm.additive.bins import FeatureBins
-from ranksvm.additive.columns import Pair, coded_columns, level_scales, new_levels, pair_codes
+from ranksvm.additive.columns import Pair, coded_columns, increments, level_scales, new_levels, pair_codes
 from ranksvm.additive.function import AdditiveFunction, Interaction
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts
 
@@ -75,10 +75,25 @@ class AdditiveTerms:
     @cached_property
     def scales(self) -> np.ndarray:
         """The scale of each variable of a level or cell: float64, shape (n_variables - n_linear,)."""
-        found = [level_scales(*each, self.step_weight) for each in zip(self.bins, self.shares, strict=True)]
+        found = [self.scales_of(j) for j in range(self.n_features)]
         for pair in self.pairs:
             found.append(np.outer(*(self.pair_scales(pair, each) for each in (0, 1))).ravel())
         return np.concatenate(found) if found else np.empty(0)
+
+    def scales_of(self, feature: int) -> np.ndarray:
+        """The scale of each variable of the levels of a feature.
+
+        Parameters
+        ----------
+        feature : int
+            Number of the feature.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_levels - 1,)
+            The scales.
+        """
+        return level_scales(self.bins[feature], self.shares[feature], self.step_weight)
 
     def pair_scales(self, pair: Pair, which: int) -> np.ndarray:
         """The scale of each variable of one feature of a pair.
@@ -171,10 +186,10 @@ class AdditiveTerms:
         """
         parts = [function.coef[: self.n_linear]]
         for bins, shape in zip(self.bins, function.shapes, strict=True):
-            parts.append(_increments(shape, bins))
+            parts.append(increments(shape, bins))
         for pair, each in zip(self.pairs, function.interactions, strict=True):
-            rows = np.apply_along_axis(_increments, 0, each.values, pair.first_bins)
-            parts.append(np.apply_along_axis(_increments, 1, rows, pair.second_bins).ravel())
+            rows = np.apply_along_axis(increments, 0, each.values, pair.first_bins)
+            parts.append(np.apply_along_axis(increments, 1, rows, pair.second_bins).ravel())
         scales = np.concatenate([self.linear_scales, self.scales])
         values = np.concatenate(parts)
         return np.divide(values, scales, out=np.zeros_like(values), where=scales > 0.0)
@@ -267,10 +282,3 @@ class AdditiveDesign:
 
     def __reduce__(self) -> Any:
         return AdditiveDesign, (self.features, self.codes, self.terms)
-
-
-def _increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
-    """What each variable of a feature adds: steps for levels that add up, and the values of others."""
-    found = values[1:].copy()
-    found[: bins.n_steps] = np.diff(values[: bins.n_steps + 1])
-    return found

@@ -50,14 +50,17 @@ class TrainingShares:
     ----------
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value of each feature.
-    levels : sequence of ndarray of float64, each of shape (n_levels,)
+    means : sequence of ndarray of float64, each of shape (n_levels,)
+        Mean of the values at each level of each feature.
+    shares : sequence of ndarray of float64, each of shape (n_levels,)
         Share of the rows at each level of each feature.
     cells : sequence of ndarray of float64, each of shape (n_levels of the first, n_levels of the second feature)
         Share of the rows in each cell of each interaction.
     """
 
     ranges: np.ndarray
-    levels: Sequence[np.ndarray]
+    means: Sequence[np.ndarray]
+    shares: Sequence[np.ndarray]
     cells: Sequence[np.ndarray]
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ranksvm._util.feature_names import feature_labels
-from ranksvm._util.tables import Table
+from ranksvm._util.tables import Table, Tabular
 from ranksvm.additive.bins import FeatureBins
 from ranksvm.additive.function import AdditiveFunction, Interaction
 
@@ -15,8 +16,12 @@ __all__ = ["Cells", "Shape", "level_labels", "shapes_of", "term_labels", "term_m
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(Tabular):
     """What one feature adds to scores: its linear part and its steps, with mean 0 over the training rows.
+
+    As a table it has a row for each level, with the columns ``level`` (its number), ``label``, ``from`` and ``to`` (its
+    interval, ``from <= x < to``; the value of a category), ``value`` (mean of the whole shape there), ``step`` (the
+    part that is not linear, which `edit_shape` takes) and ``share`` (of the training rows).
 
     Parameters
     ----------
@@ -28,12 +33,12 @@ class Shape:
         Its levels.
     weight : float
         Its weight in the linear part.
-    fill : float
-        Its mean, which missing values have in the linear part.
     steps : ndarray of float64, shape (n_levels,)
         The value of each level.
     low, high : float
         Its smallest and its largest value in the training data.
+    means : ndarray of float64, shape (n_levels,)
+        Mean of its training values at each level.
     shares : ndarray of float64, shape (n_levels,)
         Share of the training rows at each level.
     """
@@ -42,10 +47,10 @@ class Shape:
     name: str
     bins: FeatureBins
     weight: float
-    fill: float
     steps: np.ndarray
     low: float
     high: float
+    means: np.ndarray
     shares: np.ndarray
 
     @property
@@ -56,12 +61,7 @@ class Shape:
     @property
     def mean(self) -> float:
         """The mean of linear part and steps over the training rows, which is subtracted."""
-        return float(self.weight * self.fill + self.shares @ self.steps)
-
-    @property
-    def ends(self) -> np.ndarray:
-        """The ends of the intervals of the levels, within the training data: float64, shape (n_steps + 2,)."""
-        return np.concatenate([[self.low], self.bins.cuts, [self.high]])
+        return float(self.shares @ (self.weight * self.means + self.steps))
 
     @property
     def labels(self) -> list[str]:
@@ -70,48 +70,37 @@ class Shape:
 
     @property
     def values(self) -> np.ndarray:
-        """The value of the whole shape at each level, at the middle of its interval: float64, shape (n_levels,)."""
-        return self.at(self._middles())
+        """The mean of the whole shape at each level: float64, shape (n_levels,)."""
+        return self.weight * self.means + self.steps - self.mean
 
-    def at(self, x: np.ndarray) -> np.ndarray:
-        """The value of the whole shape at values of the feature.
+    @property
+    def spread(self) -> float:
+        """Standard deviation of ``values`` over the training rows."""
+        return float(np.sqrt(self.shares @ np.square(self.values)))
 
-        Parameters
-        ----------
-        x : ndarray of float64
-            Values; NaN is a missing one.
-
-        Returns
-        -------
-        ndarray of float64
-            The values.
-        """
-        linear = self.weight * np.where(np.isnan(x), self.fill, x)
-        return linear + self.steps[self.bins.levels_of(x)] - self.mean
+    @property
+    def ends(self) -> np.ndarray:
+        """The ends of the intervals of the levels within the training data: float64, shape (n_steps + 2,)."""
+        return np.concatenate([[self.low], self.bins.cuts, [self.high]])
 
     def curve(self) -> tuple[np.ndarray, np.ndarray]:
-        """The shape of a feature that is no category as a line: two points for each interval.
+        """The shape of a feature that is no category as a line.
 
         Returns
         -------
         x, values : ndarray of float64, shape (2 * (n_steps + 1),)
-            Ends of the intervals, and the values there, of the interval to which each end belongs.
+            Both ends of each interval, and the values there.
         """
         x = np.repeat(self.ends, 2)[1:-1]
         return x, self.weight * x + np.repeat(self.steps[: self.bins.n_steps + 1], 2) - self.mean
 
-    def table(self) -> Table:
-        """The levels, with the value of the whole shape at each.
-
-        Returns
-        -------
-        Table
-            Columns ``level`` (its number), ``label``, ``from`` and ``to`` (its interval, of which ``to`` is no part
-            but for the last one; the value of a category), ``value`` (of the whole shape, at the middle of the
-            interval), ``step`` (the part that is not linear, as `edit_shape` takes it) and ``share`` (of the training
-            rows).
-        """
-        low, high = self._intervals()
+    def _table(self) -> Table:
+        low, high = np.full(len(self.steps), np.nan), np.full(len(self.steps), np.nan)
+        if self.bins.categories is None:
+            ends = self.ends
+            low[: len(ends) - 1], high[: len(ends) - 1] = ends[:-1], ends[1:]
+        else:
+            low[1 : 1 + len(self.bins.categories)] = high[1 : 1 + len(self.bins.categories)] = self.bins.categories
         columns: dict[str, Any] = {
             "level": np.arange(len(self.steps)),
             "label": np.array(self.labels, dtype=str),
@@ -123,34 +112,16 @@ class Shape:
         }
         return Table(columns, f"The shape of {self.name}", formats={"share": ".1%", "from": ".6g", "to": ".6g"})
 
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the values over the training rows, as if rows were at the middles of intervals."""
-        values = self.values
-        return float(np.sqrt(self.shares @ np.square(values - self.shares @ values)))
-
-    def _intervals(self) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of each level; NaN for missing values, and for values that are no category of their own."""
-        low, high = np.full(len(self.steps), np.nan), np.full(len(self.steps), np.nan)
-        if self.bins.categories is None:
-            ends = self.ends
-            low[: len(ends) - 1], high[: len(ends) - 1] = ends[:-1], ends[1:]
-        else:
-            places = slice(1, 1 + len(self.bins.categories))
-            low[places] = high[places] = self.bins.categories
-        return low, high
-
-    def _middles(self) -> np.ndarray:
-        low, high = self._intervals()
-        if self.bins.categories is not None:
-            # any value that is no category has level 0
-            low[0] = high[0] = np.inf
-        return low + np.where(low == high, 0.0, (high - low) / 2.0) if not self.is_categorical else low
+    def __repr__(self) -> str:
+        return self._table().to_text()
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Tabular):
     """What two features add to scores together, with mean 0 over the training rows.
+
+    As a table it has a row for each cell, with the columns ``first`` and ``second`` (labels of the levels), ``value``
+    and ``share`` (of the training rows).
 
     Parameters
     ----------
@@ -184,14 +155,7 @@ class Cells:
         """Standard deviation of the values over the training rows."""
         return float(np.sqrt((self.shares * np.square(self.values)).sum()))
 
-    def table(self) -> Table:
-        """The cells, one in each row.
-
-        Returns
-        -------
-        Table
-            Columns ``first`` and ``second`` (the levels), ``value`` and ``share`` (of the training rows).
-        """
+    def _table(self) -> Table:
         rows, columns = self.values.shape
         return Table(
             {
@@ -204,6 +168,9 @@ class Cells:
             headings={"first": self.names[0], "second": self.names[1]},
             formats={"share": ".1%"},
         )
+
+    def __repr__(self) -> str:
+        return self._table().to_text()
 
 
 def level_labels(bins: FeatureBins) -> list[str]:
@@ -225,7 +192,7 @@ def level_labels(bins: FeatureBins) -> list[str]:
         labels = ["all"]
     else:
         cuts = [f"{cut:.6g}" for cut in bins.cuts]
-        between = [f"{low} to {high}" for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+        between = [f"{low} to {high}" for low, high in pairwise(cuts)]
         labels = [f"below {cuts[0]}", *between, f"from {cuts[-1]}"]
     return [*labels, "missing"] if bins.missing else labels
 
@@ -274,10 +241,11 @@ def shapes_of(function: AdditiveFunction, names: Sequence[Any] | None) -> tuple[
             labels[j],
             function.bins[j],
             float(function.coef[j]),
-            float(function.fill[j]),
             function.shapes[j],
-            *map(float, training.ranges[j]),
-            training.levels[j],
+            float(training.ranges[j, 0]),
+            float(training.ranges[j, 1]),
+            training.means[j],
+            training.shares[j],
         )
         for j in range(function.n_features)
     ]

@@ -17,7 +17,7 @@ from ranksvm.additive import (
     feature_bins,
     level_shares,
 )
-from ranksvm.additive.bins import feature_statistics
+from ranksvm.additive.bins import feature_statistics, level_means
 from ranksvm.additive.columns import Pair
 from ranksvm.additive.function import filled
 from ranksvm.additive.interactions import all_pairs, chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
@@ -28,7 +28,11 @@ from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import monotone_signs, threads_for
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
+from ranksvm.objectives.additive import AdditiveObjective
+from ranksvm.objectives.linear import LinearObjective
+from ranksvm.solvers import newton_cg
 from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm
 
 __all__ = [
     "AdditiveProblem",
@@ -54,6 +58,8 @@ class AdditiveTrainingSet(TrainingSet):
         The variables of single features.
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value of each feature.
+    means : list of ndarray of float64, each of shape (n_levels,)
+        Mean of each feature at each level.
     signs : ndarray of int64, shape (n_features,), or None
         Features in which the score must increase (1) or decrease (-1).
     feature_names : sequence of str, or None
@@ -66,6 +72,7 @@ class AdditiveTrainingSet(TrainingSet):
     codes: Any = None
     terms: Any = None
     ranges: Any = None
+    means: Any = None
     signs: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     bounds: dict[float, np.ndarray] = field(default_factory=dict)
@@ -101,7 +108,7 @@ def additive_training_set(
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if signs is not None and (wrong := [j for j in categorical if signs[j]]):
         raise OptionError(f"monotone has a sign for feature {wrong[0]}, which is a category: these have no order.")
-    return _with_terms(data, codes, terms, ranges, signs, feature_names)
+    return _with_terms(data, codes, terms, (ranges, level_means(bins, X)), signs, feature_names)
 
 
 def fitted_problem(
@@ -137,7 +144,8 @@ def fitted_problem(
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):
         raise DataError("these are not the data that the model was fitted to: their values have another distribution.")
     assert function.training is not None
-    return AdditiveProblem(_with_terms(data, codes, terms, function.training.ranges, signs), terms, options)
+    found = _with_terms(data, codes, terms, (function.training.ranges, function.training.means), signs)
+    return AdditiveProblem(found, terms, options)
 
 
 def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> AdditiveTerms:
@@ -161,7 +169,7 @@ def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> Additi
     scales = _feature_scales(training.ranges, categorical)
     step_weight, linear = float(options.step_weight), options.linear
     return AdditiveTerms(
-        function.bins, training.levels, scales, function.fill, step_weight, linear, function.interaction_pairs
+        function.bins, training.shares, scales, function.fill, step_weight, linear, function.interaction_pairs
     )
 
 
@@ -177,15 +185,22 @@ def _with_terms(
     data: TrainingSet,
     codes: np.ndarray,
     terms: AdditiveTerms,
-    ranges: np.ndarray,
+    statistics: tuple[np.ndarray, Sequence[np.ndarray]],
     signs: np.ndarray | None,
     feature_names: Sequence[str] | None = None,
 ) -> AdditiveTrainingSet:
-    """A training set with the levels of its features."""
+    """A training set with the levels of its features; ``statistics`` are ranges and means."""
     kept = {field.name: getattr(data, field.name) for field in fields(TrainingSet)}
     features = _features(data.X, terms.fill if any(each.missing for each in terms.bins) else None)
     return AdditiveTrainingSet(
-        **kept, features=features, codes=codes, terms=terms, ranges=ranges, signs=signs, feature_names=feature_names
+        **kept,
+        features=features,
+        codes=codes,
+        terms=terms,
+        ranges=statistics[0],
+        means=statistics[1],
+        signs=signs,
+        feature_names=feature_names,
     )
 
 
@@ -227,6 +242,8 @@ class AdditiveProblem(LinearProblem):
         The hyper-parameters.
     """
 
+    newton = staticmethod(newton_cg)
+
     def __init__(self, data: AdditiveTrainingSet, terms: AdditiveTerms, options: AdditiveOptions):
         self.data = data
         self.terms = terms
@@ -234,6 +251,12 @@ class AdditiveProblem(LinearProblem):
         self._design = AdditiveDesign.of(data.features, data.codes, terms)
         term = ThreadedTerm(self._design, options.loss.over(data.pairs), threads_for(options.loss, data.n_threads))
         super().__init__(data, term, options, _variable_signs(terms, data.signs))
+
+    def _free_objective(self, term: DataTerm) -> LinearObjective:
+        if self.solver == "auto":
+            self.solver = "newton"
+        assert isinstance(term, ThreadedTerm)
+        return AdditiveObjective(term, self.terms, 1.0, **self.smoothing)
 
     def function(self, w: np.ndarray) -> AdditiveFunction:
         """The scoring function of a solution.
@@ -257,7 +280,7 @@ class AdditiveProblem(LinearProblem):
         for pair, codes in zip(self.terms.pairs, self._design.codes[:, self.terms.n_features :].T, strict=True):
             shares = np.bincount(codes, minlength=pair.n_cells) / max(1, len(codes))
             cells.append(shares.reshape(pair.first_bins.n_levels, pair.second_bins.n_levels))
-        return TrainingShares(self.data.ranges, self.terms.shares, cells)
+        return TrainingShares(self.data.ranges, self.data.means, self.terms.shares, cells)
 
     def certificate(self, function: AdditiveFunction, C: float, width: float | None) -> tuple[float, float]:
         """Objective and duality gap of any function with the levels and interactions of the problem.

@@ -286,6 +286,26 @@ class ThreadedTerm:
         term.release(part)
         return curvature
 
+    def curvature_factors(
+        self, at: ThreadedPoint, n_rows: int, seed: int
+    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """An estimate of ``X' H X`` from about ``n_rows`` rows: the sum of ``c (A'B + B'A) / 2`` over factors c, A, B.
+
+        A and B have up to twice as many rows as are taken at a time, and ``n_variables`` columns; they are the same
+        array if the product is a square. They are overwritten by the next ones.
+        """
+        factor, term, owned = 1.0, self, at
+        if n_rows < self.n_rows and self.weight > 0.0:
+            sampled = self._sampled(n_rows, seed)
+            assert sampled is not None
+            term, owned = sampled.term, sampled.at(at)
+            factor = self.weight / term.weight
+        for blocks in term._row_shares(1):
+            for A, B in term._hessian_factors(owned, blocks):
+                yield factor, A, B
+        if term is not self:
+            term.release(owned)
+
     def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
         """The diagonal of ``X' H X``; for many dense rows an estimate from some of them.
 

@@ -1,18 +1,30 @@
 """Base of the rankers with an additive scoring function: shapes, interactions, contributions."""
 
-from typing import Any, ClassVar
+import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm.additive import AdditiveFunction
+from ranksvm.additive import AdditiveFunction, TrainingShares
 from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of
+from ranksvm.additive.edits import edited_steps
 from ranksvm.additive.interactions import all_pairs
-from ranksvm.data import frames
+from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_means
+from ranksvm.data import Queries, frames
+from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError
-from ranksvm.model_files.schema import Array, Schema
+from ranksvm.fits.additive import fitted_problem, fitted_terms
+from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
+from ranksvm.fits.results.contributions import Contributions
+from ranksvm.fits.results.explanation import Explanation
+from ranksvm.fits.training_set import TrainingArguments
+from ranksvm.model_files.schema import Array, Schema, Trace
 
 __all__ = ["AdditiveRanker"]
 
@@ -36,6 +48,11 @@ class AdditiveRanker(Ranker):
         "interaction_bounds_": Array("n_feature_pairs", nullable=True),
         "candidate_bounds_": Array("n_feature_pairs", nullable=True),
         "monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True),
+        "ranges_": Array("n_features", 2),
+        "level_means_": Array("n_levels"),
+        "level_shares_": Array("n_levels", least=0.0, most=1.0),
+        "cell_shares_": Array("n_cells", least=0.0, most=1.0),
+        "edited_": Trace(nullable=True),
     }
 
     coef_: np.ndarray
@@ -52,6 +69,242 @@ class AdditiveRanker(Ranker):
     interaction_bounds_: np.ndarray | None
     candidate_bounds_: np.ndarray | None
     monotone_: np.ndarray | None
+    ranges_: np.ndarray
+    level_means_: np.ndarray
+    level_shares_: np.ndarray
+    cell_shares_: np.ndarray
+    edited_: dict[str, list] | None
+    objective_: float
+    duality_gap_: float
+    converged_: bool
+    status_: str
+    width_: float | None
+
+    def shapes(self) -> list[Shape]:
+        """What each feature adds to scores, as a function of its value.
+
+        Returns
+        -------
+        list of Shape
+            The linear part and the steps of each feature, with mean 0 over the training rows. Each is printed as a
+            table of its levels, and has ``to_frame``, ``to_csv``, ``values`` and ``spread``.
+
+        See Also
+        --------
+        ranksvm.plotting.ShapeDisplay : Draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ranksvm import AdditiveRankSVM
+        >>> X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 2, 2, 1]
+        >>> ranker = AdditiveRankSVM(C=100.0, linear=False, max_bins=4, tol=1e-10).fit(X, y)
+        >>> ranker.shapes()[0].values.round(2).tolist()
+        [-1.5, 0.83, 0.83, -0.17]
+        """
+        return self._described()[0]
+
+    def interaction_shapes(self) -> list[Cells]:
+        """What each interaction adds to scores, for each cell of two features.
+
+        Returns
+        -------
+        list of Cells
+            The cells of each interaction, with mean 0 over the training rows, and ``to_frame`` as in `shapes`.
+        """
+        return self._described()[1]
+
+    def contributions(self, X: Any) -> Contributions:
+        """What each feature and each interaction adds to the score of each document.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        Contributions
+            In the form that ``shap.Explanation`` takes: ``values``, ``base_values``, ``data``, ``feature_names``. The
+            values of a row and its base value add up to its score.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to.
+        """
+        X = self._features(X)
+        function = self._trained_function()
+        means = term_means(function)
+        data = np.full((X.shape[0], len(means)), np.nan)
+        data[:, : function.n_features] = X.toarray() if is_sparse(X) else X
+        values = np.hstack(function.contributions(X)) - means
+        names = term_labels(function, getattr(self, "feature_names_in_", None))
+        return Contributions(values, np.full(len(values), means.sum()), data, names)
+
+    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+        """Attribution of score differences within queries to the features and interactions.
+
+        Document i ranks above document j of its query because ``s_i - s_j`` is the sum over the terms, features and
+        interactions, of the differences of their contributions. Its score is compared with the mean over the query's
+        documents by the differences from the mean contributions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        feature_names : array-like of str, shape (n_features,), optional
+            Names of the features; None: those of the DataFrame passed to `fit`, if it was one.
+
+        Returns
+        -------
+        Explanation
+            With methods ``document(row)``, ``pair(row, other_row)`` and ``query(id)``, and all ``contributions``.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        Examples
+        --------
+        >>> from ranksvm import AdditiveRankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = AdditiveRankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+        >>> pair = ranker.explain(data.X, data.qid).pair(3, 0)
+        >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
+        True
+        """
+        ids, X = self._query_ids(X, qid), self._features(X)
+        names: Any = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
+        if names is not None and names.shape != self.coef_.shape:
+            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
+        function = self._function()
+        parts = np.hstack(function.contributions(X))
+        labels = None if names is None and not function.interactions else term_labels(function, names)
+        return Explanation(parts, None, self._scores(X), Queries.from_qid(ids, len(parts)), labels, X)
+
+    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+        """Importance of each feature, then of each interaction: standard deviation of its contribution within queries.
+
+        The variance is pooled over the queries, as in `RankSVM.feature_importance`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features + n_interactions,)
+            The importances, in the unit of the scores; 0 if no query has two documents. `contributions` has the names.
+
+        See Also
+        --------
+        ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
+        """
+        ids, X = self._query_ids(X, qid), self._features(X)
+        parts = np.hstack(self._function().contributions(X))
+        queries = Queries.from_qid(ids, len(parts))
+        return np.sqrt(within_query_variance(parts, queries, effective_n_jobs(self.n_jobs)))
+
+    def edit_shape(
+        self,
+        feature: Any,
+        values: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> Self:
+        """A copy of the model with other steps of one feature, chosen by a person, and what they cost.
+
+        With the training data, ``objective_`` and ``duality_gap_`` of the copy are those at the new steps: the gap
+        bounds how far the edited model is from the optimum. Without them the gap is infinite: nothing is known, and
+        ``objective_`` is still that before the edit.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or number (from 0) of the feature.
+        values : array-like of shape (n_levels,), or dict of int to float
+            The step of each level, as ``step`` in the tables of `shapes`, or of some levels by number. Only their
+            differences matter. The linear part stays.
+        X, y : array-like, optional
+            The training data.
+        qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
+            As in ``fit``, with the same values.
+
+        Returns
+        -------
+        AdditiveRankSVM
+            The copy, of the same class. ``edited_`` has the number of the feature, and objective and gap before the
+            edit; of several edits, one after the other.
+
+        Raises
+        ------
+        DataError
+            When the data are not those that the model was fitted to.
+        OptionError
+            When there are no such feature or levels; when the steps contradict ``monotone``; or when the model cannot
+            have other steps, as with ``step_weight=0``.
+
+        Examples
+        --------
+        >>> from ranksvm import AdditiveRankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = AdditiveRankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+        >>> flat = ranker.edit_shape(0, [0.0] * 32, data.X, data.y, qid=data.qid)
+        >>> flat.objective_ > ranker.objective_, flat.objective_ - flat.duality_gap_ < ranker.objective_
+        (True, True)
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        (number,) = feature_numbers("edit_shape", [feature], self.n_features_in_, names)
+        before, options = self._trained_function(), self._fitted_options()
+        scales = fitted_terms(before, options).scales_of(number)
+        sign = 0 if self.monotone_ is None else int(self.monotone_[number])
+        shapes = list(before.shapes)
+        shapes[number] = edited_steps(before.bins[number], shapes[number], values, scales, sign)
+        function = replace(before, shapes=shapes)
+        edited = copy.copy(self)
+        vars(edited).pop("calibration_slope_", None)
+        edited._assign_function(function)
+        edited.candidate_bounds_ = edited.interaction_bounds_ = None
+        edited.converged_, edited.status_, edited.duality_gap_ = False, "edited by hand", float("inf")
+        earlier = self.edited_ or {"feature": [], "objective": [], "duality_gap": []}
+        now = {"feature": number, "objective": self.objective_, "duality_gap": self.duality_gap_}
+        edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
+        if X is not None:
+            given = TrainingArguments(
+                self._features(X),
+                y,
+                qid=self._query_ids(X, qid),
+                group=group,
+                sample_weight=sample_weight,
+                query_weight=query_weight,
+                propensity=propensity,
+                pairs=pairs,
+                pair_weight=pair_weight,
+                event=event,
+            )
+            problem = fitted_problem(given, options, function, self.monotone_)
+            objective, gap = problem.certificate(function, float(self.fitted_params_["C"]), self.width_)
+            edited.objective_ = objective
+            # what is known of the minimum before the edit is known after it
+            edited.duality_gap_ = min(gap, objective - (self.objective_ - self.duality_gap_))
+        return edited
 
     def interaction_table(self) -> Any:
         """All pairs of features, with what a function of both could still gain.
@@ -105,6 +358,32 @@ class AdditiveRanker(Ranker):
         self.n_interaction_cuts_ = arrays.n_interaction_cuts
         self.interaction_cuts_ = arrays.interaction_cuts
         self.interaction_values_ = arrays.interaction_values
+        training = function.training
+        assert training is not None
+        self.ranges_ = training.ranges
+        self.level_means_ = _joined(training.means)
+        self.level_shares_ = _joined(training.shares)
+        self.cell_shares_ = _joined(training.cells)
+        self.edited_ = None
+
+    def _trained_function(self) -> AdditiveFunction:
+        """The scoring function, with where the training rows are."""
+        check_is_fitted(self)
+        function = self._function()
+        ends = np.cumsum([each.n_levels for each in function.bins])[:-1]
+        means, shares = np.split(self.level_means_, ends), np.split(self.level_shares_, ends)
+        shapes = [each.values.shape for each in function.interactions]
+        parts = np.split(self.cell_shares_, np.cumsum([rows * columns for rows, columns in shapes])[:-1])
+        cells = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=False)]
+        return replace(function, training=TrainingShares(self.ranges_, means, shares, cells))
+
+    def _described(self) -> tuple[list[Shape], list[Cells]]:
+        return shapes_of(self._trained_function(), getattr(self, "feature_names_in_", None))
+
+    def _fitted_options(self) -> AdditiveOptions:
+        """The hyper-parameters that define the fitted model; the levels, interactions and signs are attributes."""
+        without = {"monotone": None, "categorical": None, "interactions": 0}
+        return additive_options(self, **without, solver="auto", tol=1e-4, max_iter=1, **self.fitted_params_)
 
     def _function(self) -> AdditiveFunction:
         """The scoring function, from the fitted attributes."""
@@ -125,3 +404,7 @@ class AdditiveRanker(Ranker):
             self._function()
         except ValueError as error:
             raise ModelFileError(f"{type(self).__name__}: {error}.") from error
+
+
+def _joined(parts: Any) -> np.ndarray:
+    return np.concatenate([np.empty(0), *(each.ravel() for each in parts)])
