@@ -54,6 +54,8 @@ def normalized(values, shift, width):
 def solr(export, X, qid):
     """LinearModel.java, StandardNormalizer.java, MinMaxNormalizer.java, ManagedModelStore.java."""
     model = json.loads(export.text)
+    if model["class"] == "org.apache.solr.ltr.model.MultipleAdditiveTreesModel":
+        return solr_trees(export, model, X)
     assert model["class"] == "org.apache.solr.ltr.model.LinearModel"
     assert isinstance(model["name"], str)
     assert isinstance(model["store"], str)
@@ -82,6 +84,30 @@ def solr(export, X, qid):
     return score
 
 
+def solr_trees(export, model, X):
+    """MultipleAdditiveTreesModel.java: thresholds are raised by a slack; a document without a value has the default."""
+    names = [feature["name"] for feature in model["features"]]
+    assert len(set(names)) == len(names), "duplicated feature"
+    values = np.where(np.isnan(X), np.finfo(np.float32).min, X).astype(np.float32)
+
+    def node(tree, rows):
+        if "feature" not in tree:
+            assert set(tree) == {"value"}
+            return np.full(len(rows), float32_text(tree["value"]))
+        assert tree["feature"] in names
+        threshold = float32_text(tree["threshold"]) + np.float32(1e-6)
+        left = rows[:, export.features.index(tree["feature"])] <= threshold
+        scores = np.empty(len(rows), dtype=np.float32)
+        scores[left] = node(tree["left"], rows[left])
+        scores[~left] = node(tree["right"], rows[~left])
+        return scores
+
+    score = np.zeros(len(X), dtype=np.float32)
+    for tree in model["params"]["trees"]:
+        score = score + float32_text(tree["weight"]) * node(tree["root"], values)
+    return score
+
+
 def elasticsearch(export, X, qid):
     """RestCreateModelFromSet.java, StoredLtrModel.java, LinearRankerParser.java and the definitions of normalizers.
 
@@ -92,6 +118,8 @@ def elasticsearch(export, X, qid):
     assert set(request["model"]) == {"name", "model"}
     model = request["model"]["model"]
     assert set(model) <= {"type", "definition", "feature_normalizers"}
+    if model["type"] == "model/xgboost+json":
+        return elasticsearch_trees(export, json.loads(model["definition"]), X)
     assert model["type"] == "model/linear"
     assert isinstance(model["definition"], str)
     weights = json.loads(model["definition"])
@@ -119,9 +147,36 @@ def elasticsearch(export, X, qid):
     return score
 
 
-# tokens of RankingExpressionParser.jj that a sum needs
+def elasticsearch_trees(export, trees, X):
+    """XGBoostJsonParser.java and NaiveAdditiveDecisionTree.java of OpenSearch, whose nodes say where NaN goes."""
+    values = X.astype(np.float32)
+
+    def node(tree, rows):
+        if "leaf" in tree:
+            assert set(tree) == {"nodeid", "depth", "leaf"}
+            return np.full(len(rows), np.float32(tree["leaf"]))
+        expected = {"nodeid", "depth", "split", "split_condition", "yes", "no", "missing", "children"}
+        assert set(tree) == expected
+        first, second = tree["children"]
+        assert (tree["yes"], tree["no"]) == (first["nodeid"], second["nodeid"])
+        assert tree["missing"] in (tree["yes"], tree["no"])
+        feature = rows[:, export.features.index(tree["split"])]
+        left = np.float32(tree["split_condition"]) > feature
+        left |= np.isnan(feature) & (tree["missing"] == tree["yes"])
+        scores = np.empty(len(rows), dtype=np.float32)
+        scores[left] = node(first, rows[left])
+        scores[~left] = node(second, rows[~left])
+        return scores
+
+    score = np.zeros(len(X), dtype=np.float32)
+    for tree in trees:
+        score = score + node(tree, values)
+    return score
+
+
+# tokens of RankingExpressionParser.jj that a sum of trees needs
 TOKEN = re.compile(
-    r"\s*(?:(?P<float>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<operator>[-+*/()])"
+    r"\s*(?:(?P<float>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<operator>>=|==|[-+*/()<!,])"
     r"|(?P<feature>[A-Za-z_@][\w@$]*(?:\((?:[^()]|\([^()]*\))*\))?(?:\.[\w.]+)?))"
 )
 
@@ -145,9 +200,15 @@ def vespa(export, X, qid):
         assert token, f"no token at {expression[place : place + 20]!r}"
         place = token.end()
         if token["feature"] is None:
-            python.append(token["float"] or token["operator"])
+            python.append("~" if token["operator"] == "!" else token["float"] or token["operator"])
             continue
         name, normalize = token["feature"], False
+        if name == "if":
+            python.append("where")
+            continue
+        if name.startswith("isNan("):
+            python.append(f"isnan(feature({columns[name[len('isNan(') : -1]]}, False))")
+            continue
         if name.startswith("normalize_linear("):
             assert phase == "global", "normalize_linear is for the global phase"
             name, normalize = name[len("normalize_linear(") : -1], True
@@ -159,7 +220,7 @@ def vespa(export, X, qid):
             values = rows[:, column].astype(float)
             return linearly_normalized(values) if normalize else values
 
-        return eval(" ".join(python), {"feature": feature})
+        return eval(" ".join(python), {"feature": feature, "where": np.where, "isnan": np.isnan})
 
     return by_query(scores, X, qid)
 
@@ -249,10 +310,11 @@ def javascript(export, X, qid, folder):
     path = folder / "exported.js"
     path.write_bytes(export.content)
     assert run(node, path) == "self-test passed\n"
-    text = json.dumps(groups(X, qid))
+    text = json.dumps(groups(X, qid)).replace("NaN", "null")  # which JSON has
     program = (
         f"const model = require({json.dumps(str(path))}); const fs = require('fs');"
-        "console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map(model.scores)))"
+        "const read = JSON.parse(fs.readFileSync(0), (key, value) => value === null ? NaN : value);"
+        "console.log(JSON.stringify(read.map(model.scores)))"
     )
     return ungrouped(json.loads(run(node, "-e", program, input=text)), qid)
 
@@ -287,7 +349,7 @@ def java(export, X, qid, folder):
     (folder / "Runner.java").write_text(JAVA_RUNNER.replace("NAME", name))
     run(compiler, "-encoding", "UTF-8", "-Xlint:all", "-Werror", f"{name}.java", "Runner.java", cwd=folder)
     assert run(program, "-cp", folder, name) == "self-test passed\n"
-    return grouped_lines(run(program, "-cp", folder, "Runner", input=query_lines(X, qid)), qid)
+    return grouped_lines(run(program, "-cp", folder, "Runner", input=query_lines(X, qid).replace("nan", "NaN")), qid)
 
 
 C_RUNNER = """
@@ -346,25 +408,40 @@ def grouped_lines(text, qid):
 
 def json_names(export, X, qid):
     document = json.loads(export.text)
+    if document["format"] == "ranksvm-additive":
+        return by_query(lambda rows: json_tables(document, rows), X, qid)
     weights = np.array([feature["weight"] for feature in document["features"]])
+    return by_query(lambda rows: json_scaled(document, rows) @ weights, X, qid)
+
+
+def json_scaled(document, rows):
     scaler = document["query_scaler"]
     if scaler is None:
         shift = np.array([feature.get("shift", 0.0) for feature in document["features"]])
         scale = np.array([feature.get("scale", 1.0) for feature in document["features"]])
-        return ((X - shift) / scale) @ weights
+        return (rows - shift) / scale
+    constant = np.ptp(rows, axis=0) == 0
+    if scaler["method"] == "min_max":
+        return (rows - rows.min(axis=0)) / np.where(constant, 1.0, np.ptp(rows, axis=0))
+    scaled = rows - rows.mean(axis=0) if scaler["with_mean"] else rows
+    if scaler["with_std"]:
+        scaled = scaled / np.where(constant, 1.0, rows.std(axis=0))
+    return np.where(constant, 0.0 if scaler["with_mean"] else rows, scaled)
 
-    def scores(rows):
-        constant = np.ptp(rows, axis=0) == 0
-        if scaler["method"] == "min_max":
-            scaled = (rows - rows.min(axis=0)) / np.where(constant, 1.0, np.ptp(rows, axis=0))
-        else:
-            scaled = rows - rows.mean(axis=0) if scaler["with_mean"] else rows
-            if scaler["with_std"]:
-                scaled = scaled / np.where(constant, 1.0, rows.std(axis=0))
-            scaled = np.where(constant, 0.0 if scaler["with_mean"] else rows, scaled)
-        return scaled @ weights
 
-    return by_query(scores, X, qid)
+def json_tables(document, rows):
+    names = [feature["name"] for feature in document["features"]]
+    scaled = json_scaled(document, rows)
+    scores = np.zeros(len(rows))
+    for feature, x in zip(document["features"], scaled.T, strict=True):
+        scores += feature["weight"] * (np.where(np.isnan(x), 0.0, x) if feature["missing"] else x)
+    for table in document["tables"]:
+        places = []
+        for axis in table["axes"]:
+            x = scaled[:, names.index(axis["feature"]), np.newaxis]
+            places.append((x >= np.array(axis["cuts"])).sum(axis=1))
+        scores += np.array(table["values"])[tuple(places)]
+    return scores
 
 
 # ---- model files of other programs
@@ -418,6 +495,20 @@ def libsvm(export, X, qid, folder):
     return np.array(values).ravel()
 
 
+def lightgbm(export, X, qid):
+    module = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    booster = module.Booster(model_str=export.text)
+    return booster.predict(X, num_threads=1)
+
+
+def xgboost(export, X, qid):
+    module = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    booster = module.Booster({"nthread": 1})
+    booster.load_model(bytearray(export.content))
+    names = export.features if booster.feature_names else None
+    return booster.predict(module.DMatrix(X.astype(np.float32), feature_names=names, nthread=1))
+
+
 # How a target is scored: (target, runtime) -> function, whether it computes in float32, whether it needs a folder.
 RUNTIMES = {
     ("solr", "rules"): (solr, True, False),
@@ -432,13 +523,16 @@ RUNTIMES = {
     ("java", "java"): (java, False, True),
     ("c", "cc"): (c, False, True),
     ("json", "rules"): (json_names, False, False),
+    ("lightgbm", "lightgbm"): (lightgbm, False, False),
     ("svm-rank", "rules"): (svm_rank, True, False),
     ("liblinear", "liblinear"): (liblinear, False, True),
     ("libsvm", "libsvm"): (libsvm, False, True),
 }
+# These take additive models only.
+TREE_RUNTIMES = {("xgboost", "xgboost"): (xgboost, True, False)}
 
 
 def scores_of(target, runtime, export, X, qid, folder):
     """Scores of an export in one runtime."""
-    function, _, in_folder = RUNTIMES[target, runtime]
+    function, _, in_folder = (RUNTIMES | TREE_RUNTIMES)[target, runtime]
     return function(export, X, qid, folder) if in_folder else function(export, X, qid)

@@ -2,7 +2,7 @@
 
 import json
 
-from ranksvm.exporting.code import Language, ScoringTemplates
+from ranksvm.exporting.code import AdditiveTemplates, Language, ScoringTemplates
 
 __all__ = ["C"]
 
@@ -107,6 +107,83 @@ _SPREAD = """        for (i = 0; i < n_documents; i++) {
         }
         deviation = sqrt(variance);
 """
+_SUMS = """
+/* How many of its cuts a value reaches; a missing value (NaN) none. */
+static size_t interval(double value, const double *cuts, size_t n_cuts)
+{
+    size_t low = 0, high = n_cuts;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (value >= cuts[middle]) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static double sum_of(const double *document$scaled)
+{
+    double sum = 0;
+    size_t j;
+    const int *table;
+    for (j = 0; j < N_FEATURES; j++) {
+        double value = $value;
+        if (value == value || !MISSING[j]) sum += WEIGHTS[j] * value;
+    }
+    for (table = TABLES; table < TABLES + sizeof TABLES / sizeof *TABLES; table += 7) {
+        size_t place;
+        j = (size_t) table[0];
+        place = interval($value, CUTS + table[1], (size_t) table[2]) * (size_t) (table[5] + 1);
+        j = (size_t) table[3];
+        place += interval($value, CUTS + table[4], (size_t) table[5]);
+        sum += VALUES[(size_t) table[6] + place];
+    }
+    return sum;
+}
+"""
+_ADDITIVE_STATIC = """
+/* Score of a document of $n features; NaN is a missing value. */
+double ${name}_score(const double *document)
+{
+    return sum_of(document);
+}
+
+/* Scores of n_documents rows of features, one after another. */
+void ${name}_scores(const double *documents, size_t n_documents, double *scores)
+{
+    size_t i;
+    for (i = 0; i < n_documents; i++) scores[i] = sum_of(documents + i * N_FEATURES);
+}
+"""
+_ADDITIVE_BY_QUERY = """
+/* Scores of all documents of one query, which scale their features: n_documents rows, one after another. */
+void ${name}_scores(const double *documents, size_t n_documents, double *scores)
+{
+    double shift[N_FEATURES], scale[N_FEATURES];
+    size_t i, j;
+    for (j = 0; n_documents > 0 && j < N_FEATURES; j++) {
+        const double *values = documents + j;
+$statistics
+    }
+    for (i = 0; i < n_documents; i++) scores[i] = sum_of(documents + i * N_FEATURES, shift, scale);
+}
+"""
+_ADDITIVE_MIN_MAX = """        double low = values[0], high = values[0];
+        for (i = 0; i < n_documents; i++) {
+            double value = values[i * N_FEATURES];
+            if (value < low) low = value;
+            if (value > high) high = value;
+        }
+        shift[j] = low;
+        scale[j] = high > low ? high - low : 1;"""
+_ADDITIVE_STANDARD = """        /* relative to the first document, so that a constant feature is exactly 0 */
+        double first = values[0], mean = 0, variance = 0;
+        for (i = 0; i < n_documents; i++) mean += (values[i * N_FEATURES] - first) / (double) n_documents;
+        for (i = 0; i < n_documents; i++) {
+            double centred = values[i * N_FEATURES] - first - mean;
+            variance += centred * centred / (double) n_documents;
+        }
+        shift[j] = $shift;
+        scale[j] = $scale;"""
 _RESERVED = (
     *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
     *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
@@ -127,7 +204,7 @@ C = Language(
     title="C",
     reserved=_RESERVED,
     file=_FILE,
-    array="static const double $array[N_FEATURES] = {\n$numbers\n};",
+    array="static const $type $array[$length] = {\n$numbers\n};",
     scores=ScoringTemplates(
         _STATIC,
         _BY_QUERY,
@@ -138,6 +215,17 @@ C = Language(
         value_of_query="value",
         centred="value",
         variables=", variance = 0, deviation",
+    ).functions,
+    additive=AdditiveTemplates(
+        _SUMS,
+        _ADDITIVE_STATIC,
+        _ADDITIVE_BY_QUERY,
+        _ADDITIVE_MIN_MAX,
+        _ADDITIVE_STANDARD,
+        value="document[j]",
+        scaled=", const double *shift, const double *scale",
+        mean="first + mean",
+        deviation="variance > 0 ? sqrt(variance) : 1",
     ).functions,
     literal=_literal,
     entry="{{{}, {}, {}}}",

@@ -8,12 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.scoring import Additive
 from ranksvm.exporting.text import exact, identifier_checked
 
-__all__ = ["Language", "ScoringTemplates", "filled"]
+__all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
 # Numbers, or names, in one line of a file.
 PER_LINE = 6
+# Arrays whose length does not depend on the number of features, and numbers in one text of such an array.
+LONG = ("CUTS", "VALUES")
+PER_TEXT = 2_000
 # A self-test accepts scores that differ by this part of the largest.
 TOLERANCE = 1e-9
 
@@ -32,9 +36,9 @@ class Language:
         Template of the file: ``about``, ``name``, ``file``, ``n``, ``names``, ``declarations``, ``arrays``, ``single``,
         ``scores``, and of the self-test ``n_test``, ``entries``, ``expected`` and ``tolerance``.
     array : str
-        Template of an array: ``array``, ``numbers`` and ``function``, the name in lower case.
-    scores : callable
-        From a `Request` to the functions that score.
+        Template of an array: ``array``, ``type``, ``length``, ``numbers`` and ``function``, the name in lower case.
+    scores, additive : callable
+        From a `Request` to the functions that score: of a linear model, and of an additive one.
     literal : callable
         From the name of a feature to a string of the language.
     entry : str
@@ -47,6 +51,8 @@ class Language:
         Template of what declares an array elsewhere: as ``array``.
     single : str
         Template of what the file has only if it scores documents one by one: ``name``.
+    long_array : str
+        Template of an array of any number of values, if ``array`` is limited: as that, with ``texts`` of the numbers.
     """
 
     title: str
@@ -54,12 +60,14 @@ class Language:
     file: str
     array: str
     scores: Callable[[Request], str]
+    additive: Callable[[Request], str]
     literal: Callable[[str], str]
     entry: str
     entry_indent: str
     indent: str = "    "
     declaration: str = ""
     single: str = ""
+    long_array: str = ""
 
     def write(self, request: Request) -> bytes:
         """The file.
@@ -77,10 +85,9 @@ class Language:
         arrays = {"WEIGHTS": request.coef}
         if request.query_scaling is None and request.scaling is not None:
             arrays |= {"SHIFT": request.scaling.shift, "SCALE": request.scaling.scale}
-        values = [
-            {"array": name, "function": name.lower(), "numbers": _lines(map(exact, numbers), self.indent)}
-            for name, numbers in arrays.items()
-        ]
+        if request.additive is not None:
+            arrays |= _table_arrays(request.additive)
+        values = [self._array(name, numbers, request.scoring.n_features) for name, numbers in arrays.items()]
         model, n = request.scoring.model, request.scoring.n_features
         tested = [
             self.entry.format(document, column, exact(x[column]))
@@ -95,14 +102,30 @@ class Language:
             n=n,
             names=_lines(map(self.literal, request.names), self.indent),
             declarations="\n".join(filled(self.declaration, **value) for value in values),
-            arrays="\n".join(filled(self.array, **value) for value in values),
+            arrays="\n".join(filled(self._array_template(value["array"]), **value) for value in values),
             single=filled(self.single, name=request.name) if request.query_scaling is None else "",
-            scores=self.scores(request),
+            scores=(self.scores if request.additive is None else self.additive)(request),
             n_test=len(request.test.X),
             entries=_lines(tested, self.entry_indent),
             expected=", ".join(map(exact, request.test.scores)),
             tolerance=exact(TOLERANCE * (1.0 + float(np.abs(request.test.scores).max()))),
         ).encode()
+
+    def _array(self, name: str, numbers: np.ndarray, n_features: int) -> dict[str, str]:
+        """The values that fill a template of an array."""
+        whole = numbers.dtype.kind == "i"
+        words = [str(number) if whole else exact(number) for number in numbers.tolist()]
+        return {
+            "array": name,
+            "function": name.lower(),
+            "type": "int" if whole else "double",
+            "length": "N_FEATURES" if len(words) == n_features else str(len(words)),
+            "numbers": _lines(words, self.indent),
+            "texts": _texts(words, self.indent) if self._array_template(name) == self.long_array else "",
+        }
+
+    def _array_template(self, name: str) -> str:
+        return self.long_array if self.long_array and name in LONG else self.array
 
     def target(self, name: str, suffix: str, write: Callable[[Request], bytes] | None = None) -> Target:
         """The format of files in this language; ``write`` if it is not just `write`."""
@@ -170,6 +193,53 @@ class ScoringTemplates(NamedTuple):
         return filled(self.by_query, name=name, body=body)
 
 
+class AdditiveTemplates(NamedTuple):
+    """The functions that score with an additive model in a language with the syntax of C.
+
+    Attributes
+    ----------
+    sums : str
+        The score of one document: of ``value``, the scaled feature j, and the ``shift`` and ``scale`` that it takes.
+    static : str
+        By document: of ``name`` and the number of features ``n``.
+    by_query : str
+        By query: of ``name`` and ``statistics``, which set shift and scale of feature j.
+    min_max : str
+        The statistics for features from 0 to 1; no template.
+    standard : str
+        The statistics for features relative to their mean: of ``shift`` and ``scale``.
+    value : str
+        A feature of a document.
+    scaled : str
+        What is declared of scales in ``sums``: of nothing.
+    mean, deviation : str
+        Shift and scale from the statistics.
+    """
+
+    sums: str
+    static: str
+    by_query: str
+    min_max: str
+    standard: str
+    value: str
+    scaled: str
+    mean: str
+    deviation: str
+
+    def functions(self, request: Request) -> str:
+        """Those of a model."""
+        scaling, name, n = request.query_scaling, request.name, request.scoring.n_features
+        if scaling is None:
+            value = self.value if request.scaling is None else f"(({self.value} - SHIFT[j]) / SCALE[j])"
+            return filled(self.sums, value=value, scaled="") + filled(self.static, name=name, n=n)
+        statistics = self.min_max
+        if scaling.method == "standard":
+            shift = self.mean if scaling.with_mean else "0"
+            statistics = filled(self.standard, shift=shift, scale=self.deviation if scaling.with_std else "1")
+        sums = filled(self.sums, value=f"(({self.value} - shift[j]) / scale[j])", scaled=self.scaled)
+        return sums + filled(self.by_query, name=name, n=n, statistics=statistics)
+
+
 def filled(template: str, **values: object) -> str:
     """A template with its values."""
     return Template(template).substitute(values)
@@ -180,3 +250,38 @@ def _lines(words: Iterable[str], indent: str) -> str:
     listed = list(words)
     starts = range(0, len(listed), PER_LINE)
     return ",\n".join(indent + ", ".join(listed[start : start + PER_LINE]) for start in starts)
+
+
+def _texts(words: list[str], indent: str) -> str:
+    """Texts of words, each of which is as long as a literal may be in Java; they are concatenated by the compiler."""
+    texts = []
+    for first in range(0, len(words), PER_TEXT):
+        part = words[first : first + PER_TEXT]
+        lines = [" ".join(part[start : start + PER_LINE]) for start in range(0, len(part), PER_LINE)]
+        texts.append(" +\n".join(f'{indent}"{line} "' for line in lines))
+    return ",\n".join(texts)
+
+
+def _table_arrays(function: Additive) -> dict[str, np.ndarray]:
+    """The arrays of an additive model.
+
+    A row of ``TABLES`` is a feature, where its cuts begin, and how many there are; the same of another feature, or
+    none; and where the values of the intervals begin.
+    """
+    rows, cuts, values = [], [np.empty(0)], []
+    n_cuts = n_values = 0
+    for table in function.tables:
+        row = []
+        for axis in table.axes:
+            row += [axis.feature, n_cuts, len(axis.cuts)]
+            cuts.append(axis.cuts)
+            n_cuts += len(axis.cuts)
+        rows.append([*row, *[0] * (6 - len(row)), n_values])
+        values.append(table.values.ravel())
+        n_values += table.values.size
+    return {
+        "MISSING": function.missing.astype(np.int64),
+        "TABLES": np.array(rows, dtype=np.int64).ravel(),
+        "CUTS": np.concatenate(cuts),
+        "VALUES": np.concatenate(values),
+    }

@@ -9,7 +9,8 @@ from ranksvm._util.checks import is_sparse
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.exporting.scaling import QueryScaling, Scaling
-from ranksvm.exporting.scoring import Linear, Scoring
+from ranksvm.exporting.scoring import Additive, Linear, Scoring
+from ranksvm.exporting.tables import Axis
 
 __all__ = ["SelfTest", "feature_ranges", "self_test"]
 
@@ -62,8 +63,8 @@ def self_test(scoring: Scoring, X: Any = None, qid: Any = None) -> SelfTest:
         The documents.
     """
     rows = _invented(scoring) if X is None else _chosen(scoring, X, qid)
-    # engines of float32 then read the same numbers
-    rows = rows.astype(np.float32).astype(np.float64)
+    # engines of float32 then read the same numbers, and every format can write them
+    rows = np.nan_to_num(rows.astype(np.float32).astype(np.float64), nan=0.0)
     return SelfTest(rows, scoring.scores(rows))
 
 
@@ -120,7 +121,12 @@ def _of_one_query(qid: Any, n_rows: int) -> np.ndarray:
 def _invented(scoring: Scoring) -> np.ndarray:
     n = scoring.n_features
     scaling = scoring.scaling if isinstance(scoring.scaling, Scaling) else Scaling(np.zeros(n), np.ones(n))
-    weights = np.abs(scoring.function.coef) if isinstance(scoring.function, Linear) else np.ones(n)
+    function = scoring.function
+    weights = np.abs(function.coef) if isinstance(function, Linear | Additive) else np.ones(n)
+    if isinstance(function, Additive):
+        for table in function.tables:
+            for axis in table.axes:
+                weights[axis.feature] += np.ptp(table.values)
     important = np.sort(np.argsort(-weights, kind="stable")[:N_INVENTED])
     X = np.zeros((N_DOCUMENTS, n))
     for document in range(N_DOCUMENTS):
@@ -128,4 +134,21 @@ def _invented(scoring: Scoring) -> np.ndarray:
         X[document, important] = scaling.shift[important] + steps * scaling.scale[important]
     # multiples of a power of 2 have few digits
     unit = np.exp2(np.floor(np.log2(scaling.scale)) - 4.0)
-    return np.round(X / unit) * unit
+    X = np.round(X / unit) * unit
+    if isinstance(function, Additive):
+        for number, table in enumerate(function.tables):
+            feature, middles = table.axes[0].feature, _middles(table.axes[0])
+            if len(table.axes) == 1 and feature in important and len(middles):
+                places = (number + np.arange(N_DOCUMENTS) * max(1, len(middles) // N_DOCUMENTS)) % len(middles)
+                X[:, feature] = scaling.shift[feature] + middles[places] * scaling.scale[feature]
+    return X
+
+
+def _middles(axis: Axis) -> np.ndarray:
+    """A value in each interval; for a category, the values that have one; none if only missing values have one."""
+    cuts = axis.cuts[int(axis.missing) :]
+    if not len(cuts):
+        return cuts
+    ends = np.concatenate([[cuts[0] - 1.0], cuts, [cuts[-1] + 1.0]])
+    middles = (ends[:-1] + ends[1:]) / 2.0
+    return middles[1::2] if axis.category else middles

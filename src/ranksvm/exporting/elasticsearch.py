@@ -1,12 +1,18 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch: ``model/linear`` with feature normalizers."""
+"""The learning-to-rank plugins of Elasticsearch and OpenSearch.
+
+A linear model is ``model/linear`` with feature normalizers, an additive one the trees of ``model/xgboost+json``.
+"""
 
 import json
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import json_bytes, shell_word, url_word
+from ranksvm.exporting.text import json_bytes, shell_word, single, url_word
+from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
 
@@ -24,15 +30,16 @@ def write(request: Request) -> bytes:
     bytes
         JSON; the key ``ranksvm`` has the line that installs it and the self-test.
     """
-    features = lucene_features(request)
     # the plugins read the definition from a string that holds JSON
-    model: dict[str, Any] = {
-        "type": "model/linear",
-        "definition": json.dumps({feature.name: feature.weight for feature in features}, ensure_ascii=False),
-    }
-    normalizers = {feature.name: _normalizer(feature) for feature in features if feature.shift is not None}
-    if normalizers:
-        model["feature_normalizers"] = normalizers
+    if request.additive is None:
+        features = lucene_features(request)
+        model = _linear(features)
+        score, test = scale_of_scores(request, features), lucene_test(request, features)
+    else:
+        trees, offset = single_trees(request, "the plugin")
+        definition = [_node(tree, request.names, count(), 0) for tree in trees]
+        model = {"type": "model/xgboost+json", "definition": json.dumps(definition, ensure_ascii=False)}
+        score, test = score_of_trees(request, offset), expected_of(request, offset)
     url = f"http://localhost:9200/_ltr/_featureset/{url_word(request.store)}/_createmodel"
     document = {
         "ranksvm": {
@@ -40,17 +47,47 @@ def write(request: Request) -> bytes:
             "-H 'Content-Type: application/json' --data-binary @-",
             "query": {"sltr": {"params": {}, "model": request.name}},
             "needs": f"features of these names in the feature set {request.store!r}",
-            "score": scale_of_scores(request, features),
-            "test": lucene_test(request, features),
+            "score": score,
+            "test": test,
         },
         "request": {"model": {"name": request.name, "model": model}},
     }
-    if request.ranges is None:
+    if not request.non_negative:
         request.notes.append(
             "scores can be negative, which Lucene refuses: rescore with query_weight 0, or export with non_negative "
             "(--non-negative)."
         )
     return json_bytes(document)
+
+
+def _linear(features: list[LuceneFeature]) -> dict[str, Any]:
+    model: dict[str, Any] = {
+        "type": "model/linear",
+        "definition": json.dumps({feature.name: feature.weight for feature in features}, ensure_ascii=False),
+    }
+    normalizers = {feature.name: _normalizer(feature) for feature in features if feature.shift is not None}
+    if normalizers:
+        model["feature_normalizers"] = normalizers
+    return model
+
+
+def _node(tree: Tree, names: list[str], numbers: Iterator[int], depth: int) -> dict[str, Any]:
+    """A node as XGBoost dumps it."""
+    number = next(numbers)
+    if isinstance(tree, Leaf):
+        return {"nodeid": number, "depth": depth, "leaf": single(tree.value)}
+    children = [_node(each, names, numbers, depth + 1) for each in (tree.below, tree.above)]
+    yes, no = (child["nodeid"] for child in children)
+    return {
+        "nodeid": number,
+        "depth": depth,
+        "split": names[tree.column],
+        "split_condition": single(tree.cut),
+        "yes": yes,
+        "no": no,
+        "missing": yes if tree.missing_below else no,
+        "children": children,
+    }
 
 
 def _normalizer(feature: LuceneFeature) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ranksvm.exporting.naming import mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, name_of
 from ranksvm.exporting.scaling import QueryScaling
-from ranksvm.exporting.scoring import Linear, Scoring, scoring_of
+from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
 
 __all__ = ["export"]
 
@@ -53,7 +53,8 @@ def export(
     to : str
         The format, such as "solr", "onnx" (needs ``pip install "ranksvm[onnx]"``), "sql", "python" or "json"; ``ranksvm
         export --help`` lists all. Kernel models are for "onnx", and exact ones with the kernels rbf and poly for
-        "svm-rank" and "libsvm".
+        "svm-rank" and "libsvm". Additive models are for all others; "solr", "elasticsearch", "opensearch" and "xgboost"
+        take those without a linear part (``linear=False``).
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
         Features, from which the documents of the self-test are taken, and the range of each feature for
         ``non_negative``.
@@ -113,9 +114,10 @@ def export(
         target.store if store is None else store,
         table,
         query_column,
+        non_negative=non_negative,
         file=_file_name(target, path, name),
     )
-    if non_negative:
+    if non_negative and request.additive is None:
         request.ranges = feature_ranges(scoring, X)
         if request.ranges is None:
             raise OptionError(
@@ -130,7 +132,13 @@ def export(
 
 
 def _check_expressible(target: Target, scoring: Scoring) -> None:
-    if not isinstance(scoring.function, Linear) and not target.kernels:
+    if isinstance(scoring.function, Additive):
+        if not target.additive:
+            others = [name for name in FORMATS if target_of(name).additive]
+            raise OptionError(
+                f"{target.name} files cannot express the steps of this {scoring.model}: export to {', '.join(others)}."
+            )
+    elif not isinstance(scoring.function, Linear) and not target.kernels:
         raise OptionError(
             f"the scores of this {scoring.model} are not linear, which {target.name} needs: export to onnx."
         )
@@ -146,7 +154,8 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
 
 def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """Features and queries as arrays."""
-    first = steps_of(model)[0]
+    steps = steps_of(model)
+    first, ranker = steps[0], steps[-1]
     X, qid, _ = frames.split_qid(X, qid)
     if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
         first = copy.copy(first)  # scikit-learn would warn that an array has no names
@@ -156,7 +165,8 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     else:
         with validation.as_data_error():
             X = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
-        validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
+        if not getattr(ranker, "_takes_missing", False):
+            validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
     if qid is not None:
         check_one_per_row("qid", qid, X.shape[0])
     return X, qid

@@ -3,13 +3,15 @@
 import json
 
 from ranksvm.exceptions import OptionError
-from ranksvm.exporting.code import Language, ScoringTemplates
+from ranksvm.exporting.code import AdditiveTemplates, Language, ScoringTemplates
 from ranksvm.exporting.request import Request
 
 __all__ = ["JAVA"]
 
 # An array takes about 8 bytes of bytecode a number, of which a method has 65,535, and a class as many constants.
 LARGEST = 5_000
+# Of the functions of an additive model, each of which takes 7 whole numbers.
+MOST_TABLES = 1_000
 
 _FILE = """// $about
 // Install: copy this file, $name.java, to your sources; a package line may be added.
@@ -58,10 +60,15 @@ $entries
 }
 """
 _ARRAY = """
-    private static double[] $function() {
-        return new double[] {
+    private static $type[] $function() {
+        return new $type[] {
 $numbers
         };
+    }"""
+_LONG_ARRAY = """
+    private static double[] $function() {
+        return numbersOf(
+$texts);
     }"""
 _STATIC = """
     /** Score of a document of $n features. */
@@ -110,6 +117,80 @@ _SPREAD = """            double variance = 0;
             for (double[] row : documents) variance += (row[j] - first - mean) * (row[j] - first - mean) / n;
             double deviation = Math.sqrt(variance);
 """
+_SUMS = """
+    /** Numbers, which Java keeps as text: a method has at most about 5,000. */
+    private static double[] numbersOf(String... texts) {
+        return java.util.Arrays.stream(texts).flatMap(text -> java.util.Arrays.stream(text.split(" ")))
+            .filter(word -> !word.isEmpty()).mapToDouble(Double::parseDouble).toArray();
+    }
+
+    /** How many of its cuts a value reaches; a missing value (NaN) none. */
+    private static int interval(double value, int first, int n) {
+        int low = first, high = first + n;
+        while (low < high) {
+            int middle = (low + high) / 2;
+            if (value >= CUTS[middle]) low = middle + 1;
+            else high = middle;
+        }
+        return low - first;
+    }
+
+    private static double sumOf(double[] document$scaled) {
+        double sum = 0;
+        for (int j = 0; j < WEIGHTS.length; j++) {
+            double value = $value;
+            if (value == value || MISSING[j] == 0) sum += WEIGHTS[j] * value;
+        }
+        for (int t = 0; t < TABLES.length; t += 7) {
+            int j = TABLES[t];
+            int place = interval($value, TABLES[t + 1], TABLES[t + 2]) * (TABLES[t + 5] + 1);
+            j = TABLES[t + 3];
+            place += interval($value, TABLES[t + 4], TABLES[t + 5]);
+            sum += VALUES[TABLES[t + 6] + place];
+        }
+        return sum;
+    }
+"""
+_ADDITIVE_STATIC = """
+    /** Score of a document of $n features; NaN is a missing value. */
+    public static double score(double[] document) {
+        checkLength(document);
+        return sumOf(document);
+    }
+
+    /** Scores of documents. */
+    public static double[] scores(double[][] documents) {
+        double[] sums = new double[documents.length];
+        for (int i = 0; i < sums.length; i++) sums[i] = score(documents[i]);
+        return sums;
+    }
+"""
+_ADDITIVE_BY_QUERY = """
+    /** Scores of all documents of one query, which scale their features. */
+    public static double[] scores(double[][] documents) {
+        int n = documents.length;
+        double[] sums = new double[n], shift = new double[WEIGHTS.length], scale = new double[WEIGHTS.length];
+        for (double[] document : documents) checkLength(document);
+        for (int j = 0; n > 0 && j < WEIGHTS.length; j++) {
+$statistics
+        }
+        for (int i = 0; i < n; i++) sums[i] = sumOf(documents[i], shift, scale);
+        return sums;
+    }
+"""
+_ADDITIVE_MIN_MAX = """            double low = Double.POSITIVE_INFINITY, high = Double.NEGATIVE_INFINITY;
+            for (double[] row : documents) {
+                low = Math.min(low, row[j]);
+                high = Math.max(high, row[j]);
+            }
+            shift[j] = low;
+            scale[j] = high > low ? high - low : 1;"""
+_ADDITIVE_STANDARD = """            // relative to the first document, so that a constant feature is exactly 0
+            double first = documents[0][j], mean = 0, variance = 0;
+            for (double[] row : documents) mean += (row[j] - first) / n;
+            for (double[] row : documents) variance += (row[j] - first - mean) * (row[j] - first - mean) / n;
+            shift[j] = $shift;
+            scale[j] = $scale;"""
 _RESERVED = (
     *("abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue"),
     *("default", "do", "double", "else", "enum", "extends", "final", "finally", "float", "for", "goto", "if"),
@@ -123,9 +204,21 @@ _JAVA = Language(
     reserved=_RESERVED,
     file=_FILE,
     array=_ARRAY,
-    declaration="    private static final double[] $array = $function();",
+    declaration="    private static final $type[] $array = $function();",
+    long_array=_LONG_ARRAY,
     scores=ScoringTemplates(
         _STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, value="document[j]", value_of_query="documents[i][j]"
+    ).functions,
+    additive=AdditiveTemplates(
+        _SUMS,
+        _ADDITIVE_STATIC,
+        _ADDITIVE_BY_QUERY,
+        _ADDITIVE_MIN_MAX,
+        _ADDITIVE_STANDARD,
+        value="document[j]",
+        scaled=", double[] shift, double[] scale",
+        mean="first + mean",
+        deviation="variance > 0 ? Math.sqrt(variance) : 1",
     ).functions,
     literal=json.dumps,
     entry="{{{}, {}, {}}}",
@@ -140,6 +233,11 @@ def _write(request: Request) -> bytes:
         raise OptionError(
             f"a Java class cannot hold the arrays of {request.scoring.n_features:,} features, only about "
             f"{LARGEST:,}: export to onnx or json."
+        )
+    if request.additive is not None and len(request.additive.tables) > MOST_TABLES:
+        raise OptionError(
+            f"a Java class cannot hold {len(request.additive.tables):,} functions of features, only about "
+            f"{MOST_TABLES:,}: export to onnx or json."
         )
     if request.file.endswith(".java") and request.file != f"{request.name}.java":
         raise OptionError(f"a Java file must be called like its class: {request.name}.java.")

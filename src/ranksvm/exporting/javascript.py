@@ -2,7 +2,7 @@
 
 import json
 
-from ranksvm.exporting.code import Language, ScoringTemplates
+from ranksvm.exporting.code import AdditiveTemplates, Language, ScoringTemplates
 
 __all__ = ["JAVASCRIPT"]
 
@@ -103,6 +103,70 @@ _SPREAD = """      let variance = 0;
       for (const row of rows) variance += Math.pow(row[j] - first - mean, 2) / n;
       const deviation = Math.sqrt(variance);
 """
+_SUMS = """
+  // How many of its cuts a value reaches; a missing value (NaN) none.
+  function interval(value, first, n) {
+    let low = first, high = first + n;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (value >= CUTS[middle]) low = middle + 1;
+      else high = middle;
+    }
+    return low - first;
+  }
+
+  function sumOf(row$scaled) {
+    let sum = 0, j;
+    for (j = 0; j < WEIGHTS.length; j++) {
+      const value = $value;
+      if (value === value || !MISSING[j]) sum += WEIGHTS[j] * value;
+    }
+    for (let t = 0; t < TABLES.length; t += 7) {
+      j = TABLES[t];
+      let place = interval($value, TABLES[t + 1], TABLES[t + 2]) * (TABLES[t + 5] + 1);
+      j = TABLES[t + 3];
+      place += interval($value, TABLES[t + 4], TABLES[t + 5]);
+      sum += VALUES[TABLES[t + 6] + place];
+    }
+    return sum;
+  }
+"""
+_ADDITIVE_STATIC = """
+  // Score of a document: an array of $n numbers, or an object of values by name, 0 where absent, and nothing else.
+  // NaN is a missing value.
+  function score(document) {
+    return sumOf(rowOf(document));
+  }
+
+  // Scores of documents.
+  function scores(documents) {
+    return documents.map(score);
+  }
+"""
+_ADDITIVE_BY_QUERY = """
+  // Scores of all documents of one query, which scale their features.
+  function scores(documents) {
+    const rows = documents.map(rowOf), n = rows.length, shift = [], scale = [];
+    for (let j = 0; n > 0 && j < WEIGHTS.length; j++) {
+$statistics
+    }
+    return rows.map((row) => sumOf(row, shift, scale));
+  }
+"""
+_ADDITIVE_MIN_MAX = """      let low = Infinity, high = -Infinity;
+      for (const row of rows) {
+        low = Math.min(low, row[j]);
+        high = Math.max(high, row[j]);
+      }
+      shift.push(low);
+      scale.push(high > low ? high - low : 1);"""
+_ADDITIVE_STANDARD = """      // relative to the first document, so that a constant feature is exactly 0
+      const first = rows[0][j];
+      let mean = 0, variance = 0;
+      for (const row of rows) mean += (row[j] - first) / n;
+      for (const row of rows) variance += Math.pow(row[j] - first - mean, 2) / n;
+      shift.push($shift);
+      scale.push($scale);"""
 _RESERVED = (
     *("await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else"),
     *("enum", "export", "extends", "false", "finally", "for", "function", "if", "import", "in", "instanceof", "let"),
@@ -117,6 +181,17 @@ JAVASCRIPT = Language(
     array="  const $array = [\n$numbers,\n  ];",
     scores=ScoringTemplates(
         _STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, value="row[j]", value_of_query="rows[i][j]"
+    ).functions,
+    additive=AdditiveTemplates(
+        _SUMS,
+        _ADDITIVE_STATIC,
+        _ADDITIVE_BY_QUERY,
+        _ADDITIVE_MIN_MAX,
+        _ADDITIVE_STANDARD,
+        value="row[j]",
+        scaled=", shift, scale",
+        mean="first + mean",
+        deviation="variance > 0 ? Math.sqrt(variance) : 1",
     ).functions,
     literal=json.dumps,
     entry="[{}, {}, {}]",

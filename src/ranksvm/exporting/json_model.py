@@ -1,10 +1,11 @@
-"""A description of a linear model in JSON, with the names of its features, for programs of one's own."""
+"""A description of a linear or additive model in JSON, with the names of its features, for programs of one's own."""
 
 from typing import Any
 
 import numpy as np
 
 from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.tables import Table
 from ranksvm.exporting.text import json_bytes
 
 __all__ = ["JSON"]
@@ -17,6 +18,12 @@ _FORMULAS = {
     "standard": "sum over features of weight * (x - mean) / deviation, 0 where a feature is constant; mean and "
     "deviation (of the population) over the documents of the query",
 }
+# Of a linear model this is all.
+_TABLES = (
+    "; plus the value of each table: an axis takes interval k of a feature if its value, scaled in the same way, "
+    "reaches k of the cuts, and interval 0 if it is missing; a missing value is 0 in the sum if the feature is marked "
+    "as such"
+)
 
 
 def write(request: Request) -> bytes:
@@ -41,23 +48,33 @@ def write(request: Request) -> bytes:
         for feature, shift, scale in zip(features, request.scaling.shift, request.scaling.scale, strict=True):
             feature |= {"shift": float(shift), "scale": float(scale)}
     method = by_query.method if by_query is not None else ("static" if request.scaling is not None else None)
+    additive = request.additive
+    if additive is not None:
+        for feature, missing in zip(features, additive.missing, strict=True):
+            feature["missing"] = bool(missing)
     document = {
-        "format": "ranksvm-linear",
+        "format": "ranksvm-linear" if additive is None else "ranksvm-additive",
         "version": 1,
         "name": request.name,
         "model": request.scoring.model,
         "install": "read this file with any JSON parser; a feature that a document lacks is 0",
-        "score": _FORMULAS[method],
+        "score": _FORMULAS[method] + ("" if additive is None else _TABLES),
         "query_scaler": None
         if by_query is None
         else {"method": by_query.method, "with_mean": by_query.with_mean, "with_std": by_query.with_std},
         "features": features,
+        **({} if additive is None else {"tables": [_table(table, request.names) for table in additive.tables]}),
         "test": {
             "documents_of": "one query",
             "documents": request.test.by_name(request.names, columns),
         },
     }
     return json_bytes(document)
+
+
+def _table(table: Table, names: list[str]) -> dict[str, Any]:
+    axes = [{"feature": names[axis.feature], "cuts": axis.cuts.tolist()} for axis in table.axes]
+    return {"axes": axes, "values": table.values.tolist()}
 
 
 JSON = Target(

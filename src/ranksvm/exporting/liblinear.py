@@ -95,4 +95,5 @@ LIBLINEAR = Target(
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,
+    additive=False,
 )

@@ -100,5 +100,6 @@ LIBSVM = Target(
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,
+    additive=False,
     kernels=True,
 )

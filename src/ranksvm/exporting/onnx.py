@@ -1,6 +1,7 @@
-"""ONNX: a graph of plain operators, from float32 features of any number of documents to float32 scores.
+"""ONNX: a graph of plain operators, and of trees for an additive model.
 
-Everything between is computed in float64: sums of kernels cancel, and a rounding of the result alone changes no order.
+It leads from float32 features of any number of documents to float32 scores. Everything between is computed in float64:
+sums of kernels cancel, and a rounding of the result alone changes no order. Only the sum of trees is of float32.
 """
 
 import json
@@ -11,12 +12,16 @@ import numpy as np
 from ranksvm.exceptions import MissingDependencyError, OptionError
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scaling import QueryScaling, Scaling
-from ranksvm.exporting.scoring import Fourier, KernelSum, Linear
+from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear
+from ranksvm.exporting.tables import Table
+from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["ONNX"]
 
 # Read by onnxruntime 1.10 (2021) and later; reductions have their axes as attributes, cosines are of float32.
 OPSET = 15
+# Of the operators of ai.onnx.ml: this version has trees of float64.
+ML_OPSET = 3
 IR_VERSION = 8
 
 
@@ -64,9 +69,12 @@ def write(request: Request) -> bytes:
     graph = _Graph(helper, numpy_helper)
     X = graph("Cast", "features", to=TensorProto.DOUBLE)
     Z = _scaled(graph, X, request.scoring.scaling)
-    function = request.scoring.function
+    function, operators = request.scoring.function, {"": OPSET}
     if isinstance(function, Linear):
         scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
+    elif isinstance(function, Additive):
+        operators["ai.onnx.ml"] = ML_OPSET
+        scores = _additive(graph, Z, function, TensorProto)
     elif isinstance(function, Fourier):
         scores = _fourier(graph, Z, function, TensorProto)
     else:
@@ -81,7 +89,7 @@ def write(request: Request) -> bytes:
             [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["documents"])],
             graph.constants,
         ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid(domain, version) for domain, version in operators.items()],
         ir_version=IR_VERSION,
         producer_name="ranksvm",
     )
@@ -125,6 +133,63 @@ def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> st
 def _one_where_zero(graph: _Graph, spread: str) -> str:
     # numerators are 0 there, or the value itself is wanted
     return graph("Where", graph("Greater", spread, graph.constant(0.0)), spread, graph.constant(1.0))
+
+
+def _additive(graph: _Graph, Z: str, function: Additive, types: Any) -> str:
+    """The linear part, where missing values are 0 if a tree counts them, and trees."""
+    missing = graph("And", graph("Not", graph("Equal", Z, Z)), graph.constant(function.missing, np.bool_))
+    filled = graph("Where", missing, graph.constant(0.0), Z)
+    linear = graph("MatMul", filled, graph.constant(function.coef[:, np.newaxis]))
+    trees = graph(
+        "TreeEnsembleRegressor", Z, domain="ai.onnx.ml", n_targets=1, **_tree_attributes(graph, function.tables)
+    )
+    return graph("Add", linear, graph("Cast", trees, to=types.DOUBLE))
+
+
+def _tree_attributes(graph: _Graph, tables: list[Table]) -> dict[str, Any]:
+    """All trees as the operator has them: a list for each property of the nodes, and of the leaves."""
+    forest = _Forest()
+    for number, table in enumerate(tables):
+        forest.add(tree_of(table), number, 0)
+    tensor = graph.numpy_helper.from_array
+    n_leaves = len(forest.values)
+    return {
+        **{f"nodes_{name}": listed for name, listed in forest.nodes.items()},
+        "nodes_values_as_tensor": tensor(np.array(forest.cuts), "cuts"),
+        "target_treeids": [forest.nodes["treeids"][place] for place in forest.leaves],
+        "target_nodeids": [forest.nodes["nodeids"][place] for place in forest.leaves],
+        "target_ids": [0] * n_leaves,
+        "target_weights_as_tensor": tensor(np.array(forest.values), "values"),
+    }
+
+
+class _Forest:
+    """Lists with an entry for each node of all trees, and the values of leaves with their places there."""
+
+    def __init__(self) -> None:
+        properties = ("treeids", "nodeids", "featureids", "modes", "missing_value_tracks_true")
+        self.nodes: dict[str, list[Any]] = {name: [] for name in (*properties, "truenodeids", "falsenodeids")}
+        self.cuts: list[float] = []
+        self.leaves: list[int] = []
+        self.values: list[float] = []
+
+    def add(self, tree: Tree, number: int, node: int) -> int:
+        """Add a tree, or the part of it that begins at a node; the number of the node after it."""
+        if isinstance(tree, Leaf):
+            self.leaves.append(self._node(number, node, 0, "LEAF", 0, 0.0))
+            self.values.append(tree.value)
+            return node + 1
+        place = self._node(number, node, tree.column, "BRANCH_LT", int(tree.missing), tree.cut)
+        following = self.add(tree.below, number, node + 1)
+        self.nodes["truenodeids"][place], self.nodes["falsenodeids"][place] = node + 1, following
+        return self.add(tree.above, number, following)
+
+    def _node(self, tree: int, node: int, column: int, mode: str, missing_is_true: int, cut: float) -> int:
+        """Add an entry for a node; its place."""
+        for listed, value in zip(self.nodes.values(), (tree, node, column, mode, missing_is_true, 0, 0), strict=True):
+            listed.append(value)
+        self.cuts.append(cut)
+        return len(self.cuts) - 1
 
 
 def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:

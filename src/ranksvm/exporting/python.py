@@ -4,6 +4,7 @@ import keyword
 
 from ranksvm.exporting.code import Language, filled
 from ranksvm.exporting.request import Request
+from ranksvm.exporting.scaling import QueryScaling
 
 __all__ = ["PYTHON"]
 
@@ -76,7 +77,51 @@ def scores(documents):
         for number, value in enumerate(values):
             found[number] += weight * value
     return found
+'''
+_SUMS = '''
+def _interval(value, first, n_cuts):
+    """How many of its cuts a value reaches; a missing value (NaN) none."""
+    low, high = first, first + n_cuts
+    while low < high:
+        middle = (low + high) // 2
+        if value >= CUTS[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
 
+
+def _sum(row):
+    terms = zip(WEIGHTS, row, MISSING)
+    found = sum(weight * value for weight, value, missing in terms if value == value or not missing)
+    for t in range(0, len(TABLES), 7):
+        one, first, n_cuts, other, other_first, n_other_cuts, start = TABLES[t : t + 7]
+        place = _interval(row[one], first, n_cuts) * (n_other_cuts + 1)
+        found += VALUES[start + place + _interval(row[other], other_first, n_other_cuts)]
+    return found
+
+'''
+_ADDITIVE_STATIC = '''
+def score(document):
+    """Score of a document: a sequence of $n numbers, or a dict of values by name, 0 where absent, and nothing else.
+
+    NaN is a missing value.
+    """
+    return _sum($row)
+
+
+def scores(documents):
+    """Scores of documents."""
+    return [score(document) for document in documents]
+'''
+_SCALED_ROW = "[(value - shift) / scale for value, shift, scale in zip(_row(document), SHIFT, SCALE)]"
+_ADDITIVE_BY_QUERY = '''
+def scores(documents):
+    """Scores of all documents of one query, which scale their features."""
+    columns = [_scaled(values) for values in zip(*map(_row, documents))]
+    return [_sum(row) for row in zip(*columns)]
+'''
+_SCALED = '''
 
 def _scaled(values):
     """A feature of the documents of a query: $what."""
@@ -95,12 +140,23 @@ _DEVIATION = "    deviation = (sum(value * value for value in centred) / len(cen
 
 
 def _functions(request: Request) -> str:
-    scaling = request.query_scaling
-    if scaling is None:
+    if request.query_scaling is None:
         term = _TERM if request.scaling is None else _SCALED_TERM
         return filled(_STATIC, n=request.scoring.n_features, term=term)
+    return _BY_QUERY + _scaler(request.query_scaling)
+
+
+def _additive_functions(request: Request) -> str:
+    if request.query_scaling is None:
+        row = "_row(document)" if request.scaling is None else _SCALED_ROW
+        return _SUMS + filled(_ADDITIVE_STATIC, n=request.scoring.n_features, row=row)
+    return _SUMS + _ADDITIVE_BY_QUERY + _scaler(request.query_scaling)
+
+
+def _scaler(scaling: QueryScaling) -> str:
+    """The function that scales a feature."""
     if scaling.method == "min_max":
-        return filled(_BY_QUERY, what="from 0 to 1", body=_MIN_MAX)
+        return filled(_SCALED, what="from 0 to 1", body=_MIN_MAX)
     lines = [_CENTRED]
     found = "centred" if scaling.with_mean else "values"
     if scaling.with_std:
@@ -108,7 +164,7 @@ def _functions(request: Request) -> str:
         lines += [_DEVIATION, f"    return [value / deviation if deviation > 0.0 else {constant} for value in {found}]"]
     else:
         lines.append(f"    return {found}")
-    return filled(_BY_QUERY, what="relative to their mean and deviation", body="\n".join(lines))
+    return filled(_SCALED, what="relative to their mean and deviation", body="\n".join(lines))
 
 
 PYTHON = Language(
@@ -117,6 +173,7 @@ PYTHON = Language(
     file=_FILE,
     array="$array = [\n$numbers,\n]",
     scores=_functions,
+    additive=_additive_functions,
     literal=repr,
     entry="({}, {}, {})",
     entry_indent="        ",

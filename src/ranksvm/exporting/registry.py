@@ -17,7 +17,7 @@ DESCRIPTIONS = {
         "opensearch": "elasticsearch.OPENSEARCH",
     },
     "a rank profile": {"vespa": "vespa.VESPA"},
-    'a graph of plain operators (needs pip install "ranksvm[onnx]")': {"onnx": "onnx.ONNX"},
+    'a graph of operators (needs pip install "ranksvm[onnx]")': {"onnx": "onnx.ONNX"},
     "a view of scored documents": {"sql": "sql.SQL"},
     "functions without dependencies": {
         "python": "python.PYTHON",
@@ -26,6 +26,10 @@ DESCRIPTIONS = {
         "c": "c.C",
     },
     "weights with names": {"json": "json_model.JSON"},
+    "trees of additive models; LightGBM has linear models too": {
+        "lightgbm": "lightgbm.LIGHTGBM",
+        "xgboost": "xgboost.XGBOOST",
+    },
     "model files of these programs": {
         "svm-rank": "svm_light.SVM_RANK",
         "liblinear": "liblinear.LIBLINEAR",

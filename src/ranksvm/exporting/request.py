@@ -12,7 +12,7 @@ from ranksvm._util.special_files import is_special
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import SelfTest
 from ranksvm.exporting.scaling import QueryScaling, Scaling
-from ranksvm.exporting.scoring import Linear, Scoring
+from ranksvm.exporting.scoring import Additive, Linear, Scoring
 
 __all__ = ["Export", "Request", "Target", "name_of"]
 
@@ -36,7 +36,10 @@ class Request:
     table, query_column : str
         Table of documents, and its column of query ids.
     ranges : tuple of ndarray, optional
-        Smallest and largest value of each feature: scores are then shifted so that they are not negative.
+        Smallest and largest value of each feature: scores of a linear model are then shifted so that they are not
+        negative.
+    non_negative : bool
+        Whether scores must not be negative.
     file : str
         Name of the file, for the line that installs it.
     notes : list of str
@@ -51,14 +54,20 @@ class Request:
     table: str = "documents"
     query_column: str = "qid"
     ranges: tuple[np.ndarray, np.ndarray] | None = None
+    non_negative: bool = False
     file: str = "FILE"
     notes: list[str] = field(default_factory=list)
 
     @property
     def coef(self) -> np.ndarray:
-        """The weights of a linear model."""
-        assert isinstance(self.scoring.function, Linear)
+        """The weights of a linear model, or of the linear part of an additive one."""
+        assert isinstance(self.scoring.function, Linear | Additive)
         return self.scoring.function.coef
+
+    @property
+    def additive(self) -> Additive | None:
+        """The function of the scaled features, if the model is additive."""
+        return self.scoring.function if isinstance(self.scoring.function, Additive) else None
 
     @property
     def scaling(self) -> Scaling | None:
@@ -83,10 +92,17 @@ class Request:
         weights = self.coef / self.scaling.scale
         return weights, -float(weights @ self.scaling.shift)
 
+    def unscaled(self) -> Additive:
+        """The function of the features as they are, of an additive or a linear model."""
+        n = self.scoring.n_features
+        function = self.additive or Additive(self.coef, np.zeros(n, dtype=bool), [])
+        return function if self.scaling is None else function.of_unscaled(self.scaling)
+
     def used_columns(self) -> np.ndarray:
-        """Columns whose weight is not 0; a note says which features are left out."""
-        used = np.flatnonzero(self.coef)
-        left_out = [self.names[j] for j in np.flatnonzero(self.coef == 0)]
+        """Columns that matter; a note says which features, of weight 0, are left out."""
+        matters = self.coef != 0.0 if self.additive is None else self.additive.used
+        used = np.flatnonzero(matters)
+        left_out = [self.names[j] for j in np.flatnonzero(~matters)]
         if not len(used):
             raise OptionError("all weights of the model are 0: there is nothing to export.")
         if left_out:
@@ -112,7 +128,9 @@ class Target:
     no_query_scaler : str
         Why it cannot compute others, as the end of a sentence.
     kernels : bool
-        Whether `write` takes models that are not linear.
+        Whether `write` takes kernel models.
+    additive : bool
+        Whether `write` takes additive models.
     non_negative : bool
         Whether it is an engine that refuses negative scores.
     store : str
@@ -127,6 +145,7 @@ class Target:
     query_methods: frozenset[str] = frozenset()
     no_query_scaler: str = "it scores one document at a time and does not see the other documents of its query"
     kernels: bool = False
+    additive: bool = True
     non_negative: bool = False
     store: str = ""
     check_name: Callable[[str], None] | None = None

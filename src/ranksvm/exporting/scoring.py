@@ -1,6 +1,6 @@
 """What a fitted model computes, read from its attributes: names, scaler, and a function of the scaled features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +10,13 @@ from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
+from ranksvm.exporting.tables import Table, tables_of
 
 if TYPE_CHECKING:  # linear models load no kernels
+    from ranksvm.additive import AdditiveFunction
     from ranksvm.kernels import Kernel
 
-__all__ = ["Fourier", "KernelSum", "Linear", "Scoring", "scoring_of"]
+__all__ = ["Additive", "Fourier", "KernelSum", "Linear", "Scoring", "scoring_of"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,65 @@ class Fourier:
         return FourierFeatures(self.frequencies).basis(Z) @ self.coef
 
 
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """``f(z) = <coef, z> + intercept + the sum of tables``, where missing values are 0 in the product.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        Weights of the linear part.
+    missing : ndarray of bool, shape (n_features,)
+        Features whose missing values have a value in their table; the score is NaN for missing values of others.
+    tables : list of Table
+        Functions of one feature, then those of two.
+    intercept : float
+        What is added to each score.
+    """
+
+    coef: np.ndarray
+    missing: np.ndarray
+    tables: list[Table]
+    intercept: float = 0.0
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        """Score of each row."""
+        scores = np.where(np.isnan(Z) & self.missing, 0.0, Z) @ self.coef + self.intercept
+        for table in self.tables:
+            scores += table(Z)
+        return scores
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether each feature matters."""
+        used = self.coef != 0.0
+        used[[axis.feature for table in self.tables for axis in table.axes]] = True
+        return used
+
+    def of_unscaled(self, scaling: Scaling) -> "Additive":
+        """The same function of the features before they are scaled.
+
+        Parameters
+        ----------
+        scaling : Scaling
+            The scaler.
+
+        Returns
+        -------
+        Additive
+            The function.
+        """
+        coef, tables = self.coef / scaling.scale, []
+        for table in self.tables:
+            axes = tuple(axis.moved(scaling.shift[axis.feature], scaling.scale[axis.feature]) for axis in table.axes)
+            values = table.values
+            if len(axes) == 1 and axes[0].missing:  # the intercept counts a shift for missing values too
+                values = values.copy()
+                values[0] += coef[axes[0].feature] * scaling.shift[axes[0].feature]
+            tables.append(Table(axes, values))
+        return replace(self, coef=coef, tables=tables, intercept=self.intercept - float(coef @ scaling.shift))
+
+
 @dataclass(frozen=True)
 class Scoring:
     """The score of a document, as a function of its features.
@@ -91,14 +152,14 @@ class Scoring:
         Names of the features, in the order of the columns.
     scaling : Scaling, QueryScaling or None
         What happens to the features first.
-    function : Linear, KernelSum or Fourier
+    function : Linear, Additive, KernelSum or Fourier
         The score of the scaled features.
     """
 
     model: str
     names: list[str]
     scaling: Scaling | QueryScaling | None
-    function: Linear | KernelSum | Fourier
+    function: Linear | Additive | KernelSum | Fourier
 
     @property
     def n_features(self) -> int:
@@ -152,10 +213,13 @@ def scoring_of(model: Any) -> Scoring:
         raise NotFittedError(f"This {type(ranker).__name__} instance is not fitted yet: call fit before export.")
     found = getattr(steps[0], "feature_names_in_", None)
     names = [str(name) for name in feature_labels(ranker.n_features_in_, found)]
-    return Scoring(type(ranker).__name__, names, scaling_of(scalers), _function_of(ranker))
+    scaling = scaling_of(scalers)
+    return Scoring(type(ranker).__name__, names, scaling, _function_of(ranker, scaling))
 
 
-def _function_of(ranker: Any) -> Linear | KernelSum | Fourier:
+def _function_of(ranker: Any, scaling: Scaling | QueryScaling | None) -> Linear | Additive | KernelSum | Fourier:
+    if hasattr(ranker, "cuts_"):
+        return _additive(ranker._function(), scaling)
     if hasattr(ranker, "frequencies_"):
         return Fourier(np.asarray(ranker.frequencies_), np.asarray(ranker.feature_coef_))
     if hasattr(ranker, "coef_"):
@@ -176,3 +240,14 @@ def _function_of(ranker: Any) -> Linear | KernelSum | Fourier:
     vectors = ranker.support_vectors_
     dense = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
     return KernelSum(kernel, np.ascontiguousarray(dense, dtype=np.float64), np.asarray(ranker.dual_coef_))
+
+
+def _additive(function: "AdditiveFunction", scaling: Scaling | QueryScaling | None) -> Linear | Additive:
+    offset = None
+    if scaling is not None:
+        # features that are scaled by query are about 1
+        offset = np.abs(scaling.shift) / scaling.scale if isinstance(scaling, Scaling) else np.ones(function.n_features)
+    tables = tables_of(function, offset)
+    if not tables:
+        return Linear(function.coef)
+    return Additive(function.coef, np.array([bins.missing for bins in function.bins]), tables)

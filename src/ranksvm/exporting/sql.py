@@ -4,7 +4,9 @@ import math
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.tables import LOWEST, Table
 from ranksvm.exporting.text import exact
+from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["SQL"]
 
@@ -41,7 +43,7 @@ def write(request: Request) -> bytes:
         f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
         f"-- Install: psql DATABASE -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
         f"{request.file}",
-        "-- A feature that is NULL makes the score NULL: COALESCE it in the table, to 0 if that is what absence means.",
+        _null_remark(request),
         *(["-- Features are scaled by query: filter the view's rows, not those of the table."] if by_query else []),
         f"CREATE VIEW {view} AS",
         f"{_select(request, columns, table, '*')};",
@@ -55,13 +57,63 @@ def write(request: Request) -> bytes:
 def _select(request: Request, columns: list[int], table: str, what: str) -> str:
     """The query that scores the rows of a table."""
     if request.query_scaling is None:
-        return f'SELECT {what},{_sum(_static_terms(request, columns))} AS "score" FROM {table}'
+        terms = _static_terms(request, columns) if request.additive is None else _additive_terms(request)
+        return f'SELECT {what},{_sum(terms)} AS "score" FROM {table}'
     window = f' WINDOW "per_query" AS (PARTITION BY {_quoted(request.query_column)})'
     names = [_quoted(request.names[column]) for column in columns]
     if request.query_scaling.method == "min_max":
-        terms = [(request.coef[j], _min_max(name)) for j, name in zip(columns, names, strict=True)]
-        return f'SELECT {what},{_sum(terms)} AS "score" FROM {table}{window}'
-    return _standard(request, columns, names, table, what, window)
+        values, source = [_min_max(name) for name in names], f'{table} AS "scaled"'
+    else:
+        values, source = _standard(request, columns, names, table, window)
+    if request.additive is None:
+        terms = [(request.coef[j], value) for j, value in zip(columns, values, strict=True)]
+        return f'SELECT {what},{_sum(terms)} AS "score" FROM {source}{window}'
+    scaled = ",\n    ".join(f"{value} AS {_scaled(j)}" for j, value in zip(columns, values, strict=True))
+    inner = f'(SELECT "scaled".*,\n    {scaled}\n  FROM {source}{window}) AS "all scaled"'
+    return f'SELECT {what},{_sum(_additive_terms(request))} AS "score" FROM {inner}'
+
+
+def _null_remark(request: Request) -> str:
+    if request.additive is not None and request.additive.missing.any():
+        return "-- NULL is a missing value; in a feature that had none in the training data it makes the score NULL."
+    return (
+        "-- A feature that is NULL makes the score NULL: COALESCE it in the table, to 0 if that is what absence means."
+    )
+
+
+def _additive_terms(request: Request) -> list[tuple[float, str]]:
+    """The linear part and the trees, of columns or, if they are scaled by query, of those of a subquery."""
+    if request.query_scaling is None:
+        function, names = request.unscaled(), [_quoted(name) for name in request.names]
+    else:
+        assert request.additive is not None
+        function, names = request.additive, [_scaled(j) for j in range(request.scoring.n_features)]
+    terms = []
+    for j in function.coef.nonzero()[0]:
+        terms.append((function.coef[j], f"COALESCE({names[j]}, 0e0)" if function.missing[j] else names[j]))
+    terms += [(1.0, _cases(table, names)) for table in function.tables]
+    return [*terms, (function.intercept, "1e0")] if function.intercept != 0.0 else terms
+
+
+def _cases(table: Table, names: list[str]) -> str:
+    """A tree of CASE expressions."""
+    text = _case(tree_of(table), names)
+    for axis in table.axes:
+        if not axis.missing:
+            text = f"CASE WHEN {names[axis.feature]} IS NOT NULL THEN {text} END"
+    return text
+
+
+def _case(tree: Tree, names: list[str]) -> str:
+    if isinstance(tree, Leaf):
+        return _number(tree.value)
+    name = names[tree.column]
+    reached = f"{name} IS NOT NULL" if tree.cut == LOWEST else f"{name} >= {_number(tree.cut)}"
+    return f"CASE WHEN {reached} THEN {_case(tree.above, names)} ELSE {_case(tree.below, names)} END"
+
+
+def _scaled(column: int) -> str:
+    return f'"scaled column {column}"'
 
 
 def _static_terms(request: Request, columns: list[int]) -> list[tuple[float, str]]:
@@ -80,15 +132,15 @@ def _min_max(name: str) -> str:
     return f"COALESCE(1e0 * ({name} - {low}) / NULLIF({high} - {low}, 0), 0e0)"
 
 
-def _standard(request: Request, columns: list[int], names: list[str], table: str, what: str, window: str) -> str:
-    """Deviations first, then their spread: window functions cannot be nested.
+def _standard(request: Request, columns: list[int], names: list[str], table: str, window: str) -> tuple[list[str], str]:
+    """The scaled features, and the query of deviations from which they come: window functions cannot be nested.
 
     A feature that is constant in the query is found by its smallest and largest value, since the mean of equal numbers
     may differ from them by round-off.
     """
     scaling = request.query_scaling
     assert scaling is not None
-    inner, terms = [], []
+    inner, values = [], []
     for column, name in zip(columns, names, strict=True):
         low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
         deviation = f'"deviation of column {column}"'
@@ -99,10 +151,10 @@ def _standard(request: Request, columns: list[int], names: list[str], table: str
         if scaling.with_std:
             spread = f'NULLIF(SQRT(AVG({deviation} * {deviation}) OVER "per_query"), 0)'
             value = f"COALESCE({value} / {spread}, {'0e0' if scaling.with_mean else name})"
-        terms.append((request.coef[column], value))
+        values.append(value)
     deviations = ",\n    ".join(inner)
     source = f'(SELECT {_quoted("rows")}.*,\n    {deviations}\n  FROM {table} AS {_quoted("rows")}{window}) AS "scaled"'
-    return f'SELECT {what},{_sum(terms)} AS "score" FROM {source}{window}'
+    return values, source
 
 
 def _self_test(request: Request, columns: list[int]) -> str:

@@ -122,5 +122,6 @@ SVM_RANK = Target(
     ".model",
     write,
     no_query_scaler=SCALE_THE_FILES,
+    additive=False,
     kernels=True,
 )

@@ -27,9 +27,9 @@ def single(value: float) -> float:
         return float(str(np.float32(value)))
 
 
-def json_bytes(document: Any) -> bytes:
-    """An indented document of JSON that ends with a line break."""
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def json_bytes(document: Any, indent: int | None = 2) -> bytes:
+    """A document of JSON, indented or in one line, that ends with a line break."""
+    return (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def shell_word(text: str) -> str:

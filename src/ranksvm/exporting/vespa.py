@@ -7,6 +7,7 @@ import numpy as np
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
+from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["VESPA"]
 
@@ -28,6 +29,10 @@ def write(request: Request) -> bytes:
     bytes
         A schema's ``rank-profile``, for a file of its own beside the schema.
     """
+    if request.additive is not None and request.query_scaling is not None:
+        raise OptionError(
+            "Vespa normalizes hits for sums only, not for the steps of an additive model: use another scaler."
+        )
     features = {int(column): _feature(request.names[column]) for column in request.used_columns()}
     body = (_first_phase if request.query_scaling is None else _global_phase)(request, features)
     lines = [*_head(request, features), f"rank-profile {request.name} inherits default {{", *body, "}", ""]
@@ -66,19 +71,43 @@ def _tested(request: Request, score: float) -> float:
 
 
 def _first_phase(request: Request, features: dict[int, str]) -> list[str]:
+    if request.additive is not None:
+        return _expression(_additive(request, features))
     affine = request.affine()
     terms = []
     for column, feature in features.items():
         shift, scale = affine.shift[column], affine.scale[column]
         moved = feature if shift == 0.0 else f"({feature} {'-' if shift > 0.0 else '+'} {exact(abs(shift))})"
         terms.append((request.coef[column], moved if scale == 1.0 else f"{moved} / {exact(scale)}"))
-    return [
-        "    first-phase {",
-        "        expression {",
-        *_sum(terms, 12),
-        "        }",
-        "    }",
-    ]
+    return _expression(_sum(terms, 12))
+
+
+def _expression(lines: list[str]) -> list[str]:
+    return ["    first-phase {", "        expression {", *lines, "        }", "    }"]
+
+
+def _additive(request: Request, features: dict[int, str]) -> list[str]:
+    """The lines of a sum of the linear part and of trees."""
+    function = request.unscaled()
+    terms = []
+    for column in np.flatnonzero(function.coef):
+        feature = features[int(column)]
+        value = f"if (isNan({feature}) == 1, 0.0, {feature})" if function.missing[column] else feature
+        terms.append((function.coef[column], value))
+    lines = _sum(terms, 12)
+    parts = [_if(tree_of(table), features) for table in function.tables]
+    if function.intercept != 0.0:
+        parts.append(exact(function.intercept))
+    return lines + [f"            {'+ ' if number or lines else ''}{part}" for number, part in enumerate(parts)]
+
+
+def _if(tree: Tree, features: dict[int, str]) -> str:
+    """A tree, in the form to which Vespa itself brings those of XGBoost: comparisons with missing values are false."""
+    if isinstance(tree, Leaf):
+        return exact(tree.value)
+    feature, cut = features[tree.column], exact(tree.cut)
+    below = f"!({feature} >= {cut})" if tree.missing else f"{feature} < {cut}"
+    return f"if ({below}, {_if(tree.below, features)}, {_if(tree.above, features)})"
 
 
 def _global_phase(request: Request, features: dict[int, str]) -> list[str]:

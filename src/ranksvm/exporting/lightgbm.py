@@ -1,0 +1,160 @@
+"""Model files of LightGBM: trees, and leaves with linear functions for what is linear in a model."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ranksvm.exporting.naming import duplicates_refused
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.sparse_text import self_test_text
+from ranksvm.exporting.tables import LOWEST
+from ranksvm.exporting.text import exact
+from ranksvm.exporting.trees import Leaf, Split, Tree, tree_of
+
+__all__ = ["LIGHTGBM"]
+
+# How a node treats missing values: those of features without a level for them are 0, as in LightGBM itself.
+_MISSING_IS_ZERO, _MISSING_GOES_LEFT = 0, 10
+# What LightGBM does not take in the name of a feature.
+_NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')
+
+
+@dataclass
+class _Arrays:
+    """A tree as LightGBM has it: arrays of nodes, whose children are nodes, or leaves as ``~number``."""
+
+    columns: list[int] = field(default_factory=list)
+    thresholds: list[float] = field(default_factory=list)
+    decisions: list[int] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    leaves: list[float] = field(default_factory=list)
+
+    def add(self, tree: Tree) -> int:
+        """Add a tree; its number as a child."""
+        if isinstance(tree, Leaf):
+            self.leaves.append(tree.value)
+            return ~(len(self.leaves) - 1)
+        number = len(self.columns)
+        self.columns.append(tree.column)
+        self.thresholds.append(_threshold(tree.cut))
+        self.decisions.append(_MISSING_GOES_LEFT if tree.missing else _MISSING_IS_ZERO)
+        self.left.append(0)
+        self.right.append(0)
+        self.left[number] = self.add(tree.below)
+        self.right[number] = self.add(tree.above)
+        return number
+
+
+def write(request: Request) -> bytes:
+    """The model file.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        Text, as ``Booster(model_file=...)`` reads it; the parameters at its end have the self-test.
+    """
+    function = request.unscaled()
+    trees = [_text(tree_of(table)) for table in function.tables]
+    linear = function.coef != 0.0
+    for columns in [
+        np.flatnonzero(linear & ~function.missing),
+        *np.flatnonzero(linear & function.missing)[:, np.newaxis],
+    ]:
+        if len(columns):
+            trees.append(_linear(columns.tolist(), function.coef, bool(function.missing[columns[0]])))
+    if function.intercept != 0.0 or not trees:
+        trees.append(_text(Split(0, LOWEST, False, Leaf(function.intercept), Leaf(function.intercept))))
+    blocks = [f"Tree={number}\n{tree}\n\n" for number, tree in enumerate(trees)]
+    n = request.scoring.n_features
+    lines = [
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={n - 1}",
+        "objective=regression",
+        f"feature_names={' '.join(_names(request))}",
+        f"feature_infos={' '.join(['[-inf:inf]'] * n)}",
+        f"tree_sizes={' '.join(str(len(block.encode())) for block in blocks)}",
+        "",
+        "".join(blocks) + "end of trees",
+        "",
+        "feature_importances:",
+        "",
+        "parameters:",
+        f"[ranksvm.install: lightgbm.Booster(model_file={request.file!r}).predict(X)]",
+        f"[ranksvm.test: {self_test_text(request)}]",
+        "end of parameters",
+        "",
+        "pandas_categorical:null",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _linear(columns: Sequence[int], coef: np.ndarray, missing: bool) -> str:
+    """The tree of a linear function of some features, or of one; its missing values have 0."""
+    tree = Split(columns[0], LOWEST, missing, Leaf(0.0), Leaf(0.0))
+    terms = ([] if missing else columns), columns
+    return _text(
+        tree,
+        "is_linear=1",
+        "leaf_const=0 0",
+        f"num_features={' '.join(str(len(each)) for each in terms)}",
+        f"leaf_features={'  '.join(' '.join(map(str, each)) for each in terms)} ",
+        f"leaf_coeff={'  '.join(' '.join(exact(coef[j]) for j in each) for each in terms)} ",
+    )
+
+
+def _text(tree: Tree, *linear: str) -> str:
+    arrays = _Arrays()
+    arrays.add(tree)
+    n = len(arrays.leaves)
+    leaves, nodes = " ".join(["1"] * n), " ".join(["0"] * (n - 1))
+    return "\n".join(
+        [
+            f"num_leaves={n}",
+            "num_cat=0",
+            f"split_feature={' '.join(map(str, arrays.columns))}",
+            f"split_gain={nodes}",
+            f"threshold={' '.join(map(exact, arrays.thresholds))}",
+            f"decision_type={' '.join(map(str, arrays.decisions))}",
+            f"left_child={' '.join(map(str, arrays.left))}",
+            f"right_child={' '.join(map(str, arrays.right))}",
+            f"leaf_value={' '.join(map(exact, arrays.leaves))}",
+            f"leaf_weight={leaves}",
+            f"leaf_count={leaves}",
+            f"internal_value={nodes}",
+            f"internal_weight={nodes}",
+            f"internal_count={nodes}",
+            *(linear or ["is_linear=0"]),
+            "shrinkage=1",
+            "",
+        ]
+    )
+
+
+def _threshold(cut: float) -> float:
+    """The largest number below a cut: LightGBM compares ``x <= threshold``, and takes very small numbers for 0."""
+    if cut == 0.0:
+        return -float(np.finfo(np.float64).tiny)
+    return LOWEST if cut == LOWEST else float(np.nextafter(cut, -np.inf))
+
+
+def _names(request: Request) -> list[str]:
+    """The names as LightGBM writes them."""
+    names = [_NOT_IN_NAMES.sub("_", name) for name in request.names]
+    duplicates_refused(names)
+    return names
+
+
+LIGHTGBM = Target("lightgbm", ".txt", write)

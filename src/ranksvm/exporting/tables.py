@@ -1,0 +1,159 @@
+"""Additive models as tables: values of intervals of one feature, or of two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:  # linear models load no additive ones
+    from ranksvm.additive import AdditiveFunction, FeatureBins
+
+__all__ = ["LOWEST", "Axis", "Table", "tables_of"]
+
+# A cut that every value reaches and no missing value does: comparisons with NaN are false.
+LOWEST = -float(np.finfo(np.float64).max)
+# The scalers of scikit-learn and of an exported model round differently, and each cut is a value of the training data:
+# cuts are lowered by this many units of round-off, so that the value stays above its cut.
+ROUND_OFF = 16.0
+# Numbers of float32 that count as a category.
+CATEGORY_WIDTH = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Intervals of one feature: interval k has the values that reach k cuts, ``cuts[k - 1] <= x < cuts[k]``.
+
+    Parameters
+    ----------
+    feature : int
+        Number of the feature.
+    cuts : ndarray of float64, shape (n_cuts,)
+        The cuts, ascending; the first one is `LOWEST` if missing values have an interval, which is then interval 0.
+    missing : bool
+        Whether they have.
+    category : bool
+        Whether every second cut ends the interval of one value, which begins at the cut before.
+    """
+
+    feature: int
+    cuts: np.ndarray
+    missing: bool
+    category: bool = False
+
+    def intervals_of(self, x: np.ndarray) -> np.ndarray:
+        """The interval of each value; 0 for missing ones."""
+        return np.where(np.isnan(x), 0, np.searchsorted(self.cuts, x, side="right"))
+
+    def moved(self, shift: float, scale: float) -> "Axis":
+        """The intervals of ``x * scale + shift``."""
+        cuts = self.cuts * 1.0
+        cuts[int(self.missing) :] = cuts[int(self.missing) :] * scale + shift
+        return replace(self, cuts=cuts)
+
+    def single(self) -> "Axis":
+        """The same with cuts of float32, some of which may be equal then."""
+        cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
+        if self.category:
+            values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
+            # not the next number: Solr rounds once more
+            np.maximum(ends, _after(values) + CATEGORY_WIDTH * np.spacing(np.abs(values)), out=ends)
+            np.minimum(ends[:-1], values[1:], out=ends[:-1])
+        return replace(self, cuts=cuts.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A function of one feature or two: a value for each interval, or pair of intervals.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+        The intervals of one feature, or of two.
+    values : ndarray of float64, shape (n_intervals,) or (n_intervals, n_intervals)
+        The values.
+    """
+
+    axes: tuple[Axis, ...]
+    values: np.ndarray
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The value of each row."""
+        return self.values[tuple(axis.intervals_of(X[:, axis.feature]) for axis in self.axes)]
+
+    def single(self) -> tuple["Table", int]:
+        """The same with cuts of float32, and how many intervals are empty then and left out."""
+        axes, values, n_empty = [], self.values, 0
+        for dimension, axis in enumerate(map(Axis.single, self.axes)):
+            empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
+            values = np.delete(values, empty + 1, axis=dimension)
+            axes.append(replace(axis, cuts=np.delete(axis.cuts, empty)))
+            n_empty += len(empty)
+        return Table(tuple(axes), values), n_empty
+
+
+def tables_of(function: "AdditiveFunction", offset: np.ndarray | None = None) -> list[Table]:
+    """The tables of an additive model: its functions of features, and what missing values add to the linear part.
+
+    Parameters
+    ----------
+    function : AdditiveFunction
+        The function.
+    offset : ndarray of float64, shape (n_features,), optional
+        Size of what a scaler subtracts, in units of the scaled features; None without a scaler.
+
+    Returns
+    -------
+    list of Table
+        The functions of single features, then those of two; none for a feature whose values are all 0.
+    """
+
+    def axis_of(feature: int, bins: "FeatureBins") -> Axis:
+        return _axis(feature, bins, None if offset is None else float(offset[feature]))
+
+    found = []
+    for j, (bins, shape) in enumerate(zip(function.bins, function.shapes, strict=True)):
+        values = np.array(shape, dtype=np.float64)
+        needed = bool(values.any())
+        if bins.missing:
+            values[-1] += function.coef[j] * function.fill[j]
+            needed = needed or function.coef[j] != 0.0
+        if needed:
+            found.append(Table((axis_of(j, bins),), values[_levels(bins)]))
+    for each in function.interactions:
+        if each.values.any():
+            axes = axis_of(each.first, each.first_bins), axis_of(each.second, each.second_bins)
+            found.append(Table(axes, each.values[np.ix_(_levels(each.first_bins), _levels(each.second_bins))]))
+    return found
+
+
+def _levels(bins: "FeatureBins") -> list[int]:
+    """The level of each interval."""
+    if bins.categories is None:
+        levels = list(range(bins.n_steps + 1))
+    else:
+        levels = [0]
+        for level in range(1, len(bins.categories) + 1):
+            levels += [level, 0]
+    return [bins.n_levels - 1, *levels] if bins.missing else levels
+
+
+def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
+    lowest: Sequence[float] = [LOWEST] if bins.missing else []
+    values = bins.cuts if bins.categories is None else bins.categories
+    slack = np.zeros(len(values))
+    if offset is not None:
+        # values that were scaled in float32 are numbers of float32
+        single = np.array_equal(values.astype(np.float32), values)
+        slack = ROUND_OFF * np.finfo(np.float32 if single else np.float64).eps * (np.abs(values) + offset)
+    cuts = values - slack
+    if bins.categories is not None:
+        ends = np.maximum(values + slack, _after(values))
+        ends[:-1] = np.minimum(ends[:-1], cuts[1:])
+        cuts = np.column_stack([cuts, ends]).ravel()
+    return Axis(feature, np.concatenate([lowest, cuts]), bins.missing, bins.categories is not None)
+
+
+def _after(values: np.ndarray) -> np.ndarray:
+    """The next number after each value; after 0, one that no program takes for 0."""
+    return np.where(values == 0.0, np.finfo(values.dtype).tiny, np.nextafter(values, np.inf, dtype=values.dtype))

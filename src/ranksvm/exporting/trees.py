@@ -1,0 +1,143 @@
+"""Additive models as regression trees: one for each function of a feature, or of two."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.request import Request
+from ranksvm.exporting.tables import Axis, Table
+
+__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "single_trees", "tree_of"]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The value of documents.
+
+    Parameters
+    ----------
+    value : float
+        The value.
+    """
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """Documents apart by one feature.
+
+    Parameters
+    ----------
+    column : int
+        The feature.
+    cut : float
+        Documents with ``x >= cut`` are in ``above``, others in ``below``.
+    missing : bool
+        Whether missing values have a level: they are in ``below``.
+    below, above : Leaf or Split
+        The trees of both.
+    """
+
+    column: int
+    cut: float
+    missing: bool
+    below: "Tree"
+    above: "Tree"
+
+    @property
+    def missing_below(self) -> bool:
+        """Whether missing values are in ``below``: where these have no level, programs take them for 0."""
+        return self.missing or self.cut > 0.0
+
+
+Tree = Leaf | Split
+
+
+def tree_of(table: Table) -> Tree:
+    """A balanced tree with a leaf for each value of a table.
+
+    Parameters
+    ----------
+    table : Table
+        A function of one feature, or of two.
+
+    Returns
+    -------
+    Leaf or Split
+        The tree.
+    """
+    return _tree(table.axes, table.values)
+
+
+def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
+    if not axes:
+        return Leaf(float(values))
+    axis, *others = axes
+
+    def between(first: int, last: int) -> Tree:
+        if first == last:
+            return _tree(tuple(others), values[first])
+        middle = (first + last + 1) // 2
+        below, above = between(first, middle - 1), between(middle, last)
+        return Split(axis.feature, float(axis.cuts[middle - 1]), axis.missing, below, above)
+
+    return between(0, len(axis.cuts))
+
+
+def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
+    """The trees of an engine that has nothing else, and numbers of float32.
+
+    Parameters
+    ----------
+    request : Request
+        What to write; a note says if levels are lost.
+    engine : str
+        The engine, for messages.
+
+    Returns
+    -------
+    trees : list of Leaf or Split
+        The trees, each of which has no negative value if scores must not be negative.
+    offset : float
+        What their sum is above the score of the model.
+
+    Raises
+    ------
+    OptionError
+        When the model has a linear part.
+    """
+    function = request.unscaled()
+    if function.coef.any() or not function.tables:
+        raise OptionError(
+            f"{engine} adds up trees, which cannot express the linear part of this {request.scoring.model}: fit an "
+            "AdditiveRankSVM with linear=False, or export to another format."
+        )
+    tables, lost = [], 0
+    for table in function.tables:
+        found, n_empty = table.single()
+        tables.append(found)
+        lost += n_empty
+    if lost:
+        request.notes.append(
+            f"{lost} {'level was' if lost == 1 else 'levels were'} lost: float32, which {engine} compares, does not "
+            "tell the values at both ends apart."
+        )
+    lowest = [float(table.values.min()) if request.non_negative else 0.0 for table in tables]
+    trees = [tree_of(Table(table.axes, table.values - low)) for table, low in zip(tables, lowest, strict=True)]
+    return trees, -sum(lowest)
+
+
+def score_of_trees(request: Request, offset: float) -> str:
+    """What the engine's scores are, in words."""
+    shifted = f" plus {offset:.9g}" if request.non_negative else ""
+    return f"that of the model{shifted}, in float32"
+
+
+def expected_of(request: Request, offset: float) -> list[dict[str, Any]]:
+    """The self-test of an engine that scores all features: values that are not 0 by name, and scores with an offset."""
+    columns = np.arange(request.scoring.n_features)
+    tests = request.test.by_name(request.names, columns)
+    return [test | {"score": test["score"] + offset} for test in tests]

@@ -1,0 +1,117 @@
+"""Model files of XGBoost, in JSON: the trees of an additive model without a linear part."""
+
+from typing import Any
+
+from ranksvm._util.feature_names import feature_labels
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import json_bytes, single
+from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
+
+__all__ = ["XGBOOST"]
+
+# Of 2023; later versions read it.
+VERSION = [2, 0, 0]
+# What XGBoost writes for the parent of a root.
+NO_PARENT = 2**31 - 1
+
+
+def write(request: Request) -> bytes:
+    """The model file.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        JSON, as ``Booster.load_model`` reads it; the attributes of the booster have the self-test.
+    """
+    trees, offset = single_trees(request, "XGBoost")
+    n_features = str(request.scoring.n_features)
+    document = {
+        "learner": {
+            "attributes": _attributes(request, offset),
+            "feature_names": _names(request),
+            "feature_types": [],
+            "gradient_booster": {
+                "model": {
+                    "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+                    "iteration_indptr": list(range(len(trees) + 1)),
+                    "tree_info": [0] * len(trees),
+                    "trees": [_tree(tree, number, n_features) for number, tree in enumerate(trees)],
+                },
+                "name": "gbtree",
+            },
+            "learner_model_param": {
+                "base_score": "0E0",
+                "boost_from_average": "0",
+                "num_class": "0",
+                "num_feature": n_features,
+                "num_target": "1",
+            },
+            "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
+        },
+        "version": VERSION,
+    }
+    return json_bytes(document, indent=None)
+
+
+def _attributes(request: Request, offset: float) -> dict[str, str]:
+    return {
+        "ranksvm.install": f"xgboost.Booster(model_file={request.file!r}).predict(xgboost.DMatrix(X))",
+        "ranksvm.score": score_of_trees(request, offset),
+        "ranksvm.test": json_bytes(expected_of(request, offset), indent=None).decode().strip(),
+    }
+
+
+def _names(request: Request) -> list[str]:
+    """Names that XGBoost compares with those of the data; none if the features have none."""
+    if request.names == list(feature_labels(request.scoring.n_features, None)):
+        return []
+    for name in request.names:
+        if any(character in name for character in "[]<"):
+            raise OptionError(
+                f"{name!r} cannot name a feature of XGBoost: leave out [, ] and < (names=..., or --names)."
+            )
+    return request.names
+
+
+def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
+    """A tree: arrays with an entry for each node, parents first."""
+    nodes, parents, children = [root], [NO_PARENT], [(-1, -1)]
+    for place, node in enumerate(nodes):
+        if not isinstance(node, Leaf):
+            children[place] = len(nodes), len(nodes) + 1
+            nodes += [node.below, node.above]
+            parents += [place, place]
+            children += [(-1, -1), (-1, -1)]
+    zeros = [0] * len(nodes)
+    return {
+        "base_weights": [single(node.value) if isinstance(node, Leaf) else 0.0 for node in nodes],
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": [0 if isinstance(node, Leaf) else int(node.missing_below) for node in nodes],
+        "id": number,
+        "left_children": [left for left, _ in children],
+        "loss_changes": [0.0] * len(nodes),
+        "parents": parents,
+        "right_children": [right for _, right in children],
+        "split_conditions": [single(node.value if isinstance(node, Leaf) else node.cut) for node in nodes],
+        "split_indices": [0 if isinstance(node, Leaf) else node.column for node in nodes],
+        "split_type": zeros,
+        "sum_hessian": [1.0] * len(nodes),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": n_features,
+            "num_nodes": str(len(nodes)),
+            "size_leaf_vector": "1",
+        },
+    }
+
+
+XGBOOST = Target("xgboost", ".json", write)
