@@ -4,8 +4,11 @@
 #define RANKSVM_CODED_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "coded_loops.hpp"
 #include "portable.hpp"
@@ -142,9 +145,24 @@ RANKSVM_INLINE void coded_cells(const uint8_t *first, const uint8_t *second, int
         for (int64_t cell = 0; cell < n_cells; ++cell) sums[cell] += partial[r * n_cells + cell];
 }
 
+// Values of one feature whose levels are found together: so that comparisons with a cut fill vectors.
+constexpr int64_t kLevelRows = 64;
+// With more cuts, a search in halves takes less time than comparisons with all of them.
+constexpr int64_t kComparedCuts = 48;
+
+// The smallest number of the type that is not below a cut: values of the type are at least the one if they are at least the
+// other.
+template <class Real>
+RANKSVM_INLINE Real not_below(double cut) {
+    Real rounded = static_cast<Real>(cut);
+    if (static_cast<double>(rounded) < cut) rounded = std::nextafter(rounded, std::numeric_limits<Real>::infinity());
+    return rounded;
+}
+
 // Binary search without branches: the number of cuts that are at most x.
-RANKSVM_INLINE int64_t cuts_below(const double *cuts, int64_t n, double x) {
-    const double *at = cuts;
+template <class Real>
+RANKSVM_INLINE int64_t cuts_below(const Real *cuts, int64_t n, Real x) {
+    const Real *at = cuts;
     while (n > 1) {
         const int64_t half = n / 2;
         at += at[half - 1] <= x ? half : 0;
@@ -154,17 +172,40 @@ RANKSVM_INLINE int64_t cuts_below(const double *cuts, int64_t n, double x) {
 }
 
 template <class Real>
-RANKSVM_INLINE void feature_levels(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start,
+RANKSVM_INLINE bool feature_levels(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start,
                                    int64_t stop, uint8_t *codes) {
-    for (int64_t t = start; t < stop; ++t) {
-        const Real *x = X + t * n_features;
-        uint8_t *out = codes + t * n_features;
+    using Count = typename std::conditional<sizeof(Real) == 4, std::int32_t, int64_t>::type;
+    Vector<Real> rounded(static_cast<std::size_t>(pointers[n_features]));
+    for (int64_t k = 0; k < pointers[n_features]; ++k) rounded[static_cast<std::size_t>(k)] = not_below<Real>(cuts[k]);
+    Real values[kLevelRows];
+    Count counts[kLevelRows];
+    Real spoilt = 0;  // x * 0 is 0 for finite x only
+    for (int64_t first = start; first < stop; first += kLevelRows) {
+        const int64_t n_rows = std::min(kLevelRows, stop - first);
         for (int64_t j = 0; j < n_features; ++j) {
+            const Real *x = X + first * n_features + j;
+            for (int64_t t = 0; t < n_rows; ++t) values[t] = x[t * n_features];
+            for (int64_t t = n_rows; t < kLevelRows; ++t) values[t] = 0;
+            const Real *own = rounded.data() + pointers[j];
             const int64_t n = pointers[j + 1] - pointers[j];
-            const double value = static_cast<double>(x[j]);
-            out[j] = static_cast<uint8_t>(value != value ? n + 1 : cuts_below(cuts + pointers[j], n, value));
+            if (n <= kComparedCuts) {
+                for (int64_t t = 0; t < kLevelRows; ++t) counts[t] = 0;
+                for (int64_t k = 0; k < n; ++k)
+                    for (int64_t t = 0; t < kLevelRows; ++t) counts[t] += own[k] <= values[t] ? 1 : 0;
+            } else {
+                for (int64_t t = 0; t < kLevelRows; ++t) counts[t] = static_cast<Count>(cuts_below(own, n, values[t]));
+            }
+            Real sum = 0;
+            for (int64_t t = 0; t < kLevelRows; ++t) sum += values[t] * Real(0);
+            spoilt += sum;
+            if (sum != Real(0))
+                for (int64_t t = 0; t < n_rows; ++t)
+                    if (values[t] != values[t]) counts[t] = static_cast<Count>(n + 1);
+            uint8_t *out = codes + first * n_features + j;
+            for (int64_t t = 0; t < n_rows; ++t) out[t * n_features] = static_cast<uint8_t>(counts[t]);
         }
     }
+    return spoilt == Real(0);
 }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

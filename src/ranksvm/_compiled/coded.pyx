@@ -35,7 +35,7 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
         void (*cells)(const uint8_t *, const uint8_t *, int64_t, const double *, int64_t, double *) except +
 
     cppclass LevelLoops[Real]:
-        void (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *)
+        bint (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -205,8 +205,12 @@ def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_r
 
 def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[::1] pointers, int64_t start, int64_t stop,
                    uint8_t[:, ::1] codes):
-    """The number of cuts of its feature that each value of some rows reaches; for NaN one more than all of them."""
+    """The number of cuts of its feature that each value of some rows reaches; for NaN one more than all of them.
+
+    Returns whether all values are finite.
+    """
     cdef int64_t j, most = 0
+    cdef bint finite
     need("pointers", pointers.shape[0], X.shape[1] + 1)
     need_pointers("pointers", pointers, cuts.shape[0])
     need("codes", codes.shape[0], X.shape[0])
@@ -217,11 +221,30 @@ def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[:
     if most > 254:
         raise ValueError(f"a feature has {most} cuts, but a code has one byte")
     if start == stop or X.shape[1] == 0:
-        return
+        return True
     cdef double none = 0.0
     cdef const double *first = &cuts[0] if cuts.shape[0] else &none
     with nogil:
-        loops_of[LevelLoops[real]](chosen).levels(&X[0, 0], X.shape[1], first, &pointers[0], start, stop, &codes[0, 0])
+        finite = loops_of[LevelLoops[real]](chosen).levels(
+            &X[0, 0], X.shape[1], first, &pointers[0], start, stop, &codes[0, 0])
+    return finite
+
+
+def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t[::1] counts):
+    """``counts`` plus the number of rows at each level, the levels of one feature after the other."""
+    cdef int64_t t, j
+    cdef bint within = True
+    need("pointers", pointers.shape[0], codes.shape[1] + 1)
+    need_pointers("pointers", pointers, counts.shape[0])
+    with nogil:
+        for t in range(codes.shape[0]):
+            for j in range(codes.shape[1]):
+                if pointers[j] + codes[t, j] < pointers[j + 1]:
+                    counts[pointers[j] + codes[t, j]] += 1
+                else:
+                    within = False
+    if not within:
+        raise ValueError("codes are beyond the levels of their feature")
 
 
 def cell_sums(const uint8_t[:, ::1] codes, const double[::1] u, int64_t n_levels, int64_t first, int64_t last,

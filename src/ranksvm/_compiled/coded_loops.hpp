@@ -56,8 +56,8 @@ struct CodedLoops {
 
 template <class Real>
 struct LevelLoops {
-    // the number of cuts that are at most x, and for NaN one more than the number of cuts
-    void (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
+    // the number of cuts that are at most x, and for NaN one more than the number of cuts; whether all values are finite
+    bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
 };
 

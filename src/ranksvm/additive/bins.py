@@ -3,17 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import parallel_map
+from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.exceptions import DataError
 
-__all__ = ["MAX_BINS", "FeatureBins", "codes_of", "feature_bins", "feature_statistics", "level_means", "level_shares"]
+__all__ = [
+    "MAX_BINS",
+    "FeatureBins",
+    "FeatureStatistics",
+    "codes_of",
+    "described_features",
+    "feature_bins",
+    "level_shares",
+]
 
 # A code has one byte; one level is for missing values.
 MAX_BINS = 255
@@ -123,7 +132,25 @@ class FeatureBins:
         return bins, new
 
 
-def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), with_steps: bool = True) -> list[FeatureBins]:
+class FeatureStatistics(NamedTuple):
+    """What a model stores of its features, over the rows whose quantiles are computed.
+
+    Attributes
+    ----------
+    mean : ndarray of float64, shape (n_features,)
+        Mean of each feature without missing values; 0 for a feature without values.
+    ranges : ndarray of float64, shape (n_features, 2)
+        The smallest and the largest value.
+    level_means : list of ndarray of float64, each of shape (n_levels,)
+        Mean of each feature at each level; that of the feature for missing values, and where there are no rows.
+    """
+
+    mean: np.ndarray
+    ranges: np.ndarray
+    level_means: list[np.ndarray]
+
+
+def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), n_threads: int = 1) -> list[FeatureBins]:
     """The levels of each feature, from its values in the training data.
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
@@ -138,33 +165,62 @@ def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), with_st
         Maximum number of levels for values that are not missing, from 2 to 255.
     categorical : sequence of int
         Numbers of the features that are categories. The ``max_bins - 1`` most frequent ones have a level each.
-    with_steps : bool
-        Whether features that are not categories have cuts.
+    n_threads : int
+        Number of threads.
 
     Returns
     -------
     list of FeatureBins
         The levels.
-
-    Raises
-    ------
-    DataError
-        When X has an infinite value.
     """
-    missing = _missing_features(X)
-    rows = _sampled(X)
-    found = []
-    for j in range(X.shape[1]):
+    return described_features(X, max_bins, categorical, n_threads)[0]
+
+
+def described_features(
+    X: Any, max_bins: int, categorical: Sequence[int] = (), n_threads: int = 1
+) -> tuple[list[FeatureBins], FeatureStatistics]:
+    """The levels of each feature, as `feature_bins` gives them, and its statistics, from one sort of its values.
+
+    Parameters
+    ----------
+    X, max_bins, categorical, n_threads
+        As in `feature_bins`.
+
+    Returns
+    -------
+    bins : list of FeatureBins
+        The levels.
+    statistics : FeatureStatistics
+        The statistics.
+    """
+    missing = _missing_features(X, n_threads)
+    columns = _columns(_sampled(X))
+    n_features = X.shape[1]
+    mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
+
+    def described(j: int) -> tuple[FeatureBins, np.ndarray]:
+        values = np.sort(columns[j])  # missing values come last
+        values = values[: np.searchsorted(values, np.nan)] if missing[j] else values
+        if len(values):
+            mean[j], ranges[j] = values.mean(dtype=np.float64), (values[0], values[-1])
+        starts = (
+            np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else np.empty(0, int)
+        )
+        counts = np.diff(starts, append=len(values))
         if j in categorical:
-            values, counts = np.unique(_column(X, j), return_counts=True)
-            counts = counts[~np.isnan(values)]
-            values = values[~np.isnan(values)]
             kept = np.sort(np.argsort(-counts, kind="stable")[: max_bins - 1])
-            found.append(FeatureBins(np.empty(0), bool(missing[j]), values[kept].astype(np.float64)))
-        else:
-            cuts = _quantile_cuts(_column(rows, j), max_bins) if with_steps else np.empty(0)
-            found.append(FeatureBins(cuts, bool(missing[j])))
-    return found
+            bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64))
+            return bins, _means_of_categories(bins, values, starts[kept], counts[kept], mean[j])
+        cuts = starts[_equal_cuts(counts, max_bins)]
+        bins = FeatureBins(values[cuts].astype(np.float64), bool(missing[j]))
+        means = np.full(bins.n_levels, mean[j])
+        if len(values):
+            sizes = np.diff(cuts, prepend=0, append=len(values))
+            means[: bins.n_steps + 1] = np.add.reduceat(values, np.append(0, cuts), dtype=np.float64) / sizes
+        return bins, means
+
+    found = parallel_map(described, range(n_features), n_threads)
+    return [bins for bins, _ in found], FeatureStatistics(mean, ranges, [means for _, means in found])
 
 
 def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndarray:
@@ -204,10 +260,11 @@ def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndar
         start, stop = rows
         block = np.ascontiguousarray(X[start:stop].toarray() if sparse else X[start:stop])
         part = codes[start:stop]
-        coded.feature_levels(block, cuts, pointers, 0, stop - start, part)
+        finite = coded.feature_levels(block, cuts, pointers, 0, stop - start, part)
         for j in others:
             part[:, j] = bins[j].levels_of(block[:, j])
-        _check_levels(bins, block, part, start)
+        if not finite:
+            _check_levels(bins, block, part, start)
 
     ends = [*range(0, n_rows, CODED_ROWS), n_rows]
     parallel_map(code, list(pairwise(ends)), n_threads)
@@ -229,67 +286,15 @@ def level_shares(bins: Sequence[FeatureBins], codes: np.ndarray) -> list[np.ndar
     list of ndarray of float64
         The shares.
     """
-    n_rows = max(1, len(codes))
-    return [np.bincount(codes[:, j], minlength=each.n_levels) / n_rows for j, each in enumerate(bins)]
-
-
-def level_means(bins: Sequence[FeatureBins], X: Any) -> list[np.ndarray]:
-    """Mean of each feature at each level, over the rows whose quantiles are computed.
-
-    Parameters
-    ----------
-    bins : sequence of FeatureBins, of length n_features
-        The levels.
-    X : ndarray or CSR matrix of float32 or float64, or TwoBlocks, shape (n_rows, n_features)
-        The features.
-
-    Returns
-    -------
-    list of ndarray of float64
-        The means; that of the feature for missing values, and where there are no rows.
-    """
-    rows, found = _sampled(X), []
-    for j, each in enumerate(bins):
-        values = _column(rows, j).astype(np.float64)
-        there = ~np.isnan(values)
-        levels, values = each.levels_of(values)[there], values[there]
-        counts = np.bincount(levels, minlength=each.n_levels)
-        means = np.full(each.n_levels, values.mean() if len(values) else 0.0)
-        np.divide(np.bincount(levels, values, minlength=each.n_levels), counts, out=means, where=counts > 0)
-        found.append(means)
-    return found
-
-
-def feature_statistics(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and range of each feature over the rows whose quantiles are computed, without missing values.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of float32 or float64, or TwoBlocks, shape (n_rows, n_features)
-        The features.
-
-    Returns
-    -------
-    mean : ndarray of float64, shape (n_features,)
-        The means; 0 for a feature without values.
-    ranges : ndarray of float64, shape (n_features, 2)
-        The smallest and the largest values.
-    """
-    rows = _sampled(X)
-    mean, ranges = np.zeros(X.shape[1]), np.zeros((X.shape[1], 2))
-    for j in range(X.shape[1]):
-        values = _column(rows, j).astype(np.float64)
-        values = values[~np.isnan(values)]
-        if len(values):
-            mean[j], ranges[j] = values.mean(), (values.min(), values.max())
-    return mean, ranges
+    sizes = [each.n_levels for each in bins]
+    pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    counts = np.zeros(pointers[-1], dtype=np.int64)
+    coded.level_counts(codes, pointers, counts)
+    return np.split(counts / max(1, len(codes)), pointers[1:-1]) if len(sizes) else []
 
 
 def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, start: int) -> None:
     """Raise DataError for infinite values, and for missing ones without a level."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        if not np.isinf(X.sum(dtype=np.float64)) and not np.isnan(X.sum(dtype=np.float64)):
-            return
     if (infinite := np.argwhere(np.isinf(X))).size:
         row, j = infinite[0]
         raise DataError(f"X has an infinite value in row {start + row}, feature {j}: missing values are NaN.")
@@ -301,16 +306,17 @@ def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray,
         )
 
 
-def _missing_features(X: Any) -> np.ndarray:
+def _missing_features(X: Any, n_threads: int) -> np.ndarray:
     """Which features have missing values."""
     if isinstance(X, TwoBlocks):
-        return _missing_features(X.first) | _missing_features(X.second)
+        return _missing_features(X.first, n_threads) | _missing_features(X.second, n_threads)
+    missing = np.zeros(X.shape[1], dtype=bool)
     if is_sparse(X):
-        missing = np.zeros(X.shape[1], dtype=bool)
         missing[X.indices[np.isnan(X.data)]] = True
         return missing
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.isnan(X.sum(axis=0, dtype=np.float64)) & np.isnan(X).any(axis=0)
+    for j in np.flatnonzero(~np.isfinite(DenseDesign(np.ascontiguousarray(X)).largest(n_threads))):
+        missing[j] = np.isnan(X[:, j]).any()
+    return missing
 
 
 def _sampled(X: Any) -> Any:
@@ -321,19 +327,34 @@ def _sampled(X: Any) -> Any:
     return X[np.linspace(0, n_rows - 1, QUANTILE_ROWS).astype(np.int64)]
 
 
-def _column(X: Any, j: int) -> np.ndarray:
-    if isinstance(X, TwoBlocks):
-        return np.concatenate([X.first[:, j], X.second[:, j]])
-    return X[:, [j]].toarray().ravel() if is_sparse(X) else X[:, j]
+def _columns(X: Any) -> Any:
+    """The features, to be read one by one: each contiguous if X is dense."""
+    if is_sparse(X):
+        X = X.tocsc()
+        return _SparseColumns(X)
+    return np.ascontiguousarray(X.T)
 
 
-def _quantile_cuts(values: np.ndarray, max_bins: int) -> np.ndarray:
-    """The values at which levels begin."""
-    values = values[~np.isnan(values)]
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) < 2:
-        return np.empty(0)
-    return distinct[_equal_cuts(counts, max_bins)].astype(np.float64)
+class _SparseColumns:
+    """The columns of a CSC matrix as dense arrays."""
+
+    def __init__(self, X: Any):
+        self._X = X
+
+    def __getitem__(self, j: int) -> np.ndarray:
+        return self._X[:, [j]].toarray().ravel()
+
+
+def _means_of_categories(
+    bins: FeatureBins, values: np.ndarray, starts: np.ndarray, counts: np.ndarray, mean: float
+) -> np.ndarray:
+    """The categories themselves; the mean of all values for missing ones, and of the others for these."""
+    means = np.full(bins.n_levels, mean)
+    means[1 : 1 + len(starts)] = values[starts]
+    n_others = len(values) - int(counts.sum())
+    if n_others:
+        means[0] = (mean * len(values) - float((counts * values[starts].astype(np.float64)).sum())) / n_others
+    return means
 
 
 def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:

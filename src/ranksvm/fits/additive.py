@@ -14,10 +14,9 @@ from ranksvm.additive import (
     AdditiveTerms,
     TrainingShares,
     codes_of,
-    feature_bins,
     level_shares,
 )
-from ranksvm.additive.bins import feature_statistics, level_means
+from ranksvm.additive.bins import described_features
 from ranksvm.additive.columns import Pair
 from ranksvm.additive.function import filled
 from ranksvm.additive.interactions import all_pairs, chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
@@ -100,15 +99,14 @@ def additive_training_set(
     data = training_set(given, options)
     X, n_features = data.X, data.n_features
     categorical = feature_numbers("categorical", options.categorical or (), n_features, feature_names)
-    bins = feature_bins(X, options.max_bins, categorical)
+    bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads)
     codes = codes_of(bins, X, data.n_threads)
-    mean, ranges = feature_statistics(X)
-    scales = _feature_scales(ranges, categorical)
-    terms = AdditiveTerms(bins, level_shares(bins, codes), scales, mean, float(options.step_weight), options.linear)
+    shares, scales = level_shares(bins, codes), _feature_scales(statistics.ranges, categorical)
+    terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if signs is not None and (wrong := [j for j in categorical if signs[j]]):
         raise OptionError(f"monotone has a sign for feature {wrong[0]}, which is a category: these have no order.")
-    return _with_terms(data, codes, terms, (ranges, level_means(bins, X)), signs, feature_names)
+    return _with_terms(data, codes, terms, (statistics.ranges, statistics.level_means), signs, feature_names)
 
 
 def fitted_problem(

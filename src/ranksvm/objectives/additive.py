@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ranksvm.additive import AdditiveTerms
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.solvers.linear_systems import by_cholesky
 from ranksvm.terms.host import ThreadedTerm
 
 __all__ = ["AdditiveObjective"]
@@ -111,14 +111,25 @@ class AdditiveObjective(LinearObjective):
         return blocks, coarse
 
     def _new_inverse(self, blocks: list[np.ndarray], coarse: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        places, space = self._blocks, self._coarse
-        inverses = [np.linalg.inv(np.eye(len(block)) + self.C * block) for block in blocks]
-        factor = cho_factor(space.T @ space + self.C * coarse)
+        space, transposed = self._coarse, self._coarse.T.tocsr()
+        on_space = by_cholesky((transposed @ space).toarray() + self.C * coarse)
+        # all blocks at once: those of fewer variables have further ones, beyond the others, that are 0
+        n_variables, size = self.n_variables, max(map(len, self._blocks), default=0)
+        places = np.full((len(blocks), size), n_variables)
+        inverses = np.zeros((len(blocks), size, size))
+        for place, inverse, own, block in zip(places, inverses, self._blocks, blocks, strict=True):
+            n = len(own)
+            place[:n] = own
+            inverse[:n, :n] = np.linalg.inv(np.eye(n) + self.C * block)
+        extended = np.zeros(n_variables + 1)
 
         def solve(v: np.ndarray) -> np.ndarray:
-            out = space @ cho_solve(factor, space.T @ v)
-            for place, inverse in zip(places, inverses, strict=True):
-                out[place] += inverse @ v[place]
+            out = space @ on_space(transposed @ v)
+            if size:
+                extended[:n_variables] = v
+                found = np.zeros(n_variables + 1)
+                found[places] = np.matmul(inverses, extended[places][:, :, np.newaxis])[:, :, 0]
+                out += found[:n_variables]
             return out
 
         return solve
