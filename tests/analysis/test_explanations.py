@@ -86,7 +86,7 @@ def test_a_data_frame_with_a_column_of_query_ids(data):
 
 def test_other_models(data):
     model = make_pipeline(StandardScaler(), LinearRegression()).fit(data.X, data.y)
-    with pytest.raises(OptionError, match="a linear ranker such as RankSVM is needed"):
+    with pytest.raises(OptionError, match="a linear or additive ranker such as RankSVM is needed"):
         explain(model, data.X, data.qid)
-    with pytest.raises(OptionError, match="a linear ranker"):
+    with pytest.raises(OptionError, match="a linear or additive ranker"):
         feature_importance("model", data.X)

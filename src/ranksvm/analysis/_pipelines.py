@@ -27,7 +27,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     Parameters
     ----------
     model : estimator
-        A linear ranker, or a fitted Pipeline that ends with one.
+        A linear or additive ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional
@@ -51,11 +51,11 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     if isinstance(ranker, KernelRanker):
         raise OptionError(
             f"the score of a {type(ranker).__name__} is not a sum over the features and cannot be attributed to them: "
-            "explain a RankSVM. A kernel model can predict, rank and be evaluated."
+            "explain a RankSVM or an AdditiveRankSVM. A kernel model can predict, rank and be evaluated."
         )
     if not isinstance(ranker, BaseEstimator) or not hasattr(ranker, "explain"):
         raise OptionError(
-            f"a linear ranker such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."
+            f"a linear or additive ranker such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."
         )
     return last_step_input(model, X, qid, feature_names)
 

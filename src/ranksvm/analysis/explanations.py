@@ -1,4 +1,4 @@
-"""Explanations and importances of any model that ends with a linear ranker."""
+"""Explanations and importances of any model that ends with a linear or additive ranker."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
     Parameters
     ----------
     model : estimator
-        A fitted linear ranker, or a fitted Pipeline that ends with one.
+        A fitted linear or additive ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional
@@ -62,13 +62,13 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
 def feature_importance(model: Any, X: Any, qid: Any = None) -> np.ndarray:
     """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
-    For a ranker this is its method `RankSVM.feature_importance`, which defines it; for a Pipeline the features are the
-    input of the ranker.
+    For a ranker this is its method `RankSVM.feature_importance`, or `AdditiveRankSVM.feature_importance`, which define
+    it; for a Pipeline the features are the input of the ranker.
 
     Parameters
     ----------
     model : estimator
-        A fitted linear ranker, or a fitted Pipeline that ends with one.
+        A fitted linear or additive ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional

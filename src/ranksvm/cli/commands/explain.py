@@ -46,7 +46,7 @@ def explain_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Attribute score differences of the linear MODEL on DATA to features.
+    """Attribute score differences of the linear or additive MODEL on DATA to features.
 
     A score is a sum over the features, so every difference of two scores is too. Without options: how much each feature
     separates the documents of a query, and why the first document of the first query ranks above the second. With
@@ -147,7 +147,7 @@ def _importances(explanation: Any, importance: Any, top: int | None) -> list[dic
             "feature": feature_label(int(column), names),
             "column": int(column),
             "name": None if names is None else str(names[column]),
-            "weight": float(explanation.coef[column]),
+            "weight": None if explanation.coef is None else float(explanation.coef[column]),
             "importance": float(importance[column]),
             "share": float(importance[column] / total) if total else 0.0,
         }
@@ -181,9 +181,10 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _show_importances(features: list[dict[str, Any]], title: str) -> None:
-    texts = (aligned([item[key] for item in features]) for key in ("weight", "importance"))
+    numbers = ["weight", "importance"] if _have_weights(features) else ["importance"]
+    texts = (aligned([item[key] for item in features]) for key in numbers)
     rows = list(zip((item["feature"] for item in features), *texts, strict=True))
-    print_bars(["feature", "weight", "importance"], rows, [item["importance"] for item in features], title)
+    print_bars(["feature", *numbers], rows, [item["importance"] for item in features], title)
 
 
 def _show_difference(found: dict[str, Any]) -> None:
@@ -199,24 +200,35 @@ def _show_difference(found: dict[str, Any]) -> None:
     contributions = [item["contribution"] for item in features]
     sums = [found["rest"], found["difference"]]
     *signed, rest, total = (f"+{text}" if value > 0 else text for value, text in _signed([*contributions, *sums]))
+    weights = ["weight"] if _have_weights(features) else []
     rows = [
-        (item["feature"], f"{item['weight']:.4g}", *_beside(item["value"], item["other_value"]), contribution)
+        (
+            item["feature"],
+            *(f"{item[weight]:.4g}" for weight in weights),
+            *_beside(item["value"], item["other_value"]),
+            contribution,
+        )
         for item, contribution in zip(features, signed, strict=True)
     ]
+    empty = [""] * (len(weights) + 2)
     bars: list[float | None] = list(contributions)
     if left > 0:
-        rows.append((f"{count(left)} more", "", "", "", rest))
+        rows.append((f"{count(left)} more", *empty, rest))
         bars.append(found["rest"])
-    rows.append(("all", "", "", "", total))
+    rows.append(("all", *empty, total))
     bars.append(None)
     other = "mean" if found["other_row"] is None else "other"
-    print_bars(["feature", "weight", "value", other, "contribution"], rows, bars, title)
+    print_bars(["feature", *weights, "value", other, "contribution"], rows, bars, title)
 
 
-def _beside(*values: float) -> list[str]:
+def _have_weights(features: list[dict[str, Any]]) -> bool:
+    return all(item["weight"] is not None for item in features)
+
+
+def _beside(*values: float | None) -> list[str]:
     """Values of one feature; 0 for one that is only round-off of the other, such as a mean of scaled features."""
-    negligible = 1e-6 * max(map(abs, values))
-    return [f"{value if abs(value) > negligible else 0:.4g}" for value in values]
+    negligible = 1e-6 * max((abs(value) for value in values if value is not None), default=0.0)
+    return ["" if value is None else f"{value if abs(value) > negligible else 0:.4g}" for value in values]
 
 
 def _signed(values: list[float]) -> list[tuple[float, str]]:

@@ -98,9 +98,9 @@ class AdditiveRanker(Ranker):
         >>> import numpy as np
         >>> from ranksvm import AdditiveRankSVM
         >>> X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 2, 2, 1]
-        >>> ranker = AdditiveRankSVM(C=100.0, linear=False, max_bins=4, tol=1e-10).fit(X, y)
+        >>> ranker = AdditiveRankSVM(C=1e4, tol=1e-10).fit(X, y, group=[4])
         >>> ranker.shapes()[0].values.round(2).tolist()
-        [-1.5, 0.83, 0.83, -0.17]
+        [-1.25, 0.75, 0.75, -0.25]
         """
         return self._described()[0]
 

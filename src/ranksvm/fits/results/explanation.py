@@ -1,4 +1,4 @@
-"""Per-feature attribution of score differences of linear models."""
+"""Per-feature attribution of score differences of linear and additive models."""
 
 import operator
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["Explanation"]
 
 
 class Explanation:
-    """Attribution of the scores of a linear ranker to the features, for documents, pairs and queries.
+    """Attribution of the scores of a linear or additive ranker to the features, for documents, pairs and queries.
 
     A score is a sum over the features, so a difference of scores is one too. Document i ranks above document j of its
     query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` (`pair`), and its score differs from the mean score of its
@@ -23,18 +23,23 @@ class Explanation:
     Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017), exact for a linear model. All
     values are computed on access.
 
+    A score of an additive ranker is a sum over terms, its features and its interactions. What `Explanation` says of
+    features holds for its terms, with the contribution of a term to a score in place of ``w_f x_f``.
+
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_samples, n_features)
-        The features; referenced, not copied.
-    coef : ndarray of float64, shape (n_features,)
-        The weights.
+        The features, or the contributions of terms to scores; referenced, not copied.
+    coef : ndarray of float64, shape (n_features,), or None
+        The weights; None if X has contributions.
     scores : ndarray of float64, shape (n_samples,)
-        ``X @ coef``.
+        The sum of the contributions to each document's score.
     queries : Queries
         The grouping of the rows.
     feature_names : ndarray of str, shape (n_features,), or None
-        Names of the features.
+        Names of the features, or terms.
+    values : ndarray or CSR matrix, shape (n_samples, at most n_features), optional
+        With contributions: the values of the features, which are the first terms.
 
     Attributes
     ----------
@@ -55,12 +60,22 @@ class Explanation:
     (160, 4)
     """
 
-    def __init__(self, X: Any, coef: np.ndarray, scores: np.ndarray, queries: Queries, feature_names: Any = None):
+    def __init__(
+        self,
+        X: Any,
+        coef: np.ndarray | None,
+        scores: np.ndarray,
+        queries: Queries,
+        feature_names: Any = None,
+        values: Any = None,
+    ):
         self.coef = coef
         self.scores = scores
         self.queries = queries
         self.feature_names = feature_names
         self._X = X
+        self._weights = np.ones(X.shape[1]) if coef is None else coef
+        self._values = values
         self._numbers = queries.numbers()
         sizes = np.maximum(queries.sizes, 1)
         self.mean_scores = (np.bincount(self._numbers, weights=scores, minlength=len(sizes)) / sizes)[self._numbers]
@@ -81,9 +96,9 @@ class Explanation:
             out = np.empty(self._X.shape)
             for _, rows in self.queries:
                 values = self._X[rows].astype(np.float64)
-                out[rows] = (values - values.mean(axis=0)) * self.coef
+                out[rows] = (values - values.mean(axis=0)) * self._weights
             return out
-        blocks = [_sparse_contributions(self._X[rows], self.coef) for _, rows in self.queries]
+        blocks = [_sparse_contributions(self._X[rows], self._weights) for _, rows in self.queries]
         from scipy import sparse
 
         stacked = sparse.vstack(blocks, format="csr")
@@ -159,7 +174,7 @@ class Explanation:
         rows = rows[np.argsort(self.ranks[rows])]
         columns, values = _dense_columns(self._X[rows])
         spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(len(columns))
-        importances = np.abs(self.coef[columns]) * spread
+        importances = np.abs(self._weights[columns]) * spread
         largest = _largest(importances)
         columns = columns[largest]
         return QueryExplanation(
@@ -168,7 +183,7 @@ class Explanation:
             scores=self.scores[rows],
             columns=columns,
             names=self._names(columns),
-            weights=self.coef[columns],
+            weights=self._shown_weights(columns),
             importances=importances[largest],
         )
 
@@ -177,15 +192,17 @@ class Explanation:
 
     def __repr__(self) -> str:
         return (
-            f"Explanation({len(self)} documents, {self.queries.n_queries} queries, {len(self.coef)} features): "
+            f"Explanation({len(self)} documents, {self.queries.n_queries} queries, {self._X.shape[1]} features): "
             ".document(row), .pair(row, other_row), .query(id), .contributions"
         )
 
     def _difference(self, row: int, other: int | None, other_entries: tuple[np.ndarray, np.ndarray]) -> ScoreDifference:
         columns, values, other_values = _side_by_side(_entries(self._X, row), other_entries)
-        contributions = self.coef[columns] * (values - other_values)
+        contributions = self._weights[columns] * (values - other_values)
         largest = _largest(contributions)
-        columns = columns[largest]
+        columns, values, other_values = columns[largest], values[largest], other_values[largest]
+        if self._values is not None:
+            values, other_values = self._shown_values(columns, row, other)
         return ScoreDifference(
             query=self.queries.keys[self._numbers[row]],
             row=row,
@@ -197,11 +214,29 @@ class Explanation:
             other_score=float(self.mean_scores[row] if other is None else self.scores[other]),
             columns=columns,
             names=self._names(columns),
-            weights=self.coef[columns],
-            values=values[largest],
-            other_values=other_values[largest],
+            weights=self._shown_weights(columns),
+            values=values,
+            other_values=other_values,
             contributions=contributions[largest],
         )
+
+    def _shown_weights(self, columns: np.ndarray) -> np.ndarray | None:
+        return None if self.coef is None else self.coef[columns]
+
+    def _shown_values(self, columns: np.ndarray, row: int, other: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Values of features for a document, and for another one or on average; NaN for terms that have none."""
+        rows = [row] if other is None else [row, other]
+        if other is None:
+            rows += self.queries.rows(self._numbers[row]).tolist()
+        of_features = columns < self._values.shape[1]
+        part = self._values[rows][:, columns[of_features]]
+        part = (part.toarray() if is_sparse(part) else part).astype(np.float64)
+        values, other_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+        values[of_features] = part[0]
+        known = ~np.isnan(part[1:])
+        sums, counts = np.where(known, part[1:], 0.0).sum(axis=0), known.sum(axis=0)
+        other_values[of_features] = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+        return values, other_values
 
     def _names(self, columns: np.ndarray) -> list[str] | None:
         return None if self.feature_names is None else [str(self.feature_names[column]) for column in columns]

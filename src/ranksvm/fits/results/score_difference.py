@@ -18,8 +18,9 @@ LISTED = 10
 class ScoreDifference:
     """A difference of two scores, and the contribution of each feature.
 
-    ``contributions[k] = weights[k] * (values[k] - other_values[k])``, largest in absolute value first; features that
-    contribute nothing are omitted. They add up to ``difference`` up to round-off.
+    For a linear model ``contributions[k] = weights[k] * (values[k] - other_values[k])``. The largest in absolute value
+    is first; features that contribute nothing are omitted. They add up to ``difference`` up to round-off. An additive
+    model has no weights, and an interaction of two features no value.
 
     Attributes
     ----------
@@ -39,8 +40,10 @@ class ScoreDifference:
         The features, as columns of X.
     names : list of str or None
         Their names, if known.
-    weights, values, other_values, contributions : ndarray of float64, shape (n_contributing,)
-        Weight, both values and contribution of each of these features.
+    weights : ndarray of float64, shape (n_contributing,), or None
+        Their weights.
+    values, other_values, contributions : ndarray of float64, shape (n_contributing,)
+        Both values and contribution of each of these features.
 
     Examples
     --------
@@ -64,7 +67,7 @@ class ScoreDifference:
     other_score: float
     columns: np.ndarray
     names: list[str] | None
-    weights: np.ndarray
+    weights: np.ndarray | None
     values: np.ndarray
     other_values: np.ndarray
     contributions: np.ndarray
@@ -86,13 +89,14 @@ class ScoreDifference:
         -------
         dict
             The fields by name; "n_features", the number that contribute; under "features" one dict of feature (its
-            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value and
-            contribution for each, and under "rest" the sum of the omitted ones.
+            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value
+            (None if there is none) and contribution for each, and under "rest" the sum of the omitted ones.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         labels = _labels(self.columns, self.names)
+        weights = _or_none(self.weights, names)
         of_features = zip(
-            labels, self.columns, names, self.weights, self.values, self.other_values, self.contributions, strict=True
+            labels, self.columns, names, weights, self.values, self.other_values, self.contributions, strict=True
         )
         keys = ("feature", "column", "name", "weight", "value", "other_value", "contribution")
         fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
@@ -116,14 +120,18 @@ class ScoreDifference:
             f"{abs(self.difference):.4g} {above} {against}"
         ]
         found = self.to_dict(LISTED)
-        numbers = {"weight": ".4g", "value": ".4g", "other_value": ".4g", "contribution": "+.4g"}
-        rows = [(x["feature"], *(format(x[key], form) for key, form in numbers.items())) for x in found["features"]]
-        left = len(self.columns) - LISTED
-        if left > 0:
-            rows.append((f"{left} more", "", "", "", f"{found['rest']:+.4g}"))
-        rows.append(("sum", "", "", "", f"{self.difference:+.4g}"))
         other = "mean" if self.other_row is None else "other"
-        return "\n".join([*lines, *aligned([("feature", "weight", "value", other, "contribution"), *rows])])
+        numbers = {"weight": "weight", "value": "value", "other_value": other}
+        if self.weights is None:
+            del numbers["weight"]
+        rows = [
+            (x["feature"], *(_shown(x[key]) for key in numbers), f"{x['contribution']:+.4g}") for x in found["features"]
+        ]
+        left, empty = len(self.columns) - LISTED, [""] * len(numbers)
+        if left > 0:
+            rows.append((f"{left} more", *empty, f"{found['rest']:+.4g}"))
+        rows.append(("sum", *empty, f"{self.difference:+.4g}"))
+        return "\n".join([*lines, *aligned([("feature", *numbers.values(), "contribution"), *rows])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,10 +150,11 @@ class QueryExplanation:
         The features that matter here, as columns of X, most important first.
     names : list of str or None
         Their names, if known.
-    weights : ndarray of float64, shape (n_important,)
-        Their weights.
+    weights : ndarray of float64, shape (n_important,), or None
+        Their weights; None for an additive model.
     importances : ndarray of float64, shape (n_important,)
-        ``|w_f|`` times the standard deviation of the feature over the documents of the query (with n_documents - 1).
+        ``|w_f|`` times the standard deviation of the feature over the documents of the query (with n_documents - 1),
+        or the standard deviation of its contribution.
 
     Examples
     --------
@@ -162,7 +171,7 @@ class QueryExplanation:
     scores: np.ndarray
     columns: np.ndarray
     names: list[str] | None
-    weights: np.ndarray
+    weights: np.ndarray | None
     importances: np.ndarray
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
@@ -183,7 +192,9 @@ class QueryExplanation:
         keys = ("feature", "column", "name", "weight", "importance")
         documents = list(zip(self.rows.tolist(), self.scores.tolist(), strict=True))[:top]
         labels = _labels(self.columns, self.names)
-        features = list(zip(labels, self.columns, names, self.weights, self.importances, strict=True))[:top]
+        features = list(zip(labels, self.columns, names, _or_none(self.weights, names), self.importances, strict=True))[
+            :top
+        ]
         return plain(
             {
                 "query": self.query,
@@ -199,16 +210,25 @@ class QueryExplanation:
         found = self.to_dict(LISTED)
         best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
         more = ", ..." if len(self.rows) > LISTED else ""
-        rows = [(x["feature"], f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]]
+        numbers = ("importance",) if self.weights is None else ("weight", "importance")
+        rows = [(x["feature"], *(_shown(x[key]) for key in numbers)) for x in found["features"]]
         if len(self.columns) > LISTED:
-            rows.append((f"{len(self.columns) - LISTED} more", "", ""))
+            rows.append((f"{len(self.columns) - LISTED} more", *[""] * len(numbers)))
         title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
-        return "\n".join([title, *aligned([("feature", "weight", "importance"), *rows])])
+        return "\n".join([title, *aligned([("feature", *numbers), *rows])])
 
 
 def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
     """Labels of some columns, from their names."""
     return [feature_label(column) for column in columns.tolist()] if names is None else names
+
+
+def _or_none(weights: np.ndarray | None, names: list[Any]) -> Any:
+    return [None] * len(names) if weights is None else weights
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -1,0 +1,75 @@
+"""Contributions of the terms of an additive model to scores."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.tables import frame_of
+
+__all__ = ["Contributions"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions:
+    """What each term of an additive model adds to each score, in the form of ``shap.Explanation``.
+
+    ``shap.Explanation(values=c.values, base_values=c.base_values, data=c.data, feature_names=c.feature_names)`` is what
+    the plots of SHAP take.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_samples, n_terms)
+        The contributions of features, then of interactions; each has mean 0 over the training rows.
+    base_values : ndarray of float64, shape (n_samples,)
+        The mean score of the training rows: with the sum of ``values`` it is the score.
+    data : ndarray of float64, shape (n_samples, n_terms)
+        The values of the features; NaN for interactions.
+    feature_names : list of str
+        Names of the terms: of features, and "a x b" of interactions.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = AdditiveRankSVM(C=0.01, interactions=[(0, 1)]).fit(data.X, data.y, qid=data.qid)
+    >>> found = ranker.contributions(data.X)
+    >>> found.feature_names
+    ['f1', 'f2', 'f3', 'f4', 'f1 x f2']
+    >>> bool(abs(found.values.sum(axis=1) + found.base_values - ranker.predict(data.X)).max() < 1e-12)
+    True
+    """
+
+    values: np.ndarray
+    base_values: np.ndarray
+    data: np.ndarray
+    feature_names: list[str]
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """The contributions as a DataFrame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            A row for each document, a column for each term.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        """
+        return frame_of(dict(zip(self.feature_names, self.values.T, strict=True)), library)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return (
+            f"Contributions({len(self)} documents, {len(self.feature_names)} terms): "
+            ".values, .base_values, .data, .feature_names, .to_frame()"
+        )
