@@ -277,6 +277,27 @@ def test_missing_values_of_search_engines():
     assert solr(result, np.array([[np.nan]]), None) == 9.0
 
 
+@pytest.mark.parametrize("scaler", [None, StandardScaler()])
+@pytest.mark.parametrize("target", [*PURE_TREES, "onnx"])
+def test_float32_keeps_training_data_at_their_cuts(target, scaler, tmp_path):
+    """Engines round documents of float64; where a cut is not rounded too, half of the values at it are below it."""
+    random = np.random.default_rng(0)
+    X, qid = random.normal(size=(120, 6)), np.repeat(np.arange(15), 8)
+    ranker = AdditiveRankSVM(linear=False, max_bins=9)
+    Z = X if scaler is None else scaler.fit_transform(X)
+    ranker.fit(Z, labels(X), qid=qid)
+    model = ranker if scaler is None else Pipeline([("scaler", scaler), ("ranker", ranker)])
+    if target == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = next(runtime for name, runtime in ALL_RUNTIMES if name == target)
+    result = export(model, to=target, X=X, qid=qid)
+    found = scores_of(target, runtime, result, X, qid, tmp_path)
+    np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-5)
+    # the self-test is scored by the rounded cuts
+    tested = scores_of(target, runtime, result, result.test.X, np.zeros(3), tmp_path)
+    np.testing.assert_allclose(tested, result.test.scores, rtol=0, atol=1e-5)
+
+
 def test_xgboost_of_sparse_data():
     """Values that a sparse matrix does not store are missing for XGBoost, and 0 for a model without such a level."""
     xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")

@@ -59,7 +59,7 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        Text, as ``Booster(model_file=...)`` reads it; the parameters at its end have the self-test.
+        Text, as ``Booster(model_file=...)`` reads it; LightGBM ignores the self-test at its end.
     """
     function = request.unscaled()
     trees = [_text(tree_of(table)) for table in function.tables]
@@ -91,9 +91,10 @@ def write(request: Request) -> bytes:
         "feature_importances:",
         "",
         "parameters:",
-        f"[ranksvm.install: lightgbm.Booster(model_file={request.file!r}).predict(X)]",
-        f"[ranksvm.test: {self_test_text(request)}]",
         "end of parameters",
+        "",
+        f"# written by ranksvm; install: lightgbm.Booster(model_file={request.file!r}).predict(X)",
+        f"# self-test: {self_test_text(request)}",
         "",
         "pandas_categorical:null",
         "",

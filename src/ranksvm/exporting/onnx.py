@@ -14,7 +14,7 @@ from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scaling import QueryScaling, Scaling
 from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear
 from ranksvm.exporting.tables import Table
-from ranksvm.exporting.trees import Leaf, Tree, tree_of
+from ranksvm.exporting.trees import Leaf, Tree, single_function, tree_of
 
 __all__ = ["ONNX"]
 
@@ -74,6 +74,8 @@ def write(request: Request) -> bytes:
         scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
     elif isinstance(function, Additive):
         operators["ai.onnx.ml"] = ML_OPSET
+        if request.query_scaling is None:  # compared as they are, and so on the side where they were in training
+            Z, function = X, single_function(request, "ONNX")
         scores = _additive(graph, Z, function, TensorProto)
     elif isinstance(function, Fourier):
         scores = _fourier(graph, Z, function, TensorProto)
@@ -139,7 +141,8 @@ def _additive(graph: _Graph, Z: str, function: Additive, types: Any) -> str:
     """The linear part, where missing values are 0 if a tree counts them, and trees."""
     missing = graph("And", graph("Not", graph("Equal", Z, Z)), graph.constant(function.missing, np.bool_))
     filled = graph("Where", missing, graph.constant(0.0), Z)
-    linear = graph("MatMul", filled, graph.constant(function.coef[:, np.newaxis]))
+    products = graph("MatMul", filled, graph.constant(function.coef[:, np.newaxis]))
+    linear = graph("Add", products, graph.constant(function.intercept))
     trees = graph(
         "TreeEnsembleRegressor", Z, domain="ai.onnx.ml", n_targets=1, **_tree_attributes(graph, function.tables)
     )

@@ -1,15 +1,16 @@
 """Additive models as regression trees: one for each function of a feature, or of two."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request
+from ranksvm.exporting.scoring import Additive
 from ranksvm.exporting.tables import Axis, Table
 
-__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "single_trees", "tree_of"]
+__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "single_function", "single_trees", "tree_of"]
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,45 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
     return between(0, len(axis.cuts))
 
 
+def single_function(request: Request, engine: str) -> Additive:
+    """The function of the features as they are, for an engine that compares float32, by which the self-test is scored.
+
+    A value of the training data that is at a cut stays there when both are rounded.
+
+    Parameters
+    ----------
+    request : Request
+        What to write; a note says if levels are lost.
+    engine : str
+        The engine, for messages.
+
+    Returns
+    -------
+    Additive
+        The function.
+    """
+    function, tables, lost = request.unscaled(), [], 0
+    for table in function.tables:
+        found, n_empty = table.single()
+        tables.append(found)
+        lost += n_empty
+    if lost:
+        request.notes.append(
+            f"{lost} {'level was' if lost == 1 else 'levels were'} lost: float32, which {engine} compares, does not "
+            "tell the values at both ends apart."
+        )
+    function = replace(function, tables=tables)
+    request.test = replace(request.test, scores=function(request.test.X))
+    return function
+
+
 def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     """The trees of an engine that has nothing else, and numbers of float32.
 
     Parameters
     ----------
     request : Request
-        What to write; a note says if levels are lost.
+        What to write.
     engine : str
         The engine, for messages.
 
@@ -109,21 +142,12 @@ def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     OptionError
         When the model has a linear part.
     """
-    function = request.unscaled()
-    if function.coef.any() or not function.tables:
+    function = single_function(request, engine)
+    tables = function.tables
+    if function.coef.any() or not tables:
         raise OptionError(
             f"{engine} adds up trees, which cannot express the linear part of this {request.scoring.model}: fit an "
             "AdditiveRankSVM with linear=False, or export to another format."
-        )
-    tables, lost = [], 0
-    for table in function.tables:
-        found, n_empty = table.single()
-        tables.append(found)
-        lost += n_empty
-    if lost:
-        request.notes.append(
-            f"{lost} {'level was' if lost == 1 else 'levels were'} lost: float32, which {engine} compares, does not "
-            "tell the values at both ends apart."
         )
     lowest = [float(table.values.min()) if request.non_negative else 0.0 for table in tables]
     trees = [tree_of(Table(table.axes, table.values - low)) for table, low in zip(tables, lowest, strict=True)]
