@@ -95,6 +95,22 @@ def test_names_of_the_features(ranksvm, folder, tmp_path):
     assert "bm25" in stdout
 
 
+def test_an_additive_model(ranksvm, ranksvm_json, folder, tmp_path):
+    train, test = (package.datasets.read_data(folder / name) for name in ("train.txt", "test.txt"))
+    model = package.AdditiveRankSVM(interactions=1).fit(train.X, train.y, qid=train.qid)
+    model.save(tmp_path / "model")
+    document = ranksvm_json("explain", tmp_path / "model", folder / "test.txt")
+    importance = model.feature_importance(test.X, test.qid)
+    assert [item["importance"] for item in document["importances"]] == sorted(importance.tolist(), reverse=True)
+    assert document["importances"][0]["weight"] is None
+    pair = document["pair"]
+    assert sum(item["contribution"] for item in pair["features"]) == pytest.approx(pair["difference"])
+    stdout = ranksvm("explain", tmp_path / "model", folder / "test.txt").stdout
+    first, second = model.interactions_[0] + 1
+    assert f"f{first} x f{second}" in stdout
+    assert "weight" not in stdout
+
+
 def test_queries_of_one_document_have_no_pair(ranksvm, ranksvm_json, model, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("1 qid:1 1:1\n0 qid:2 2:1\n")

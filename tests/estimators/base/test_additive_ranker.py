@@ -152,11 +152,15 @@ def test_an_edit_has_its_price(model, data):
     assert same.duality_gap_ <= model.duality_gap_ * 1.001 + 1e-12 * model.objective_
     shifted = model.edit_shape(4, steps + 3.0, X, y, qid=qid)
     np.testing.assert_allclose(shifted.predict(X), model.predict(X))
-    edited = same.edit_shape(4, {5: steps[5] + 1.0}, X, y, qid=qid)
+    edited = same.edit_shape(4, {5: steps[5] + 1.0}, X.tolist(), y.astype(int).tolist(), qid=qid.tolist())
     assert edited.objective_ > model.objective_
     assert edited.objective_ - edited.duality_gap_ <= model.objective_
     assert edited.duality_gap_ <= edited.objective_ - model.objective_ + same.duality_gap_ + 1e-9
     assert edited.edited_["feature"] == [4, 4]
+    pairs = np.array([(0, 1), (13, 12)])
+    by_pairs = AdditiveRankSVM(C=0.5, tol=1e-8).fit(X, qid=qid, pairs=pairs)
+    again = by_pairs.edit_shape(0, by_pairs.shapes()[0].steps, X, qid=qid, pairs=pairs)
+    assert again.objective_ == pytest.approx(by_pairs.objective_)
     assert edited.edited_["objective"] == [model.objective_, same.objective_]
     at_level = model.shapes()[4].bins.levels_of(X[:, 4]) == 5
     np.testing.assert_allclose(edited.predict(X) - model.predict(X), at_level.astype(float), atol=1e-12)

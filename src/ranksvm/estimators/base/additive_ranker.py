@@ -14,7 +14,7 @@ from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of
 from ranksvm.additive.edits import edited_steps
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_means
-from ranksvm.data import Queries, frames
+from ranksvm.data import Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
@@ -287,10 +287,11 @@ class AdditiveRanker(Ranker):
         now = {"feature": number, "objective": self.objective_, "duality_gap": self.duality_gap_}
         edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
         if X is not None:
+            qid, X = self._query_ids(X, qid), self._features(X)
             given = TrainingArguments(
-                self._features(X),
-                y,
-                qid=self._query_ids(X, qid),
+                X,
+                None if y is None else validation.labels(y, X.shape[0]),
+                qid=qid,
                 group=group,
                 sample_weight=sample_weight,
                 query_weight=query_weight,
