@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from ranksvm.plotting._end_labels import spread
-from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_names
+from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_names, short_names
 
 # from LMS colours of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
 BLIND = {
@@ -52,3 +52,9 @@ def test_spread_keeps_order_distance_and_bounds():
                 assert np.diff(np.sort(found)).min() >= min(distance, 1 / (n - 1)) - 1e-12
     np.testing.assert_allclose(spread(np.array([0.2, 0.8]), 0.1), [0.2, 0.8])
     np.testing.assert_allclose(spread(np.array([0.5, 0.5]), 0.1), [0.45, 0.55])
+
+
+def test_long_names_are_shortened_in_figures():
+    names = ["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30, "a" * 30 + "z" + "b" * 30, "short"]
+    found = short_names(names)
+    assert found == ["aaaaaaaaaaa…bbbbbbbbbb", "aaaaaaaaaaa…bbbbbbbbbb (2)", "aaaaaaaaaaa…bbbbbbbbbb (3)", "short"]

@@ -14,7 +14,6 @@ from ranksvm import metrics
 from ranksvm.analysis import feature_importance, weight_intervals
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 from ranksvm.report import make_report
-from ranksvm.report.drawings import short_names
 
 SECTIONS = ["data", "fit", "path", "metrics", "curves", "queries", "weights", "worst", "scores", "origin"]
 
@@ -255,7 +254,25 @@ def test_a_report_is_saved_as_it_is(report, tmp_path):
     assert (tmp_path / "a.html").read_bytes().decode() == report.html
 
 
-def test_long_names_are_shortened_in_figures():
-    names = ["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30, "a" * 30 + "z" + "b" * 30, "short"]
-    found = short_names(names)
-    assert found == ["aaaaaaaaaaa…bbbbbbbbbb", "aaaaaaaaaaa…bbbbbbbbbb (2)", "aaaaaaaaaaa…bbbbbbbbbb (3)", "short"]
+def test_a_report_on_an_additive_model(data):
+    model = ranksvm.AdditiveRankSVM(C=0.1, interactions=1).fit(data.X, data.y, qid=data.qid)
+    named = ranksvm.RankingData(data.X, data.y, data.qid, None, ["price", "new", "age"])
+    report = make_report(model, named)
+    found = section(report, "weights")
+    assert "Shapes and importance" in found
+    assert "Pairs of features" in found
+    first, second = (["price", "new", "age"][feature] for feature in model.interactions_[0])
+    assert f"{first} x {second}" in found
+    # pictures within SVG would be refused by the page
+    assert "<image" not in report.html
+    assert "mostly by" in section(report, "worst")
+    assert "no other C was tried" in section(report, "path")
+    plain = make_report(ranksvm.AdditiveRankSVM(C=0.1).fit(data.X, data.y, qid=data.qid), data)
+    assert "Pairs of features" not in section(plain, "weights")
+
+
+def test_the_settings_of_an_additive_model_that_chose_them(data):
+    model = ranksvm.AdditiveRankSVMCV([0.01, 0.1], step_weights=[0.5, 1.0], cv=2).fit(data.X, data.y, qid=data.qid)
+    found = section(make_report(model, data), "path")
+    assert "among 4 settings" in found
+    assert "step weight" in found

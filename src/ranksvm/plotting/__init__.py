@@ -10,6 +10,7 @@ from ranksvm.plotting.label_display import LabelDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
 from ranksvm.plotting.rank_curves import ClickRateDisplay, PropensityDisplay
+from ranksvm.plotting.shape_display import ShapeDisplay
 from ranksvm.plotting.weights import WeightsDisplay
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "GridDisplay",
     "ProgressiveDisplay",
     "WeightsDisplay",
+    "ShapeDisplay",
     "CutoffDisplay",
     "DifferenceDisplay",
     "LabelDisplay",

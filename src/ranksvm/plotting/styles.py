@@ -1,5 +1,7 @@
 """Styles of series in all plots, and the format of values of C."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ __all__ = [
     "line_style",
     "literal",
     "number_names",
+    "short_names",
 ]
 
 # Colours that people with any kind of colour blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
@@ -25,6 +28,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 # 6 dashes and 7 colours have no common divisor: 42 lines differ, and neighbours differ in both
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+# Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
+LETTERS = 22
 # fillings of bars
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 
@@ -84,3 +89,14 @@ def c_name(C: float) -> str:
 def by_rule(rule: str | None) -> str:
     """The rule by which a value was chosen, unless it is the best score."""
     return " (one-standard-error rule)" if rule == "one_standard_error" else ""
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names shortened to fit into a figure; different names remain different."""
+    times: Counter[str] = Counter()
+    found = []
+    for name in names:
+        short = name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
+        times[short] += 1
+        found.append(short if times[short] == 1 else f"{short} ({times[short]})")
+    return found

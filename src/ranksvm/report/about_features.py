@@ -1,4 +1,4 @@
-"""Sections that say why: weights and importance of features, and the worst queries, document by document."""
+"""Sections that say why: weights (or shapes), importance of features, and the worst queries, document by document."""
 
 from typing import Any
 
@@ -9,9 +9,12 @@ from ranksvm._util.tables import Table
 from ranksvm._util.text import aligned, count, counted, queries
 from ranksvm.analysis import WeightIntervals
 from ranksvm.estimators import RankSVM, RankSVMCV
+from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import WeightsDisplay
+from ranksvm.plotting.styles import short_names
+from ranksvm.report.about_shapes import shapes_section
 from ranksvm.report.blocks import Block, Details, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing, short_names
+from ranksvm.report.drawings import drawing
 from ranksvm.report.subject import Subject
 
 __all__ = ["weights_section", "worst_section"]
@@ -29,6 +32,8 @@ _NOT_LINEAR = (
 
 def weights_section(subject: Subject) -> Section:
     """Weights with their intervals, and the spread of scores within queries by each feature."""
+    if isinstance(subject.ranker, AdditiveRanker):
+        return shapes_section(subject, subject.ranker)
     title = "Weights and importance"
     if subject.explanation is None or subject.importance is None:
         return Section("weights", title, [Text(_NOT_LINEAR)])
@@ -79,6 +84,7 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
     assert subject.explanation is not None
     assert subject.importance is not None
     coef, importance = subject.explanation.coef, subject.importance
+    assert coef is not None
     chosen = np.argsort(-importance, kind="stable")[:_LISTED]
     total = float(importance.sum()) or 1.0
     names = subject.explanation.feature_names

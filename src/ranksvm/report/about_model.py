@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from ranksvm._util.tables import Table
 from ranksvm._util.text import number
 from ranksvm.datasets.description import data_facts, described_data, level_rows
-from ranksvm.estimators import KernelRankSVMCV, RankSVMCV
+from ranksvm.estimators import AdditiveRankSVMCV, KernelRankSVMCV, RankSVMCV
 from ranksvm.estimators.base.summary import certificate_in_words, described_fit, fit_facts
 from ranksvm.plotting import GridDisplay, PathDisplay
 from ranksvm.report.blocks import Block, Code, Facts, Figure, Grid, Section, Text
@@ -46,7 +48,7 @@ def fit_section(subject: Subject) -> Section:
 def choice_section(subject: Subject) -> Section:
     """The scores by which C, and gamma, were chosen."""
     ranker, title = subject.ranker, "The path of C"
-    if not isinstance(ranker, RankSVMCV | KernelRankSVMCV):
+    if not isinstance(ranker, RankSVMCV | KernelRankSVMCV | AdditiveRankSVMCV):
         text = "The model was fitted with the settings given: no other C was tried with it, so there is no path of C."
         return Section("path", title, [Text(text)])
     metric = ranker.fitted_params_["metric"]
@@ -58,6 +60,21 @@ def choice_section(subject: Subject) -> Section:
     text = f"C = {ranker.C_:.4g} was chosen among {tried} by {metric}: {number(ranker.best_score_)}{known}, {on}."
     if len(ranker.Cs_) > 1 and ranker.C_ in (ranker.Cs_[0], ranker.Cs_[-1]):
         text += " It is at the end of the range: values beyond it may be better."
+    if isinstance(ranker, AdditiveRankSVMCV):
+        return Section("path", title, [Text(text), Grid(_settings_table(ranker, metric))])
     display = GridDisplay if isinstance(ranker, KernelRankSVMCV) else PathDisplay
     svg = drawing("path", lambda axes: display.from_estimator(ranker, ax=axes))
     return Section("path", title, [Text(text), Figure(svg, f"{metric} against C.")])
+
+
+def _settings_table(ranker: AdditiveRankSVMCV, metric: str) -> Table:
+    """The best C of each step weight and number of interactions."""
+    best = np.nanargmax(ranker.mean_scores_, axis=1)
+    counts = ["listed" if number < 0 else str(number) for number in ranker.interaction_counts_.tolist()]
+    columns = {
+        "step weight": [f"{weight:g}" for weight in ranker.step_weights_.tolist()],
+        "interactions": counts,
+        "best C": [f"{C:.4g}" for C in ranker.Cs_[best].tolist()],
+        metric: ranker.mean_scores_[np.arange(len(best)), best],
+    }
+    return Table(columns, "The settings tried, each with its best C", numbers=("step weight", "interactions", "best C"))

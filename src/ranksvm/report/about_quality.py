@@ -12,8 +12,9 @@ from ranksvm.metrics import Comparison
 from ranksvm.metrics.evaluation import metrics_table
 from ranksvm.metrics.significance import comparison_table
 from ranksvm.plotting import CutoffDisplay, DifferenceDisplay, LabelDisplay
+from ranksvm.plotting.styles import short_names
 from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing, short_names
+from ranksvm.report.drawings import drawing
 from ranksvm.report.subject import Subject
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]

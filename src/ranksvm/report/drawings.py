@@ -2,18 +2,15 @@
 
 import io
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ranksvm.plotting.figures import axes_in_memory, default_style
 
-__all__ = ["drawing", "short_names"]
+__all__ = ["drawing"]
 
 # Narrow, so that letters stay readable on a phone, where the figure is as wide as the screen.
 WIDTH, HEIGHT = 4.2, 3.0
-# Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
-_LETTERS = 22
 _STYLE = {
     # text stays text, which can be searched and copied
     "svg.fonttype": "none",
@@ -35,7 +32,7 @@ def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) ->
     name : str
         A name that no other figure of the page has: all ids begin with it.
     draw : callable
-        Draws on the axes that it receives.
+        Draws on the axes that it receives, or on others of their figure.
     height : float, default 3.0
         Height of the figure, in inches.
 
@@ -51,24 +48,14 @@ def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) ->
     """
     with default_style(_STYLE):
         axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
+        figure = axes.figure
         draw(axes)
-        axes.figure.set_facecolor("none")
+        figure.set_facecolor("none")
         file = io.StringIO()
-        axes.figure.savefig(file, format="svg", metadata=_NO_METADATA)
+        figure.savefig(file, format="svg", metadata=_NO_METADATA)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     # the page's style sheet sets width and height; viewBox keeps the shape
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     return _ID.sub(rf"\g<1>{name}-", text).strip()
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names shortened to fit into a figure; different names remain different."""
-    times: Counter[str] = Counter()
-    found = []
-    for name in names:
-        short = name if len(name) <= _LETTERS else f"{name[: _LETTERS // 2]}…{name[-(_LETTERS // 2 - 1) :]}"
-        times[short] += 1
-        found.append(short if times[short] == 1 else f"{short} ({times[short]})")
-    return found

@@ -97,7 +97,7 @@ def make_report(
 
     It describes the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
     intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with intervals
-    and importance; the worst queries, document by document; scores against labels; and how it was made. A
+    (or shapes) and importance; the worst queries, document by document; scores against labels; and how it was made. A
     section that does not apply says why. The same arguments give the same bytes.
 
     Parameters

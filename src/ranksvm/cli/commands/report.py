@@ -71,8 +71,8 @@ def report_command(ctx: click.Context, **options: Any) -> None:
     """Write a report on MODEL to one HTML file, which opens offline in any browser and can be printed.
 
     It describes the data, the fit and its certificate, the path of C, metrics with intervals and paired tests, NDCG@k
-    curves, wins and losses by query, weights and importance, the worst queries, and scores by label. Queries are
-    compared by the first of the --metrics. Needs pip install 'ranksvm[report]'.
+    curves, wins and losses by query, weights (or shapes) and importance, the worst queries, and scores by label.
+    Queries are compared by the first of the --metrics. Needs pip install 'ranksvm[report]'.
 
     \b
     Examples:
