@@ -78,10 +78,11 @@ def test_products_are_those_of_the_columns(dtype, linear, pairs, sparse):
         some = Z if rows is None else Z[rows]
         products = design.products(rows)
         stop = len(some) - 2
-        v, total = np.empty(stop - 3), random.normal(size=design.n_features)
-        expected = total + some[3:stop].T @ u[3:stop]
-        products.scores(3, stop, w, v)
+        v, total = np.empty(stop - 3), np.zeros(len(design.expanded(w)))
+        expected = some[3:stop].T @ u[3:stop]
+        products.scores(3, stop, design.expanded(w), v)
         products.accumulate(3, stop, u[3:stop], total)
+        total = design.contracted(total)
         assert np.allclose(v, some[3:stop] @ w, rtol=0, atol=1e-6 if dtype == np.float32 else 1e-12)
         assert np.allclose(total, expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-11)
         out = np.full((stop - 3, design.n_features + 2), 7.0)

@@ -6,7 +6,7 @@ A code of one byte is a level of one feature, or a cell of two. The GIL is relea
 
 from libc.stdint cimport int64_t, uint8_t
 
-from ranksvm._compiled.border cimport need, need_places, need_pointers, need_range, need_rows
+from ranksvm._compiled.border cimport need, need_at_least, need_places, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport ProductTable, RowProducts, new_products
 
@@ -31,6 +31,7 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass CodedLoops:
         void (*values)(const CodedColumns &, const double *, double *)
+        void (*gather_sums)(const CodedColumns &, double *, double *)
         void (*look_up)(const CodedColumns &, const uint8_t *, const int64_t *, int64_t, int64_t, const double *, double *)
         void (*cells)(const uint8_t *, const uint8_t *, int64_t, const double *, int64_t, double *) except +
 
@@ -120,6 +121,14 @@ cdef class CodedFeatures:
         elif out.shape[0]:
             out[:] = 0.0
 
+    def gather_sums(self, double[::1] sums, double[::1] total):
+        """``total`` plus the transposed map of sums over the rows of each level, which are overwritten."""
+        need("sums", sums.shape[0], self.table.n_entries)
+        need("total", total.shape[0], self.table.n_variables)
+        if sums.shape[0] and total.shape[0]:
+            with nogil:
+                loops_of[CodedLoops](chosen).gather_sums(self.table, &sums[0], &total[0])
+
     def look_up(self, const double[::1] values, int64_t start, int64_t stop, double[::1] out_range):
         """``out`` plus the sum of the values of each row's levels."""
         need("values", values.shape[0], self.table.n_entries)
@@ -153,9 +162,10 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
 
 
 def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
-    """``Z[rows] w`` and ``Z[rows]' u``, Z the features times their scales, and the variables of the codes beside them.
+    """The products of rows of features with codes beside them; ``features`` are those of the same rows, or None.
 
-    ``features`` are the products of the same rows, or None.
+    Vectors over features have the features, then a value or sum for every level. Rows that are gathered have the
+    features times their scales, then the variables of the codes.
     """
     cdef int64_t n_features = feature_scales.shape[0]
     cdef int64_t n_positions = coded.code_view.shape[0] if rows is None else rows.shape[0]
@@ -167,12 +177,13 @@ def coded_products(RowProducts features, const double[::1] feature_scales, Coded
     else:
         need("feature_scales", n_features, 0)
     cdef RowProducts products = new_products(
-        sizeof(CodedRows), (features, feature_scales, coded, rows), n_positions, n_features + coded.table.n_variables)
+        sizeof(CodedRows), (features, feature_scales, coded, rows), n_positions, n_features + coded.table.n_entries)
     cdef CodedRows *own = <CodedRows *>products.memory
     own.loops = &loops_of[CodedLoops](chosen)
     if features is not None:
         own.features = features.table
         own.feature_scales = &feature_scales[0] if n_features else NULL
+    products.n_columns = n_features + coded.table.n_variables
     own.n_features = n_features
     own.columns = coded.table
     own.codes = NULL
@@ -192,8 +203,7 @@ def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_r
     """The rows at some positions, dense; further columns of ``out`` are 0."""
     need_range("positions", start, stop, products.n_positions)
     need("out_range", out_range.shape[0], stop - start)
-    if out_range.shape[1] < products.n_features:
-        raise ValueError("out_range has too few columns")
+    need_at_least("a row of out_range", out_range.shape[1], products.n_columns)
     if start == stop or out_range.shape[1] == 0:
         return
     with nogil:

@@ -1,10 +1,11 @@
-// Rows of features, scaled, with rows of codes beside them, as a pass over the rows takes them.
+// Rows of features with rows of codes beside them, as a pass over the rows takes them. Weights are those of the features, then
+// the value of every level; X'u has the sums over features, then those over the rows of each level. Rows themselves (gather)
+// have the features times their scales, then the variables of the levels.
 #ifndef RANKSVM_CODED_ROWS_HPP
 #define RANKSVM_CODED_ROWS_HPP
 
 #include <algorithm>
-#include <cstddef>
-#include <vector>
+#include <cstdint>
 
 #include "coded_loops.hpp"
 #include "passes.hpp"
@@ -22,27 +23,17 @@ struct CodedRows {
 
     static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
         const CodedRows &own = *static_cast<const CodedRows *>(context);
-        std::vector<double> memory(size_of(std::max(own.n_features, own.columns.n_entries)));
-        if (own.n_features > 0) {
-            for (int64_t j = 0; j < own.n_features; ++j) memory[size_of(j)] = own.feature_scales[j] * w[j];
-            own.features.scores(own.features.context, start, stop, memory.data(), v_range);
-        } else {
+        if (own.n_features > 0)
+            own.features.scores(own.features.context, start, stop, w, v_range);
+        else
             std::fill_n(v_range, stop - start, 0.0);
-        }
-        own.loops->values(own.columns, w + own.n_features, memory.data());
-        own.loops->look_up(own.columns, own.codes, own.rows, start, stop, memory.data(), v_range);
+        own.loops->look_up(own.columns, own.codes, own.rows, start, stop, w + own.n_features, v_range);
     }
 
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const CodedRows &own = *static_cast<const CodedRows *>(context);
-        std::vector<double> memory(size_of(std::max(own.n_features, own.columns.n_entries)));
-        if (own.n_features > 0) {
-            own.features.accumulate(own.features.context, start, stop, u_range, memory.data());
-            for (int64_t j = 0; j < own.n_features; ++j) total[j] += own.feature_scales[j] * memory[size_of(j)];
-            std::fill(memory.begin(), memory.end(), 0.0);
-        }
-        own.loops->add_up(own.columns, own.codes, own.rows, start, stop, u_range, memory.data());
-        own.loops->gather_sums(own.columns, memory.data(), total + own.n_features);
+        if (own.n_features > 0) own.features.accumulate(own.features.context, start, stop, u_range, total);
+        own.loops->add_up(own.columns, own.codes, own.rows, start, stop, u_range, total + own.n_features);
     }
 
     static void gather(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns) {
@@ -58,8 +49,6 @@ struct CodedRows {
     }
 
    private:
-    static std::size_t size_of(int64_t n) { return static_cast<std::size_t>(n); }
-
     template <class Out, class Fill>
     void filled(int64_t start, int64_t stop, Out *out, int64_t n_columns, Fill fill) const {
         if (n_features == 0) std::fill_n(out, (stop - start) * n_columns, Out(0));

@@ -90,7 +90,7 @@ cdef bint _some_rows(RowProducts products, QueryOperator hessian, QueryShares sh
     cdef int64_t n_rows = hessian.pointers[hessian.n_queries]
     need("totals", n_totals, max(1, shares.n_shares))
     need_range("queries", 0, shares.n_queries, hessian.n_queries)
-    products.check(0, n_rows, n_features, n_rows)
+    products.check_columns(0, n_rows, n_features)
     return shares.n_shares > 0 and n_rows > 0 and n_features > 0
 
 

@@ -54,6 +54,10 @@ cdef class RowProducts:
         need_range("positions", start, stop, self.n_positions)
         return need("a vector over positions", n_rows, stop - start)
 
+    cdef int check_columns(self, int64_t start, int64_t stop, int64_t n_columns) except -1:
+        need("a row", n_columns, self.n_columns)
+        return need_range("positions", start, stop, self.n_positions)
+
 
 cdef class QueryOperator:
     """A map of vectors over rows, query by query: writes ``u = f(v)``, returns the value, excess and slack of a loss.
@@ -126,7 +130,7 @@ cdef RowProducts new_products(size_t context_size, object owners, int64_t n_posi
     made.owners = owners
     made.table.context = made.memory
     made.n_positions = n_positions
-    made.n_features = n_features
+    made.n_features = made.n_columns = n_features
     return made
 
 

@@ -26,9 +26,9 @@ __all__ = [
 
 # A code has one byte; one level is for missing values.
 MAX_BINS = 255
-# Quantiles are those of at most this many rows, evenly spaced: the share of the rows below a cut then differs from the
-# intended one by about 0.001 (the standard deviation of a share of one half is 0.0014).
-QUANTILE_ROWS = 1 << 17
+# Quantiles are those of at most this many rows, evenly spaced: the standard deviation of the share of the rows below a
+# cut is then at most 0.002.
+QUANTILE_ROWS = 1 << 16
 # Rows that are coded in one call, and rows of sparse X that are made dense at a time.
 CODED_ROWS = 1 << 13
 
@@ -154,7 +154,7 @@ def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), n_threa
     """The levels of each feature, from its values in the training data.
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
-    shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact up to 131,072 rows,
+    shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact up to 65,536 rows,
     and those of as many evenly spaced rows beyond that. They depend on the order of the values only.
 
     Parameters

@@ -259,6 +259,25 @@ class AdditiveDesign:
         features = self.features.products(rows) if self.terms.linear else None
         return coded.coded_products(features, self.terms.linear_scales, self._coded, rows)
 
+    @property
+    def vector_basis(self) -> "AdditiveDesign":
+        """The map from weights to features as they are and the values of levels, which the products take."""
+        return self
+
+    def expanded(self, w: np.ndarray) -> np.ndarray:
+        n_linear = self.terms.n_linear
+        values = np.empty(n_linear + self._coded.n_entries)
+        np.multiply(w[:n_linear], self.terms.linear_scales, out=values[:n_linear])
+        self._coded.values(np.ascontiguousarray(w[n_linear:]), values[n_linear:])
+        return values
+
+    def contracted(self, total: np.ndarray) -> np.ndarray:
+        n_linear = self.terms.n_linear
+        found = np.zeros(self.n_features)
+        np.multiply(total[:n_linear], self.terms.linear_scales, out=found[:n_linear])
+        self._coded.gather_sums(total[n_linear:], found[n_linear:])
+        return found
+
     def accumulate_squares(self, rows, start, stop, u_range, out):
         block = np.empty((stop - start, self.n_features))
         self.gather(rows, start, stop, block)

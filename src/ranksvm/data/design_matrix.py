@@ -15,6 +15,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [
+    "Basis",
     "DenseDesign",
     "DesignMatrix",
     "RowProducts",
@@ -45,6 +46,16 @@ class RowProducts(Protocol):
         """``total += X' u``."""
 
 
+class Basis(Protocol):
+    """A map between weights and the vectors that the products of a design matrix take: once for each pass."""
+
+    def expanded(self, w: np.ndarray) -> np.ndarray:
+        """The vector for weights w: ``X w = Y expanded(w)`` for the rows Y of the products."""
+
+    def contracted(self, total: np.ndarray) -> np.ndarray:
+        """The transposed map: ``X' u = contracted(Y' u)``; the argument is overwritten."""
+
+
 class DesignMatrix(Protocol):
     """Rows of features, read without copying.
 
@@ -64,6 +75,10 @@ class DesignMatrix(Protocol):
     row_bytes: float
     dense: bool
     dtype: Any  # of the features as they are stored
+
+    @property
+    def vector_basis(self) -> "Basis | None":
+        """The basis of the vectors that products take; None if these are over the features."""
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions; unless ``double``, sums may be in the features' type."""
@@ -110,6 +125,7 @@ class DenseDesign:
     """
 
     dense = True
+    vector_basis: Basis | None = None
 
     def __init__(self, X: np.ndarray, largest: np.ndarray | None = None):
         self.X = X
@@ -170,6 +186,7 @@ class TwoBlockDesign:
     """
 
     dense = True
+    vector_basis: Basis | None = None
 
     def __init__(self, X: TwoBlocks):
         self.X = X
@@ -219,6 +236,7 @@ class SparseDesign:
     """
 
     dense = False
+    vector_basis: Basis | None = None
 
     def __init__(self, X):
         self._csr = csr_arrays(X)

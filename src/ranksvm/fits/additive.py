@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
 from ranksvm.additive import (
     AdditiveDesign,
@@ -240,7 +241,8 @@ class AdditiveProblem(LinearProblem):
         The hyper-parameters.
     """
 
-    newton = staticmethod(newton_cg)
+    # the problem on a sample has the same structure
+    newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
 
     def __init__(self, data: AdditiveTrainingSet, terms: AdditiveTerms, options: AdditiveOptions):
         self.data = data

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ DUAL_WORK = 64.0
 DUAL_PAIRS = 8.0
 DEFAULT_LOSS = LossSpec(LOSSES[0])
 
+Objective = TypeVar("Objective", bound=LinearObjective)
+
 
 class LinearProblem(RankSVMProblem):
     """``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
@@ -85,11 +87,6 @@ class LinearProblem(RankSVMProblem):
         self._dual: PairDual | None = None
         self._may_leave_dual = self.solver == "auto"
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
-        if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
-            raise OptionError(
-                "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
-                f"{term.n_variables} features{'' if term.dense else ' of sparse X'}: use solver='tron' or 'auto'."
-            )
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
         """The objective, and with "auto" the choice of a solver."""
@@ -97,13 +94,26 @@ class LinearProblem(RankSVMProblem):
         dual_size = self._dual_size(term)
         if self.solver == "auto":
             self.solver, fraction_of = choose_solver(term, self.loss, dual_size)
-        return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
+        return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
         chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
-        return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
+        cone = SignCone(signs)
+        return self._with_hessian(
+            ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=cone)
+        )
+
+    def _with_hessian(self, objective: Objective) -> Objective:
+        """The objective; OptionError if the solver builds Hessians, and it cannot."""
+        if self.solver == "newton" and objective.hessian_fraction == 0.0:
+            term = objective.term
+            raise OptionError(
+                "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
+                f"{term.n_variables} features{'' if term.dense else ' of sparse X'}: use solver='tron' or 'auto'."
+            )
+        return objective
 
     def _dual_size(self, term: DataTerm) -> Callable[[], DualSize] | None:
         """A function that computes the size of the dual; None if it cannot be solved (an error for solver "dual")."""

@@ -60,6 +60,7 @@ class AdditiveObjective(LinearObjective):
         shown: bool = True,
     ):
         super().__init__(term, C, width, reducible, shown=shown)
+        self.rows_term = term
         self.terms = terms
         self._coarse = _coarse_space(terms)
         whole = self._coarse.shape[1] == terms.n_variables
@@ -100,7 +101,8 @@ class AdditiveObjective(LinearObjective):
         blocks = [np.zeros((len(block), len(block))) for block in self._blocks]
         coarse = np.zeros((self._coarse.shape[1],) * 2)
         n_rows = max(ROWS, ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0))
-        for factor, A, B in self.term.curvature_factors(point.at, n_rows, SEED):
+        at: Any = point.at
+        for factor, A, B in self.rows_term.curvature_factors(at, n_rows, SEED):
             for block, total in zip(self._blocks, blocks, strict=True):
                 left, right = A[:, block], B[:, block]
                 product = left.T @ right
@@ -138,7 +140,7 @@ class AdditiveObjective(LinearObjective):
         """The problem on some of the rows, C raised so that all pairs weigh as much as here; None for few rows."""
         if self.term.n_rows < SAMPLED_FROM:
             return None
-        term = self.term.sample(int(SAMPLED_PART * self.term.n_rows), SEED)
+        term = self.rows_term.sample(int(SAMPLED_PART * self.term.n_rows), SEED)
         if term is None:
             return None
         C = self.C * self.term.weight / term.weight
@@ -165,7 +167,9 @@ def _coarse_space(terms: AdditiveTerms) -> Any:
     if terms.n_variables <= COARSE_DIMENSIONS:
         return sparse.eye_array(terms.n_variables, format="csr")
     n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
-    rows, columns, values = [], [], []
+    rows: list[Any] = []
+    columns: list[Any] = []
+    values: list[Any] = []
     n_columns = 0
     for j in range(terms.n_linear):
         if terms.feature_scales[j] > 0.0:

@@ -1,6 +1,7 @@
 """Newton's method with preconditioned conjugate gradients, in the inner product of the objective."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.linear_systems import conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.newton import solve_sample
+from ranksvm.solvers.newton import newton, solve_sample
 from ranksvm.solvers.protocol import Point, PreconditionedObjective
 
 __all__ = ["newton_cg"]
@@ -35,6 +36,9 @@ def newton_cg(
     max_iter: int = 1000,
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
+    label: str | None = "",
+    enough: float = 0.0,
+    solve_sampled: Callable[..., SolverResult] = newton,
 ) -> SolverResult:
     """Minimise a strongly convex objective whose Hessian is known only through products.
 
@@ -59,6 +63,12 @@ def newton_cg(
         Whether ``start`` is already near the solution, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
+    label : str or None
+        Put before the lines of the log; None: no log lines.
+    enough : float
+        A gap that suffices for the smoothed objective, once its smoothing suffices.
+    solve_sampled : callable
+        The solver of the problem on a sample: `newton`, or another one with its arguments.
 
     Returns
     -------
@@ -66,8 +76,8 @@ def newton_cg(
         The best point, its certificate and the reason for stopping.
     """
     if point is None and not warm_start:
-        start = solve_sample(objective, start, tol, interrupted)
-    monitor = Monitor(objective, tol, max_iter, interrupted)
+        start = solve_sample(objective, start, tol, interrupted, solve_sampled)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start) if point is None else point
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0

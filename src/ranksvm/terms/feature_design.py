@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.threads import one_blas_thread, parallel_map
-from ranksvm.data.design_matrix import DenseDesign, DesignMatrix
+from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
 
@@ -42,6 +42,7 @@ class ComputedDesign:
     """
 
     dense = True
+    vector_basis: Basis | None = None
     dtype = np.dtype(np.float64)
 
     def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):

@@ -227,6 +227,8 @@ class ThreadedTerm:
     def scores(self, w: np.ndarray) -> np.ndarray:
         """``X w`` by position, shape (n_rows,)."""
         out = np.empty(self.n_rows)
+        if self.design.vector_basis is not None:
+            w = self.design.vector_basis.expanded(w)
 
         def part(blocks: list[Block]) -> None:
             for _, _, start, stop in blocks:
@@ -357,32 +359,49 @@ class ThreadedTerm:
 
         Returns the sums of the operator and ``X' u``.
         """
-        products = self._products if products is None else products
+        basis = self.design.vector_basis
+        if basis is None:
+            return self._plain_pass(w, operator, v, self._products if products is None else products)
+        expanded = basis.expanded(np.zeros(self.n_variables) if w is None else w)
+        sums, total = self._plain_pass(None if w is None else expanded, operator, v, self._products, len(expanded))
+        return sums, basis.contracted(total)
+
+    def _plain_pass(
+        self,
+        w: np.ndarray | None,
+        operator: QueryOperator,
+        v: np.ndarray | None,
+        products: RowProducts,
+        n_totals: int | None = None,
+    ) -> tuple[LossSums, np.ndarray]:
+        """`_pass` in the basis of the products, whose vectors over features have ``n_totals`` numbers."""
+        n_totals = self.n_variables if n_totals is None else n_totals
         if isinstance(products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
-            totals = np.zeros((max(1, self._shares.n_shares), self.n_variables))
+            totals = np.zeros((max(1, self._shares.n_shares), n_totals))
             arguments = self._shares, self._cache_rows, w, v, totals, self.n_threads
             sums = LossSums(*passes.pass_over(products, operator, *arguments))
             total = totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
         else:
-            share = partial(self._python_share, products, w, operator, v)
+            share = partial(self._python_share, products, n_totals, w, operator, v)
             found = parallel_map(share, self._tasks, self._python_threads)
             sums = reduce(LossSums.plus, [sums for sums, _ in found], LossSums(0.0))
-            total = _add_up([total for _, total in found], self.n_variables)
+            total = _add_up([total for _, total in found], n_totals)
         for block in self._large:
-            more, part = self._large_query(products, w, operator, v, block)
+            more, part = self._large_query(products, n_totals, w, operator, v, block)
             sums, total = sums.plus(more), total + part
         return sums, total
 
     def _python_share(
         self,
         products: RowProducts,
+        n_totals: int,
         w: np.ndarray | None,
         operator: QueryOperator,
         v: np.ndarray | None,
         blocks: list[Block],
     ) -> tuple[LossSums, np.ndarray]:
         """`_pass` over some blocks, if the products or the operator are Python objects."""
-        sums, total = LossSums(0.0), np.zeros(self.n_variables)
+        sums, total = LossSums(0.0), np.zeros(n_totals)
         for first, last, start, stop in blocks:
             v_range, u = np.empty(stop - start) if v is None else v[start:stop], np.empty(stop - start)
             if w is not None:
@@ -398,6 +417,7 @@ class ThreadedTerm:
     def _large_query(
         self,
         products: RowProducts,
+        n_totals: int,
         w: np.ndarray | None,
         operator: QueryOperator,
         v_kept: np.ndarray | None,
@@ -414,14 +434,14 @@ class ThreadedTerm:
             products.scores(*chunk, w, v[chunk[0] - start : chunk[1] - start])
 
         def accumulate(chunk: tuple[int, int]) -> np.ndarray:
-            total = np.zeros(self.n_variables)
+            total = np.zeros(n_totals)
             products.accumulate(*chunk, u[chunk[0] - start : chunk[1] - start], total)
             return total
 
         if w is not None:
             parallel_map(scores, chunks, self._python_threads)
         sums = LossSums(*operator(first, last, v, u))
-        return sums, _add_up(parallel_map(accumulate, chunks, self._python_threads), self.n_variables)
+        return sums, _add_up(parallel_map(accumulate, chunks, self._python_threads), n_totals)
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
         """``X' H X``, the products in float64 or float32 and their sum in float64."""
