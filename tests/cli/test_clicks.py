@@ -174,3 +174,15 @@ def test_ranks_without_a_propensity_are_left_out(ranksvm, ranksvm_json, folder, 
     clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "none.json"]
     refused = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm", code=2)
     assert "does not know the propensity of any rank" in refused.output
+
+
+def test_additive_models_learn_from_clicks(ranksvm, ranksvm_json, folder, files, tmp_path):
+    clicks = ["--clicks", files / "log.parquet", "--bias", files / "bias.json", "--model", "additive"]
+    arguments = ["train", folder / "train.txt", *clicks, "-o", tmp_path / "model.rsvm"]
+    report = ranksvm_json(*arguments, "--step-weight", 0.5)
+    assert report["selection"]["by"] == "clicks of held-out queries"
+    assert report["selection"]["candidates"][report["selection"]["chosen"]]["C"] == report["C"]
+    assert report["additive"]["step_weight"] == load(tmp_path / "model.rsvm").step_weight == 0.5
+    assert ranksvm_json(*arguments, "-C", 0.01, "--interactions", 2)["selection"] is None
+    message = "--interactions auto is a choice by labels, but C is chosen by clicks: give a number."
+    assert message in " ".join(ranksvm(*arguments, "--interactions", "auto", code=2).stderr.split())

@@ -84,7 +84,8 @@ class Parameter(NamedTuple):
     constraint : Constraint or None
         The valid values; None if the check needs more of the library, which then passes its own.
     section : str
-        Section of the command's options: "pairs", "kernel", "low_rank" or "solver"; "" if a command has its own option.
+        Section of the command's options: "pairs", "additive", "kernel", "low_rank" or "solver"; "" if a command has
+        its own option.
     help : str
         Help of the option; "" if another row has the option.
     metavar : str or None
@@ -195,18 +196,74 @@ PARAMETERS = (
         "monotone",
         _LINEAR,
         section="pairs",
-        help="Weights that must not be negative (increasing) or not positive (decreasing): one word for all features, "
+        help="Features in which the score of a linear or additive model must increase or decrease: one word for all, "
         "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
         metavar="SIGNS",
         low_rank=(None, "the weights of low-rank models have no given signs"),
     ),
     # -- additive models
-    Parameter("step_weight", ("additive",), NotNegative(), command=False),
-    Parameter("max_bins", ("additive",), Range(2, 255), command=False),
-    Parameter("interactions", ("additive",), command=False),
-    Parameter("interaction_bins", ("additive",), Range(2, 16), command=False),
-    Parameter("linear", ("additive",), Flag(), command=False),
-    Parameter("categorical", ("additive",), command=False),
+    Parameter(
+        "model",
+        (),
+        OneOf(("linear", "additive")),
+        section="additive",
+        help="linear, or additive: a linear part, steps of each feature, and functions of two features.",
+        default="linear",
+        tuned="model",
+        tuned_help="Models to compare, beside those of --kernel and --low-rank.",
+    ),
+    Parameter(
+        "step_weight",
+        ("additive",),
+        NotNegative(),
+        section="additive",
+        help="Weight of the steps relative to the linear part, from 0.  [default: 1; if C is chosen from a range: the "
+        "best of 0, 0.5 and 2]",
+        metavar="W",
+        tuned="step_weight",
+        tuned_help="Weights of the steps to compare, a list (0,1,4) or range.  [0,0.5,2]",
+    ),
+    Parameter(
+        "max_bins",
+        ("additive",),
+        Range(2, 255),
+        section="additive",
+        help="Maximum number of levels of a feature.  [default: 32]",
+        metavar="N",
+    ),
+    Parameter(
+        "interactions",
+        ("additive",),
+        section="additive",
+        help="Functions of two features: their number; auto, the best of 0, 8 and 32 by --metric; or pairs such as "
+        "1:3,bm25:age, by number (from 1) or name.  [default: 0]",
+        metavar="PAIRS",
+        tuned="interactions",
+        tuned_help="Numbers of functions of two features to compare (0,8,32), auto for these, or pairs as in train.  "
+        "[0]",
+    ),
+    Parameter(
+        "interaction_bins",
+        ("additive",),
+        Range(2, 16),
+        section="additive",
+        help="Maximum number of levels of a feature in a function of two.  [default: 8]",
+        metavar="N",
+    ),
+    Parameter(
+        "linear",
+        ("additive",),
+        Flag(),
+        section="additive",
+        help="Whether an additive model has a linear part.  [default: linear-part]",
+    ),
+    Parameter(
+        "categorical",
+        ("additive",),
+        section="additive",
+        help="Features whose values are categories, without order: 1,5,kind, by number (from 1) or name.",
+        metavar="FEATURE,...",
+    ),
     # -- kernels
     Parameter(
         "kernel",

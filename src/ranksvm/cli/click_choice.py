@@ -32,6 +32,8 @@ def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
     for name in ("sample_weight", "query_weight", "propensity"):
         if options[name] is not None:
             raise click.UsageError(f"C is not chosen by clicks with --{name.replace('_', '-')}: give -C.")
+    if options["interactions"] == "auto":
+        raise click.UsageError("--interactions auto is a choice by labels, but C is chosen by clicks: give a number.")
     if options["keep_on_interrupt"]:
         raise click.UsageError("--keep-on-interrupt is for one fit, but C is chosen among several: give -C.")
     for name in ("metric", "folds", "rule"):
@@ -47,9 +49,7 @@ class ClickChoice:
     Parameters
     ----------
     options : dict
-        Options of the command.
-    signs : object
-        The parameter ``monotone``.
+        Options of the command, with columns of features.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class ClickChoice:
 
     by = "clicks of held-out queries"
 
-    def __init__(self, options: dict[str, Any], signs: Any):
+    def __init__(self, options: dict[str, Any]):
         self._Cs = options["Cs"]
-        self._estimator = make_ranker(options, C=1.0, Cs=None, monotone=signs)
+        self._estimator = make_ranker(options, C=1.0, Cs=None)
         self._log, self._bias = open_clicks(options)
 
     def fit(self, train: "RankingData", X: Any) -> "ClickChoice":

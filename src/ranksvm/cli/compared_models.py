@@ -1,12 +1,13 @@
-"""The models that ``ranksvm tune`` compares: linear ones, kernels, and models of low rank."""
+"""The models that ``ranksvm tune`` compares: linear and additive ones, kernels, and models of low rank."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from ranksvm._util.parameters import PARAMETERS, names_in
+from ranksvm.cli.options.additive import ADDITIVE_OPTIONS, check_linear_part
 from ranksvm.cli.options.kernels import (
     KERNEL_OPTIONS,
     NO_SIGNS,
@@ -20,7 +21,7 @@ from ranksvm.cli.options.shared import all_options, flag
 __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
 
 # What makes a model: the settings of a combination that are not scaler, loss and pairs.
-MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("kernel"), *names_in("low_rank"))))
+MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("additive"), *names_in("kernel"), *names_in("low_rank"))))
 # The models of low rank have these, and no choice.
 _OF_LOW_RANK = {
     each.name: OF_OTHERS[each.name][0]
@@ -34,7 +35,8 @@ _OF_KERNELS = tuple(name for name in KERNEL_OPTIONS if name not in ("gamma", "ra
 def model_options(command: Callable) -> Callable:
     """Which models are compared."""
     return all_options(
-        click.option("--linear/--no-linear", default=True, show_default=True, help="Compare linear models."),
+        parameter_options("additive", compared=True),
+        click.option("--no-linear", is_flag=True, help="Compare no linear models, only others."),
         parameter_options("kernel", "low_rank", compared=True),
     )(command)
 
@@ -42,8 +44,13 @@ def model_options(command: Callable) -> Callable:
 def check_models(options: dict[str, Any]) -> None:
     """Refuse options of models that are not compared, and what a model cannot do."""
     kernels, low_rank = options["kernel"] or [], options["low_rank"] or []
-    if not (options["linear"] or kernels or low_rank):
-        raise click.UsageError("--no-linear leaves nothing to compare: give --kernel or --low-rank.")
+    additive = "additive" in options["model"]
+    if not (_compares_linear(options) or additive or kernels or low_rank):
+        raise click.UsageError("--no-linear leaves nothing to compare: give --model additive, --kernel or --low-rank.")
+    for name in ADDITIVE_OPTIONS:
+        if options[name] is not None and not additive:
+            raise click.UsageError(f"{flag(name)} is an option of --model additive: give that option too.")
+    check_linear_part(options["linear"], options["step_weight"] or [])
     for name in (*_OF_KERNELS, "gammas"):
         if options[name] is not None and not kernels and name != "n_components":
             raise click.UsageError(f"{flag(name)} is an option of kernels: give --kernel too.")
@@ -88,7 +95,9 @@ def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
 def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
     """The settings of each model: `MODEL_SETTINGS`, and those of loss and pairs if a model has no choice of them."""
     nothing = dict.fromkeys(MODEL_SETTINGS)
-    models: list[dict[str, Any]] = [nothing] if options["linear"] else []
+    models: list[dict[str, Any]] = [nothing] if _compares_linear(options) else []
+    if "additive" in options["model"]:
+        models += [nothing | settings for settings in _additive_models(options)]
     common = ("approximation", "landmarks", "random_state", "memory_limit", "kernel_dtype")
     for kernel, size in itertools.product(options["kernel"] or [], options["n_components"] or [None]):
         read = {name: options[name] for name in ("degree", "coef0") if kernel in READ_BY[name]}
@@ -105,12 +114,34 @@ def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
     return models
 
 
+def _compares_linear(options: dict[str, Any]) -> bool:
+    return "linear" in options["model"] and not options["no_linear"]
+
+
+def _additive_models(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings of each step weight and each choice of functions of two features; by default the library's."""
+    from ranksvm.estimators.additive_rank_svm_cv import AUTO_COUNTS, STEP_WEIGHTS
+
+    given = {name: options[name] for name in ADDITIVE_OPTIONS} | {"model": "additive"}
+    weights = options["step_weight"]
+    if weights is None:
+        weights = [weight for weight in STEP_WEIGHTS if weight or options["linear"] is not False]
+    interactions: list[Any] = []
+    for each in options["interactions"] or [0]:
+        interactions += AUTO_COUNTS if each == "auto" else [each]
+    for weight, functions in itertools.product(weights, dict.fromkeys(interactions)):
+        yield given | {"step_weight": weight, "interactions": functions}
+
+
 def in_words(settings: dict[str, Any]) -> str:
     """The model of a combination as it is displayed."""
     if settings["low_rank"] is not None:
         named = {"n_components": "rank", "gamma": "gamma", "lam": "lam"}
         values = [f"{word} {settings[name]:g}" for name, word in named.items() if settings[name] is not None]
         return " ".join([settings["low_rank"], *values])
+    if settings["model"] == "additive":
+        functions = f" interactions {settings['interactions']}" if settings["interactions"] else ""
+        return f"additive step weight {settings['step_weight']:g}{functions}"
     if settings["kernel"] is None:
         return "linear"
     words = [settings["kernel"], settings["approximation"], settings["n_components"]]

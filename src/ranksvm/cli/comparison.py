@@ -24,8 +24,9 @@ from ranksvm.cli.training_data import TrainingData
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
 
 # Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 a fit takes a second
-# or more, where one along the path of a linear model takes some milliseconds.
-COARSE = 4
+# or more, where one along the path of a linear model takes some milliseconds. Additive models, between both, try every
+# second one.
+COARSE = {"additive": 2, None: 4}
 # the number of gammas that KernelRankSVMCV tries by default
 DEFAULT_GAMMAS = 4
 
@@ -56,7 +57,7 @@ class Tried:
     ----------
     settings : dict
         The combination.
-    ranker : RankSVMCV, KernelRankSVMCV or LowRankChoice
+    ranker : RankSVMCV, AdditiveRankSVMCV, KernelRankSVMCV or LowRankChoice
         Fitted with these settings.
     seconds : float
         Wall-clock time of the fit.
@@ -151,7 +152,7 @@ class Comparison:
     def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the field's own name)
         """The values of C to try: for models that cost more than linear ones, a part of the default range."""
         Cs = self._options["Cs"]
-        return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[::COARSE]
+        return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[:: COARSE[settings["model"]]]
 
     def check(self) -> None:
         """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
@@ -217,13 +218,13 @@ class Comparison:
 
     def _ranker(self, settings: dict[str, Any]) -> Any:
         """The estimator that chooses C of a combination."""
-        Cs = self.values_of_C(settings)
+        Cs, options = self.values_of_C(settings), self._data.resolved(self._options | settings)
         if settings["low_rank"] is None:
-            return make_ranker(self._options | settings, Cs=Cs)
+            return make_ranker(options, Cs=Cs)
         how = {name: self._options[name] for name in ("metric", "convention", "rule")}
 
         def make(C: float) -> Any:
-            return make_ranker(self._options | settings, Cs=None, gammas=None, C=C)
+            return make_ranker(options, Cs=None, gammas=None, C=C)
 
         make(Cs[0])  # `LowRankChoice` makes others while the time runs
         return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
@@ -241,9 +242,10 @@ class Comparison:
             scores = tried.ranker.predict(X["valid"])
             return evaluate(valid.y, scores, valid.query_ids, [metric], convention=convention)
         train = self._data.parts["train"]
+        options = self._data.resolved(self._options | tried.settings)
         with watch("comparing"):
             return cross_validate(
-                make_ranker(self._options | tried.settings, Cs=None, gammas=None, **chosen_values(tried)),
+                make_ranker(options, Cs=None, gammas=None, **chosen_values(tried)),
                 X["train"],
                 train.y,
                 qid=train.query_ids,
@@ -274,10 +276,16 @@ def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any
     if not costly:
         return
     n_rows = data.parts["train"].n_rows
-    fits = counted(sum(map(comparison.fits, costly)), "fit")
     first, last = power(options["Cs"][0]), power(options["Cs"][-1])
-    few = "" if options["Cs_given"] else f", with every fourth C from {first} to {last}"
-    progress.line(f"Kernels and models of low rank: {fits} on {counted(n_rows, 'row')}{few}")
+    for model, names, which in (
+        ("additive", "Additive models", "second"),
+        (None, "Kernels and models of low rank", "fourth"),
+    ):
+        these = [settings for settings in costly if settings["model"] == model]
+        if these:
+            fits = counted(sum(map(comparison.fits, these)), "fit")
+            few = "" if options["Cs_given"] else f", with every {which} C from {first} to {last}"
+            progress.line(f"{names}: {fits} on {counted(n_rows, 'row')}{few}")
     exact = any(settings["kernel"] is not None and settings["approximation"] is None for settings in costly)
     # one triangle
     needed = n_rows * n_rows // 2 * (8 if options["kernel_dtype"] == "float64" else 4)
@@ -291,7 +299,7 @@ def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any
 
 def is_linear(settings: dict[str, Any]) -> bool:
     """Whether the model of a combination is the plain linear one, which is fitted fast."""
-    return settings["kernel"] is None and settings["low_rank"] is None
+    return all(settings[name] is None for name in ("model", "kernel", "low_rank"))
 
 
 def described(settings: dict[str, Any]) -> dict[str, Any]:

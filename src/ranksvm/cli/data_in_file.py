@@ -66,7 +66,8 @@ def large_data(path: Path, options: dict[str, Any]) -> bool:
 
     limit = options["memory_limit"]
     checks.check(memory_limit=memory_complaint(limit))
-    if path == STDIN or not path.is_file() or options.get("kernel") or options.get("low_rank"):
+    others = options["model"] == "additive" or options["kernel"] or options["low_rank"]
+    if path == STDIN or not path.is_file() or others:
         return False
     if _is_cache(path):
         return in_file(str(path), limit)

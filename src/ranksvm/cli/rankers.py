@@ -6,14 +6,15 @@ from ranksvm._util.parameters import option_names
 
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 
-_CHOICE = ("Cs", "metric", "convention", "rule")
+_CHOICE = ("metric", "convention", "rule")
 
 
 def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> Any:
-    """A RankSVM, with ``kernel`` a KernelRankSVM, or a ``low_rank`` model; with a range, an estimator that chooses.
+    """The estimator of a ``model``, ``kernel`` or ``low_rank``; with a range, an estimator that chooses.
 
-    Ranges are ``Cs`` and ``gammas``. An option that is None is not passed on; ``changes`` override ``options``. With
-    ``only_fit`` a RankSVM is made without the interface of scikit-learn, which cross-validation needs.
+    Ranges are ``Cs`` and ``gammas``; ``interactions`` may be a choice, too. An option that is None is not
+    passed on; ``changes`` override ``options``. With ``only_fit`` a RankSVM is made without the interface of
+    scikit-learn, which cross-validation needs.
     """
     import ranksvm  # its names are imported on first use, so only the estimator needed here is loaded
     from ranksvm.estimators.rank_svm import RankSVMCore
@@ -21,6 +22,8 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     options = options | changes
     if options.get("low_rank") is not None:
         return _low_rank_ranker(options)
+    if options["model"] == "additive":
+        return _additive_ranker(options)
     names = option_names("linear" if options.get("kernel") is None else "kernel")
     given = {name: options[name] for name in names if options.get(name) is not None}
     kernel = "kernel" in given
@@ -28,11 +31,28 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
         if kernel:
             return ranksvm.KernelRankSVM(C=options["C"], **given)
         return (RankSVMCore if only_fit else ranksvm.RankSVM)(C=options["C"], **given)
-    given |= {"cv": options["folds"], **{name: options[name] for name in _CHOICE}}
+    given |= _choice(options)
     if not kernel:
         return ranksvm.RankSVMCV(**given)
-    given["Cs"] = [options["C"]] if options["Cs"] is None else options["Cs"]
     return ranksvm.KernelRankSVMCV(gammas=options["gammas"], **given)
+
+
+def _additive_ranker(options: dict[str, Any]) -> Any:
+    from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV
+
+    given = {name: options[name] for name in option_names("additive") if options.get(name) is not None}
+    if not chooses(options):
+        return AdditiveRankSVM(options["C"], **given)
+    weight = given.pop("step_weight", None)
+    if weight is None and options["Cs"] is None:  # only the number of interactions is chosen
+        weight = AdditiveRankSVM().step_weight
+    return AdditiveRankSVMCV(step_weights=None if weight is None else [weight], **given, **_choice(options))
+
+
+def _choice(options: dict[str, Any]) -> dict[str, Any]:
+    """How an estimator chooses, and from which C."""
+    Cs = [options["C"]] if options["Cs"] is None else options["Cs"]
+    return {"Cs": Cs, "cv": options["folds"], **{name: options[name] for name in _CHOICE}}
 
 
 def _low_rank_ranker(options: dict[str, Any]) -> Any:
@@ -54,7 +74,7 @@ def evaluates_while_fitting(options: dict[str, Any]) -> bool:
 
 def chooses(options: dict[str, Any]) -> bool:
     """Whether the options have a range to choose from."""
-    return options["Cs"] is not None or options.get("gammas") is not None
+    return options["Cs"] is not None or options.get("gammas") is not None or options.get("interactions") == "auto"
 
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:

@@ -10,6 +10,7 @@ from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import read, read_numbers, read_pairs
+from ranksvm.cli.options.additive import columns_of_additive
 from ranksvm.cli.options.monotone import signs_of_columns
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
@@ -70,10 +71,11 @@ class TrainingData:
         """The data that decide a choice, in words."""
         return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
 
-    def signs(self, monotone: str | None) -> Any:
-        """The parameter ``monotone`` of an estimator, for the option of that name."""
-        train = self.parts["train"]
-        return signs_of_columns(monotone, train.feature_names, train.n_features)
+    def resolved(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with the columns of features where these are given by name or number."""
+        names, n_features = self.parts["train"].feature_names, self.parts["train"].n_features
+        signs = signs_of_columns(options["monotone"], names, n_features)
+        return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""

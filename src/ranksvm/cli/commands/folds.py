@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from ranksvm._util.text import power
 from ranksvm.cli.files import write_text
 from ranksvm.cli.fold_folders import Fold, find_folds
+from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.kernels import check_kernel_options
 from ranksvm.cli.options.low_rank import check_low_rank_options
 from ranksvm.cli.options.parameters import parameter_options
@@ -73,7 +74,7 @@ class Tested(NamedTuple):
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair, instead of a choice from --C-range.")
 @c_range_option()
 @parameter_options("pairs")
-@parameter_options("kernel", "low_rank")
+@parameter_options("additive", "kernel", "low_rank")
 @settings_option
 @qrels_option
 @reading_options
@@ -139,6 +140,7 @@ def _settle(ctx: click.Context, options: dict[str, Any]) -> None:
             options["Cs"] = [2.0**exponent for exponent in range(-15, 6)]
         else:
             options["C"] = 1.0
+    check_additive_options(options)
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
@@ -181,7 +183,7 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
     # made before the time runs: its class is imported
-    ranker = make_ranker(options, only_fit=True, monotone=data.signs(options["monotone"]))
+    ranker = make_ranker(data.resolved(options), only_fit=True)
     with watch("training"):
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))
     test = data.parts["test"]
@@ -215,6 +217,9 @@ def _table(tested: list[Tested], options: dict[str, Any]) -> "Table":
     }
     if tested[0].report["kernel"] is not None and tested[0].report["kernel"]["gamma"] is not None:
         columns["gamma"] = [each.report["kernel"]["gamma"] for each in tested]
+    if tested[0].report["additive"] is not None:
+        columns["step weight"] = [each.report["additive"]["step_weight"] for each in tested]
+        columns["interactions"] = [len(each.report["additive"]["interactions"]) for each in tested]
     columns |= {name: [each.evaluation.means[name] for each in tested] for name in metrics}
     columns["convention"] = [convention] * len(tested)
     return Table(
@@ -312,8 +317,9 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
     rows = [
         [each.fold.name, count(each.evaluation.n_queries), power(each.report["C"])]
         + ([power(each.report["kernel"]["gamma"])] if "gamma" in names else [])
+        + [f"{table.columns[name][place]:g}" for name in ("step weight", "interactions") if name in names]
         + [number(mean) for mean in each.evaluation.means.values()]
-        for each in tested
+        for place, each in enumerate(tested)
     ]
     blank = [""] * (len(names) - 1 - len(tested[0].evaluation.means))
     rows.append(["mean", *blank, *(number(mean) for mean in _means(tested).values())])

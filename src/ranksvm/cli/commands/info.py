@@ -225,7 +225,7 @@ def _show_model(report: dict[str, Any]) -> None:
         return
     facts.append(
         (
-            "weights",
+            "linear part" if report["additive"] else "weights",
             f"{count(report['features'])}, of which {count(report['nonzero_weights'])} are not 0; "
             f"norm {report['norm']:.6g}",
         )

@@ -1,5 +1,6 @@
 """``ranksvm train``: read, scale, fit (C given or chosen), measure, save."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from click.core import ParameterSource
 
 from ranksvm._util.text import power
 from ranksvm.cli.click_choice import ClickChoice, check_click_choice, chooses_by_clicks
+from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.kernels import check_kernel_options
 from ranksvm.cli.options.low_rank import check_low_rank_options
@@ -47,6 +49,9 @@ from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, w
 from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 
+# What is compared beside C, and how it is displayed.
+_COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:g}".format, "interactions": str}
+
 
 @click.command("train", short_help="Train a model.")
 @click.argument("train", type=EXISTING_FILE)
@@ -55,7 +60,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
 @parameter_options("pairs")
-@parameter_options("kernel", "low_rank")
+@parameter_options("additive", "kernel", "low_rank")
 @settings_option
 @data_options
 @choice_options
@@ -85,7 +90,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 def train_command(ctx: click.Context, **options: Any) -> None:
     """Train a RankSVM on the data file TRAIN (LETOR text, CSV, TSV, Parquet or cache).
 
-    The model is linear unless --kernel or --low-rank is given.
+    The model is linear unless --model additive, --kernel or --low-rank is given.
 
     A linear model can be trained on a file larger than --memory-limit: the file is converted to a cache, which is read
     in passes.
@@ -101,6 +106,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
       ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
       ranksvm train train.txt --settings best.json -o model.rsvm
       ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
+      ranksvm train train.txt --model additive --interactions auto --C-range 2^-12:2^2 -o model.rsvm
       ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
       ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
       ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
@@ -116,6 +122,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         options["C"] = 1.0
     if options["stopping"] is not None:
         _check_stopping(options)
+    check_additive_options(options)
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
@@ -133,9 +140,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _check_stopping(options: dict[str, Any]) -> None:
-    for name in ("Cs", "gammas", "kernel", "low_rank"):
-        if options[name] is not None:
-            raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
+    if options["model"] == "additive" or any(options[name] for name in ("Cs", "gammas", "kernel", "low_rank")):
+        raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
@@ -152,18 +158,18 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         data.check_scaler(options["scaler"])
         if choosing:
             data.check_choice(options["folds"])
+        options = data.resolved(options)
         progress.now("Scaling features")
-        signs = data.signs(options["monotone"])
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         if by_clicks:
             with watch("reading"):
-                choice = ClickChoice(options, signs)
+                choice = ClickChoice(options)
             with watch("training"):
                 ranker = choice.fit(data.parts["train"], X["train"]).ranker_
         else:
             # made before the time runs: its class is imported
-            choice = make_ranker(options, only_fit=True, monotone=signs)
+            choice = make_ranker(options, only_fit=True)
             with watch("training"):
                 ranker = data.fit(choice, X, evaluates_while_fitting(options))
         progress.now("Evaluating")
@@ -191,13 +197,14 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
 def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     if isinstance(ranker, ClickChoice):
         found = {"metric": ranker.metric_, "convention": None, "by": ranker.by, "rule": "best"}
-        return found | {"candidates": candidates(ranker)}
+        return found | {"candidates": candidates(ranker), "chosen": ranker.Cs_.tolist().index(ranker.ranker_.C)}
     return {
         "metric": options["metric"],
         "convention": options["convention"],
         "by": data.chosen_by(options["folds"]),
         "rule": options["rule"],
         "candidates": candidates(ranker),
+        "chosen": ranker.best_iteration_ - 1,
     }
 
 
@@ -216,12 +223,12 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
 
 
 def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
-    """The score of every C; if several gammas were tried, each has its own column."""
+    """The score of every C; if several gammas, or settings of additive models, were tried, each has its own column."""
     selection = report["selection"]
     tried = selection["candidates"]
-    gammas = sorted({item["gamma"] for item in tried} - {None})
+    compared = [name for name in _COMPARED if len({item.get(name) for item in tried}) > 1]
     how = f"by {selection['metric']} on {selection['by']}{by_rule(selection['rule'])}"
-    if len(gammas) < 2:
+    if not compared:
         rows = [
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
@@ -231,11 +238,13 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         heading = score_heading(metric, [item["standard_error"] for item in tried])
         print_table(["C", heading, ""], rows, f"C {how}")
         return
-    chosen = report["C"], report["kernel"]["gamma"]
+    settings = [tuple(_COMPARED[name](item[name]) for name in compared) for item in tried]
     cells = {
-        (item["C"], item["gamma"]): "* " * ((item["C"], item["gamma"]) == chosen) + number(item["score"])
-        for item in tried
+        (item["C"], settings[place]): "* " * (place == selection["chosen"]) + number(item["score"])
+        for place, item in enumerate(tried)
     }
-    rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
-    title = f"C and gamma {how} (* chosen), convention {report['convention']}"
-    print_table(["C \\ gamma", *(power(gamma) for gamma in gammas)], rows, title)
+    columns = list(dict.fromkeys(settings))
+    rows = [[name, *(cells[C, setting] for setting in columns)] for C, name in names.items()]
+    words = [name.replace("_", " ") for name in compared]
+    title = f"{', '.join(['C', *words[:-1]])} and {words[-1]} {how} (* chosen), convention {report['convention']}"
+    print_table([f"C \\ {', '.join(words)}", *map(", ".join, columns)], rows, title)

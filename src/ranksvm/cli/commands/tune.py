@@ -1,5 +1,6 @@
 """``ranksvm tune``: compare models, losses, weightings and scalers, each along C; choose, refit, save the choice."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from ranksvm._util.text import power
 from ranksvm.cli.compared_models import check_models, model_options
 from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
 from ranksvm.cli.files import write_text
+from ranksvm.cli.options.additive import pairs_as_text
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
 from ranksvm.cli.options.parameters import SETTINGS, parameter_options
@@ -77,6 +79,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
     Examples:
       ranksvm tune train.txt --loss squared_hinge,hinge --pair-weighting uniform,per_query --save-choice best.json
       ranksvm tune train.txt --valid vali.txt --test test.txt --scaler none,query-minmax -o model.rsvm --plot c.png
+      ranksvm tune train.txt --model linear,additive --step-weight 0.5,2 --interactions 0,8,32 -o model.rsvm
       ranksvm tune train.txt --valid vali.txt --kernel rbf,laplacian --low-rank factorized --rank 2,5 -o model.rsvm
     """
     from ranksvm._util.threads import effective_n_jobs
@@ -96,8 +99,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
         data.check_choice(options["folds"])
         for scaler in options["scaler"]:
             data.check_scaler(scaler)
-        fixed = options | {"monotone": data.signs(options["monotone"])}
-        comparison = Comparison(data, fixed, combinations(options))
+        comparison = Comparison(data, options, combinations(options))
         comparison.check()
         tell_cost(comparison, data, options, progress)
         report = {"command": "tune", **described_data(data), **_choice(data, options)}
@@ -152,7 +154,7 @@ def _conclude(
         means = data.means(best.model, X, metrics, options["convention"])
     if options["plot"] is not None:
         write_plot(comparison, options["metric"], options["rule"], options["plot"])
-    settings = _settings(best, options)
+    settings = _settings(best, options, data.parts["train"].feature_names)
     if options["save_choice"] is not None:
         found = {**_choice(data, options), "score": best.score, "standard_error": best.standard_error}
         write_text(options["save_choice"], settings_lines(settings, found))
@@ -173,9 +175,12 @@ def _conclude(
     }
 
 
-def _settings(best: Tried, options: dict[str, Any]) -> dict[str, Any]:
+def _settings(best: Tried, options: dict[str, Any], names: Sequence[str] | None) -> dict[str, Any]:
     """The settings with which `ranksvm train` trains the best model again."""
     values = {**options, **best.settings, **chosen_values(best)}
+    if best.settings["interactions"]:
+        # the same ones, whatever C they are ordered at
+        values["interactions"] = pairs_as_text(best.model.interactions_.tolist(), names) or 0
     low_rank = best.settings["low_rank"]
     if low_rank is not None:
         # those of train that the model takes

@@ -39,6 +39,8 @@ def check_device_option(options: dict[str, Any]) -> None:
     complaint = device_complaint(device)
     if complaint is not None:
         raise click.UsageError(f"--device {complaint}.")
+    if "additive" in options["model"]:  # a name, or in `tune` a list of them
+        raise click.UsageError("--device is for linear and kernel models: leave it out with --model additive.")
     if options["low_rank"]:
         raise click.UsageError("--device is for linear and kernel models: leave it out with --low-rank.")
     names = device_names(device)

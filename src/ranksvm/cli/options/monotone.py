@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.options.columns import column_of
+
 __all__ = ["Monotone", "signs_of_columns"]
 
 _SIGNS = {"increasing": 1, "decreasing": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
@@ -38,20 +40,11 @@ def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: 
     """
     if text is None or text in _ALL:
         return text
-    place = {} if names is None else {name: column for column, name in enumerate(names)}
     signs: dict[int, int] = {}
     for item in text.split(","):
         feature, _, sign = item.strip().rpartition("=")
-        column = place.get(feature, _column(feature, n_features))
-        if column is None:
-            known = f"numbers 1 to {n_features}" if names is None else f"such as {', '.join(map(repr, names[:5]))}"
-            raise click.UsageError(f"--monotone: there is no feature {feature!r} in the training data ({known}).")
+        column = column_of("--monotone", feature, names, n_features)
         if column in signs:
             raise click.UsageError(f"--monotone: the feature {feature!r} is given twice.")
         signs[column] = _SIGNS[sign]
     return signs
-
-
-def _column(feature: str, n_features: int) -> int | None:
-    number = int(feature) if feature.isascii() and feature.isdigit() else 0
-    return number - 1 if 1 <= number <= n_features else None

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from ranksvm._util.parameters import PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive
+from ranksvm._util.parameters import PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive, Range
+from ranksvm.cli.options.additive import Categories, Interactions, InteractionsList
 from ranksvm.cli.options.monotone import Monotone
 from ranksvm.cli.options.shared import IntList, Name, NameList, Number, NumberRange, all_options, flag, list_option
 from ranksvm.cli.options.training import CHOICES
@@ -14,6 +15,8 @@ __all__ = ["SETTINGS", "parameter_options"]
 
 # the parameters that a settings file may hold
 SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved), "C")
+
+_OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
 
 class _WordOrNumber(Number):
@@ -51,6 +54,8 @@ def _names(parameter: Parameter) -> list[str] | None:
 
 
 def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
+    if parameter.name == "linear":
+        return click.option("--linear-part/--no-linear-part", "linear", default=None, help=parameter.help)
     return click.option(
         flag(parameter.name),
         type=_type(parameter),
@@ -65,11 +70,13 @@ def _type(parameter: Parameter) -> click.ParamType:
     names = _names(parameter)
     if names is not None:
         return Name(names)
-    if parameter.name == "monotone":
-        return Monotone()
+    if parameter.name in _OWN_TYPES:
+        return _OWN_TYPES[parameter.name]
     match parameter.constraint:
         case Count(minimum):
             return click.IntRange(min=minimum)
+        case Range(minimum, maximum):
+            return click.IntRange(minimum, maximum)
         case Positive(words):
             rows = [each.constraint for each in PARAMETERS if each.name == parameter.name and each.section]
             return _WordOrNumber(words, any(isinstance(each, NotNegative) for each in rows))
@@ -81,11 +88,13 @@ def _type(parameter: Parameter) -> click.ParamType:
 def _list_option(parameter: Parameter) -> Callable:
     names = _names(parameter)
     text = parameter.tuned_help or parameter.help
-    given: dict[str, Any] = {"type": NumberRange(), "metavar": "RANGE"}
+    given: dict[str, Any] = {"type": NumberRange(isinstance(parameter.constraint, NotNegative)), "metavar": "RANGE"}
     if names is not None:
         given = {"type": NameList(names), "metavar": "NAME,..."}
         text += f"  [{', '.join(names)}]"
     elif isinstance(parameter.constraint, Count):
         given = {"type": IntList(), "metavar": "N,..."}
+    elif parameter.name == "interactions":
+        given = {"type": InteractionsList(), "metavar": "N,..."}
     default = None if parameter.default is None else f"{parameter.default:g}" if names is None else parameter.default
     return list_option(flag(parameter.tuned), parameter.tuned, default=default, help=text, **given)

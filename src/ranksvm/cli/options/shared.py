@@ -37,7 +37,7 @@ __all__ = [
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
 CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklearn"]
 # Options whose names are not those of their parameters.
-_FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
+_FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range", "linear": "--no-linear-part"}
 
 
 # Columns of a table that are not features: option -> what they hold.
@@ -62,17 +62,21 @@ class Number(click.ParamType):
 class NumberRange(click.ParamType):
     """Positive numbers: ``2^-15:2^5`` (every power), ``2^-15:2^5:2`` (every second one) or ``0.01,0.1,1``.
 
-    Ends written as plain numbers must both be powers of 2, ``0.25:4``, or both of 10, ``1e-4:1e2``.
+    Ends written as plain numbers must both be powers of 2, ``0.25:4``, or both of 10, ``1e-4:1e2``. With ``zero`` a
+    list may have 0.
     """
 
     name = "range"
+
+    def __init__(self, zero: bool = False):
+        self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
         if isinstance(value, list):
             return value
         try:
             numbers = _powers(value) if ":" in value else [_number(item) for item in value.split(",")]
-            return [_positive(number) for number in numbers]
+            return [number if self._zero and number == 0.0 else _positive(number) for number in numbers]
         except (ValueError, OverflowError):
             self.fail(
                 f"{value!r} is not a range: write its smaller and its larger end, both powers of 2 (2^-15:2^5, 1:4), "

@@ -9,7 +9,9 @@ from ranksvm.cli.output.tables import count, counted, number, print_facts, print
 from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData
 from ranksvm.estimators.base.summary import (
+    additive_in_words,
     certificate,
+    described_additive,
     described_kernel,
     described_low_rank,
     kernel_in_words,
@@ -54,6 +56,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
         "C": float(ranker.fitted_params_["C"]),
         "kernel": described_kernel(ranker),
         "low_rank": described_low_rank(ranker),
+        "additive": described_additive(ranker),
         **_loss_and_pairs(ranker),
         "monotone": _signs(ranker),
         "scaler": scaler,
@@ -97,23 +100,34 @@ def _signs(ranker: Any) -> dict[str, int] | None:
 
 
 def candidates(ranker: Any) -> list[dict[str, Any]]:
-    """The values of C, and gamma, that were tried, with their scores."""
-    gammas = getattr(ranker, "gammas_", [])
-    gammas = [None] if len(gammas) == 0 else [float(gamma) for gamma in gammas]
-    shape = len(gammas), len(ranker.Cs_)
+    """The values of C, and of gamma or of an additive model's settings, that were tried, with their scores."""
+    settings = _settings(ranker)
+    shape = len(settings), len(ranker.Cs_)
     means, errors = ranker.mean_scores_.reshape(shape), ranker.standard_errors_.reshape(shape)
     scores = ranker.scores_.reshape(*shape, -1)
     return [
         {
             "C": float(C),
-            "gamma": gamma,
+            **setting,
             "score": float(means[row, column]),
             "standard_error": float(errors[row, column]),
             "fold_scores": scores[row, column].tolist(),
         }
-        for row, gamma in enumerate(gammas)
+        for row, setting in enumerate(settings)
         for column, C in enumerate(ranker.Cs_)
     ]
+
+
+def _settings(ranker: Any) -> list[dict[str, Any]]:
+    """What was compared beside C, by row of the scores."""
+    if hasattr(ranker, "step_weights_"):
+        # listed functions of two features are the same in all settings
+        return [
+            {"gamma": None, "step_weight": float(weight), "interactions": None if n < 0 else int(n)}
+            for weight, n in zip(ranker.step_weights_, ranker.interaction_counts_, strict=True)
+        ]
+    gammas = getattr(ranker, "gammas_", [])
+    return [{"gamma": float(gamma)} for gamma in gammas] or [{"gamma": None}]
 
 
 def edges(tried: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> list[tuple[str, str]]:
@@ -171,6 +185,7 @@ def show_fit(
             ("objective", f"{report['objective']:.10g}"),
             *([("kernel", kernel_in_words(kernel)), ("model size", size_in_words(kernel))] if kernel else []),
             *([("low rank", low_rank_in_words(low_rank))] if low_rank else []),
+            *([("additive", additive_in_words(report["additive"]))] if report["additive"] else []),
             ("loss", loss_in_words(report["loss"], report["huber_width"], report["width"])),
             ("pairs", _pairs(report)),
             *([("monotone", _signs_in_words(report["monotone"]))] if report["monotone"] else []),

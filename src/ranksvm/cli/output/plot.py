@@ -71,7 +71,11 @@ def _draw(ranker: Any, metric: str, rule: str, axes: Any) -> int:
 
     if hasattr(ranker, "gammas_"):
         return len(GridDisplay.from_estimator(ranker, ax=axes).lines_)
-    scores = {"scores": ranker.scores_, "mean_scores": ranker.mean_scores_, "standard_errors": ranker.standard_errors_}
+    names = ("scores", "mean_scores", "standard_errors")
+    scores = {name: getattr(ranker, f"{name}_") for name in names}
+    if hasattr(ranker, "step_weights_"):  # the chosen setting of several
+        row = (ranker.best_iteration_ - 1) // len(ranker.Cs_)
+        scores = {name: values[row] for name, values in scores.items()}
     PathDisplay(ranker.Cs_, **scores, metric=metric, chosen_C=ranker.C_, rule=rule).plot(axes)
     return 1
 

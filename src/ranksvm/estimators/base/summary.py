@@ -1,4 +1,4 @@
-"""Summary of a fitted model: its kernel, rank, loss and certificate, for the command line, notebooks and reports.
+"""Summary of a fitted model: its functions, loss and certificate, for the command line, notebooks and reports.
 
 NumPy is imported on use: the command line shows help and usage errors at once.
 """
@@ -10,7 +10,9 @@ from ranksvm._util.text import count, counted, number, power, queries, weights
 
 __all__ = [
     "certificate",
+    "additive_in_words",
     "certificate_in_words",
+    "described_additive",
     "described_fit",
     "described_kernel",
     "described_low_rank",
@@ -29,7 +31,7 @@ _DESCRIBED = (
 
 
 def described_fit(ranker: Any) -> dict[str, Any]:
-    """The facts of a fit: the attributes that the ranker has, its loss, certificate, kernel and rank."""
+    """The facts of a fit: the attributes that the ranker has, its loss, certificate, functions, kernel and rank."""
     found = {name.rstrip("_"): getattr(ranker, name) for name in _DESCRIBED if hasattr(ranker, name)}
     fitted = getattr(ranker, "fitted_params_", {})
     found |= {name: fitted[name] for name in ("C", "loss", "huber_width") if name in fitted}
@@ -42,6 +44,7 @@ def described_fit(ranker: Any) -> dict[str, Any]:
         found["relative_gap"] = certificate(ranker)["relative_gap"]
     found["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
     found["low_rank"] = described_low_rank(ranker)
+    found["additive"] = described_additive(ranker)
     # an imported model
     found |= {"source": ranker.source} if hasattr(ranker, "source") else {}
     # PRank learns from documents
@@ -64,6 +67,8 @@ def fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("fitted by", fit["source"]))
     if fit["low_rank"] is not None:
         facts.append(("low rank", low_rank_in_words(fit["low_rank"])))
+    if fit["additive"] is not None:
+        facts.append(("additive", additive_in_words(fit["additive"])))
     if fit["kernel"] is not None:
         facts.append(("kernel", kernel_in_words(fit["kernel"])))
         facts.append(("model size", size_in_words(fit["kernel"])))
@@ -154,6 +159,37 @@ def low_rank_in_words(low_rank: dict[str, Any]) -> str:
         f"regularized, gamma {power(low_rank['gamma'])}, lam {power(low_rank['lam'])}; mean rank of a query "
         f"{low_rank['mean_rank']:.1f}, largest {low_rank['largest_rank']}"
     )
+
+
+def described_additive(ranker: Any) -> dict[str, Any] | None:
+    """What the functions of an additive model are made of; None for any other model."""
+    if not hasattr(ranker, "shape_values_"):
+        return None
+    fitted = ranker.fitted_params_
+    return {
+        "step_weight": float(fitted["step_weight"]),
+        "linear": bool(fitted["linear"]),
+        "levels": len(ranker.shape_values_),
+        "categorical": int(ranker.is_categorical_.sum()),
+        "with_missing": int(ranker.has_missing_.sum()),
+        "interactions": ranker.interactions_.tolist(),
+        "cells": len(ranker.interaction_values_),
+    }
+
+
+def additive_in_words(additive: dict[str, Any]) -> str:
+    """The functions of an additive model, as text."""
+    words = [f"step weight {additive['step_weight']:g}", counted(additive["levels"], "level")]
+    if not additive["linear"]:
+        words.append("no linear part")
+    if additive["categorical"]:
+        words.append(f"categories in {counted(additive['categorical'], 'feature')}")
+    if additive["with_missing"]:
+        words.append(f"missing values in {counted(additive['with_missing'], 'feature')}")
+    if additive["interactions"]:
+        functions = counted(len(additive["interactions"]), "function")
+        words.append(f"{functions} of two features with {counted(additive['cells'], 'cell')}")
+    return ", ".join(words)
 
 
 def described_kernel(ranker: Any) -> dict[str, Any] | None:

@@ -1,0 +1,228 @@
+"""Additive models on the command line."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+
+import ranksvm as package
+
+ADDITIVE = ("--model", "additive", "--n-jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def train(folder):
+    return package.datasets.read_data(folder / "train.txt")
+
+
+@pytest.fixture(scope="module")
+def valid(folder):
+    return package.datasets.read_data(folder / "valid.txt")
+
+
+def test_the_model_is_the_estimators_own(ranksvm_json, folder, train, tmp_path):
+    out = tmp_path / "model"
+    options = ("--step-weight", 0.5, "--max-bins", 8, "--interactions", "1:3,2:5", "--interaction-bins", 4)
+    options += ("--no-linear-part", "--categorical", "4", "--monotone", "1=increasing", "-C", 0.1, "--loss", "hinge")
+    report = ranksvm_json("train", folder / "train.txt", *ADDITIVE, *options, "-o", out)
+    parameters = {
+        "step_weight": 0.5,
+        "max_bins": 8,
+        "interactions": [[0, 2], [1, 4]],
+        "interaction_bins": 4,
+        "linear": False,
+        "categorical": [3],
+        "monotone": {0: 1},
+        "loss": "hinge",
+    }
+    expected = package.AdditiveRankSVM(0.1, **parameters, n_jobs=1).fit(train.X, train.y, qid=train.qid)
+    model = package.load(out)
+    assert model.get_params() == expected.get_params()
+    np.testing.assert_array_equal(model.shape_values_, expected.shape_values_)
+    assert report["additive"] == {
+        "step_weight": 0.5,
+        "linear": False,
+        "levels": len(expected.shape_values_),
+        "categorical": 1,
+        "with_missing": 0,
+        "interactions": [[0, 2], [1, 4]],
+        "cells": len(expected.interaction_values_),
+    }
+    assert report["objective"] == expected.objective_
+    assert report["monotone"] == {"increasing": 1, "decreasing": 0}
+    assert report["kernel"] is report["low_rank"] is report["selection"] is None
+
+
+def test_other_models_are_not_additive(ranksvm_json, model):
+    assert ranksvm_json("info", model)["additive"] is None
+
+
+def test_a_range_chooses_the_step_weight_too(ranksvm, ranksvm_json, folder, train, valid, tmp_path):
+    arguments = ["train", folder / "train.txt", "--valid", folder / "valid.txt", *ADDITIVE, "--C-range", "0.01,1"]
+    arguments += ["--interactions", "auto", "-o", tmp_path / "model"]
+    report = ranksvm_json(*arguments)
+    expected = package.AdditiveRankSVMCV([0.01, 1], interactions="auto", n_jobs=1)
+    expected.fit(train.X, train.y, qid=train.qid, eval_set=(valid.X, valid.y), eval_qid=valid.qid)
+    tried = report["selection"]["candidates"]
+    assert {(each["step_weight"], each["interactions"]) for each in tried} == {
+        (weight, count) for weight in (0, 0.5, 2) for count in (0, 8, 32)
+    }
+    np.testing.assert_allclose([each["score"] for each in tried], expected.mean_scores_.ravel())
+    chosen = tried[report["selection"]["chosen"]]
+    assert (chosen["C"], chosen["step_weight"]) == (report["C"], report["additive"]["step_weight"])
+    assert chosen["score"] == expected.best_score_
+    stdout = ranksvm(*arguments).stdout
+    assert "C, step weight and interactions by ndcg@10 on validation data (* chosen)" in stdout
+    one = ranksvm(*arguments, "--step-weight", 2).stdout
+    assert "C and interactions by ndcg@10" in one
+    assert "C by ndcg@10" in ranksvm(*arguments, "--step-weight", 2, "--interactions", 0).stdout
+
+
+def test_the_number_of_interactions_is_chosen_with_one_c(ranksvm_json, folder, tmp_path):
+    report = ranksvm_json("train", folder / "train.txt", *ADDITIVE, "--interactions", "auto", "-o", tmp_path / "model")
+    tried = report["selection"]["candidates"]
+    assert [(each["C"], each["step_weight"], each["interactions"]) for each in tried] == [(1, 1, n) for n in (0, 8, 32)]
+    assert report["selection"]["by"] == "5 folds of queries"
+
+
+def test_a_plot_of_the_chosen_setting(ranksvm, folder, tmp_path):
+    picture = tmp_path / "scores.svg"
+    arguments = ("--C-range", "0.1,1", "--folds", 2, "--plot", picture, "-o", tmp_path / "model")
+    ranksvm("train", folder / "train.txt", *ADDITIVE, *arguments)
+    assert "</svg>" in picture.read_text()
+
+
+def test_features_by_name(ranksvm, ranksvm_json, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["label,qid,bm25,age,kind"]
+    for query in range(20):
+        for x, age, kind in zip(rng.uniform(size=8), rng.uniform(size=8), rng.integers(4, size=8), strict=True):
+            lines.append(f"{round(2 * x + (kind == 2))},{query},{x:.3f},{age:.3f},{kind}")
+    path, out = tmp_path / "train.csv", tmp_path / "model"
+    path.write_text("\n".join(lines))
+    features = ("--categorical", "kind", "--interactions", "bm25:kind,1:2", "--monotone", "age=increasing")
+    report = ranksvm_json("train", path, *ADDITIVE, *features, "-o", out)
+    assert report["additive"]["interactions"] == [[0, 2], [0, 1]]
+    model = package.load(out)
+    assert (model.categorical, model.monotone) == ([2], {1: 1})
+    assert ranksvm_json("info", out)["signs"] == {"age": 1}
+    stderr = ranksvm("train", path, *ADDITIVE, "--categorical", "colour", "-o", out, code=2).stderr
+    assert "--categorical: there is no feature 'colour' in the training data (such as 'bm25', 'age', 'kind')" in stderr
+    settings = tmp_path / "settings"
+    ranksvm("tune", path, *ADDITIVE, "--interactions", 1, "--C-range", "1", "--folds", 2, "--save-choice", settings)
+    assert json.loads(settings.read_text())["settings"]["interactions"] in ("bm25:age", "bm25:kind", "age:kind")
+
+
+@pytest.mark.parametrize("how", [("--no-linear-part",), ("--categorical", "2,4"), ()])
+def test_tune_compares_step_weights_and_interactions(ranksvm_json, folder, how, tmp_path):
+    settings, out, again = (tmp_path / name for name in ("settings", "model", "again"))
+    report = ranksvm_json(
+        *("tune", folder / "train.txt", "--valid", folder / "valid.txt", "--model", "linear,additive", *how),
+        *(
+            "--step-weight",
+            "1,4",
+            "--interactions",
+            2,
+            "--interactions",
+            "1:3",
+            "--C-range",
+            "0.01,1",
+            "--loss",
+            "squared_hinge",
+        ),
+        *("--no-linear", "--tol", 1e-8, "--save-choice", settings, "-o", out),
+    )
+    found = [(each["step_weight"], each["interactions"]) for each in report["combinations"]]
+    assert sorted(found, key=str) == [(1, "1:3"), (1, 2), (4, "1:3"), (4, 2)]
+    ranksvm_json("train", folder / "train.txt", "--settings", settings, "-o", again)
+    tuned, trained = package.load(out), package.load(again)
+    np.testing.assert_array_equal(trained.interactions_, tuned.interactions_)
+    np.testing.assert_allclose(trained.shape_values_, tuned.shape_values_, atol=1e-3)
+    assert trained.get_params()["linear"] is tuned.linear
+    assert report["against_runner_up"]["runner_up"]["model"] == "additive"
+
+
+def test_tune_compares_additive_models_beside_others(ranksvm, folder):
+    arguments = ("tune", folder / "train.txt", "--folds", 2, "--model", "linear,additive", "--kernel", "cosine")
+    done = ranksvm(*arguments, "--interactions", "auto", "--scaler", "none,query-minmax", "--metric", "map")
+    for weight, functions in itertools.product(("0", "0.5", "2"), ("", " interactions 8", " interactions 32")):
+        assert f"additive step weight {weight}{functions} " in done.stdout
+    assert re.search("^[* ] cosine ", done.stdout, re.MULTILINE)
+    assert re.search("^[* ] linear ", done.stdout, re.MULTILINE)
+    assert "Additive models: 396 fits on 240 rows, with every second C from 2^-15 to 2^5" in done.stderr
+    without = ranksvm("tune", folder / "train.txt", *ADDITIVE, "--no-linear-part", "--C-range", 1, "--folds", 2).stdout
+    assert not re.search("^[* ] linear ", without, re.MULTILINE)
+    assert "step weight 0 " not in without
+
+
+def test_folds(ranksvm, ranksvm_json, folder, tmp_path):
+    for fold in ("Fold1", "Fold2"):
+        (tmp_path / fold).mkdir()
+        for name, source in (("train", "train"), ("vali", "valid"), ("test", "test")):
+            (tmp_path / fold / f"{name}.txt").write_bytes((folder / f"{source}.txt").read_bytes())
+    arguments = ("folds", tmp_path, *ADDITIVE, "--C-range", "0.1,1", "--interactions", 2)
+    report = ranksvm_json(*arguments)
+    assert [len(fold["additive"]["interactions"]) for fold in report["folds"]] in ([2, 2], [0, 0])
+    assert {"step", "weight", "interactions"} <= set(ranksvm(*arguments).stdout.splitlines()[1].split())
+
+
+@pytest.mark.parametrize("chosen", [(), ("--C-range", "0.01,1", "--folds", 2)])
+def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, chosen, tmp_path):
+    out, test = tmp_path / "model", folder / "test.txt"
+    arguments = ["train", folder / "train.txt", "--test", test, *ADDITIVE, *chosen, "--interactions", 2, "-o", out]
+    report = ranksvm_json(*arguments, "--scaler", "query-minmax")
+    again = ranksvm_json("evaluate", test, "--model", out, "--metrics", "map")
+    assert again["systems"][0]["metrics"]["map"] == pytest.approx(report["metrics"]["test"]["map"])
+    assert "2 functions of two features" in " ".join(ranksvm(*arguments, "-q").stdout.split())
+    assert len(ranksvm("predict", out, test).stdout.splitlines()) == 120
+    assert len(ranksvm("rank", out, test, "--format", "tsv").stdout.splitlines()) == 121
+    assert "contribut" in ranksvm("explain", out, test).stdout
+    assert ranksvm_json("info", out)["additive"].keys() == report["additive"].keys()
+    assert "linear part" in ranksvm("info", out).stdout
+    assert ranksvm_json("analyze", out, folder / "train.txt")["models"]
+
+
+def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
+    ranksvm("train", folder / "train.txt", *ADDITIVE, "--no-linear-part", "-o", tmp_path / "model")
+    assert "no linear part" in ranksvm("info", tmp_path / "model").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-bins", "5"], "--max-bins is an option of --model additive: give that option too."),
+        (["--no-linear-part"], "--no-linear-part is an option of --model additive: give that option too."),
+        (["--model", "tree"], "is not one of"),
+        ([*ADDITIVE, "--kernel", "rbf"], "--model additive with --kernel: give one of them."),
+        ([*ADDITIVE, "--low-rank", "factorized"], "--model additive with --low-rank: give one of them."),
+        ([*ADDITIVE, "--gamma", "1"], "--gamma is an option of kernel models"),
+        ([*ADDITIVE, "--gamma-range", "1"], "--model additive with --gamma-range: it is an option of kernels."),
+        ([*ADDITIVE, "--memory-limit", "1GB"], "--model additive with --memory-limit: additive models need TRAIN"),
+        ([*ADDITIVE, "--device", "cpu"], "leave it out with --model additive"),
+        ([*ADDITIVE, "--stopping", "gap"], "--stopping is for a linear model and one C"),
+        ([*ADDITIVE, "--no-linear-part", "--step-weight", "0"], "leaves nothing to learn."),
+        ([*ADDITIVE, "--max-bins", "1"], "is not in the range 2<=x<=255"),
+        ([*ADDITIVE, "--interactions", "1:2:3"], "'1:2:3' is not a number from 0, auto, or pairs such as"),
+        ([*ADDITIVE, "--interactions", "-1"], "'-1' is not a number from 0, auto, or pairs such as"),
+        ([*ADDITIVE, "--interactions", "1:9"], "--interactions: there is no feature '9' in the training data"),
+        ([*ADDITIVE, "--categorical", "1,,2"], "'1,,2' is not a list of features"),
+    ],
+)
+def test_conflicting_options(ranksvm, folder, options, message, tmp_path):
+    done = ranksvm("train", folder / "train.txt", "-o", tmp_path / "model", *options, code=2)
+    assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--step-weight", "1"], "--step-weight is an option of --model additive"),
+        ([*ADDITIVE, "--no-linear-part", "--step-weight", "0,1"], "leaves nothing to learn."),
+        ([*ADDITIVE, "--device", "cpu"], "leave it out with --model additive"),
+        ([*ADDITIVE, "--interactions", "0,x"], "'x' is not a number from 0, auto, or pairs such as"),
+    ],
+)
+def test_conflicting_options_of_tune(ranksvm, folder, options, message):
+    assert message in " ".join(ranksvm("tune", folder / "train.txt", *options, code=2).stderr.split())
