@@ -8,7 +8,10 @@ import numpy as np
 import ranksvm
 from fuzz.mutations import pick
 from oracle import pairs_of
+from ranksvm.additive.columns import variable_support
+from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import RankSVMError
+from ranksvm.fits.additive import fitted_terms
 
 LONG = np.longdouble
 # Of the judge itself: sums of up to some thousand terms in 64 bits of mantissa.
@@ -170,7 +173,7 @@ class Target:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             with contextlib.suppress(RankSVMError):
-                kind = pick(random, [linear] * 13 + [kernel] * 6 + [low_rank])
+                kind = pick(random, [linear] * 10 + [additive] * 4 + [kernel] * 6 + [low_rank])
                 outcome = kind(random, *data)
                 self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
@@ -275,6 +278,38 @@ def linear(random, X, y, qid):
     )
     problem.at = lambda beta: through_weights(long_X, beta)
     return _judge(model, problem, options, long_X @ w, w @ w, [])
+
+
+def additive(random, X, y, qid):
+    """An additive model, as the linear model of its columns."""
+    options, choice, weights = _settings(random, len(y), qid)
+    given, pairs = _listed(random, y, qid, choice, weights)
+    params = options | choice
+    params["solver"] = pick(random, ["auto", "tron"])
+    params["step_weight"] = pick(random, [0.0, 0.5, 1.0, 100.0])
+    params["max_bins"] = pick(random, [2, 8, 200])
+    n_features = X.shape[1]
+    if n_features > 1 and random.random() < 0.5:
+        params["interactions"] = [(0, n_features - 1)]
+    model = ranksvm.AdditiveRankSVM(**params).fit(X, qid=qid, **given, **weights)
+    function = model._trained_function()
+    terms = fitted_terms(function, additive_options(model))
+    columns = [LONG(X) * LONG(terms.feature_scales)]
+    for bins, values, place in zip(terms.bins, X.T, terms.columns, strict=False):
+        support = variable_support(bins).T[bins.levels_of(values)]
+        columns.append(support * LONG(terms.scales[place[5] : place[5] + bins.n_levels - 1]))
+    for pair, place in zip(terms.pairs, terms.columns[n_features:], strict=True):
+        first = variable_support(pair.first_bins).T[pair.first_bins.levels_of(X[:, pair.first])]
+        second = variable_support(pair.second_bins).T[pair.second_bins.levels_of(X[:, pair.second])]
+        support = (first[:, :, None] & second[:, None, :]).reshape(len(X), -1)
+        columns.append(support * LONG(terms.scales[place[5] : place[5] + pair.n_variables]))
+    Z, w = np.hstack(columns), LONG(terms.variables_of(function))
+    Z = Z - Z.mean(axis=0)
+    problem = Problem(
+        y, qid, pairs, lambda: Z @ Z.T, options["C"], options["loss"], options["huber_width"], choice, weights
+    )
+    problem.at = lambda beta: through_weights(Z, beta)
+    return _judge(model, problem, options, Z @ w, w @ w, [])
 
 
 def through_weights(X, beta):

@@ -27,6 +27,8 @@ def _models():
     yield ranksvm.RankSVM()
     yield ranksvm.RankSVM(solver="dual", loss="hinge")
     yield ranksvm.RankSVMCV(Cs=[0.1, 1], cv=ranksvm.QueryKFold(2))
+    yield ranksvm.AdditiveRankSVM(max_bins=4, categorical=[0], interactions=2)
+    yield ranksvm.AdditiveRankSVMCV(Cs=[0.1, 1], step_weights=[0.5], cv=ranksvm.QueryKFold(2))
     yield from (ranksvm.KernelRankSVM(kernel=kernel) for kernel in kernels)
     yield ranksvm.KernelRankSVM(approximation="fourier", n_components=8)
     yield ranksvm.KernelRankSVM(approximation="nystroem", n_components=8)

@@ -125,18 +125,18 @@ def increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
 
     Parameters
     ----------
-    values : ndarray of float64, shape (n_levels,)
+    values : ndarray of float64, shape (n_levels, ...)
         The value of each level; 0 at level 0.
     bins : FeatureBins
         The levels.
 
     Returns
     -------
-    ndarray of float64, shape (n_levels - 1,)
+    ndarray of float64, shape (n_levels - 1, ...)
         The increments.
     """
     found = values[1:].copy()
-    found[: bins.n_steps] = np.diff(values[: bins.n_steps + 1])
+    found[: bins.n_steps] = np.diff(values[: bins.n_steps + 1], axis=0)
     return found
 
 

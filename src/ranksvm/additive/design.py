@@ -188,8 +188,8 @@ class AdditiveTerms:
         for bins, shape in zip(self.bins, function.shapes, strict=True):
             parts.append(increments(shape, bins))
         for pair, each in zip(self.pairs, function.interactions, strict=True):
-            rows = np.apply_along_axis(increments, 0, each.values, pair.first_bins)
-            parts.append(np.apply_along_axis(increments, 1, rows, pair.second_bins).ravel())
+            rows = increments(each.values, pair.first_bins)
+            parts.append(increments(rows.T, pair.second_bins).T.ravel())
         scales = np.concatenate([self.linear_scales, self.scales])
         values = np.concatenate(parts)
         return np.divide(values, scales, out=np.zeros_like(values), where=scales > 0.0)

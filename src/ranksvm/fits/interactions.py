@@ -67,15 +67,16 @@ def solve_with_interactions(
     WithInteractions
         The solution.
     """
+    wanted = problem.options.interactions
+    listed = None if is_integer(wanted) or isinstance(wanted, str) else problem.listed_pairs()
     result = problem.solve(C, start, interrupted)
     candidates = problem.interaction_bounds(result.w, result.width)
-    wanted = problem.options.interactions
-    if is_integer(wanted):
+    if listed is not None:
+        problem, result = _extended(problem, result, listed, C, interrupted)
+    elif is_integer(wanted):
         problem, result = _extended(problem, result, problem.chosen_pairs(candidates, int(wanted)), C, interrupted)
-    elif isinstance(wanted, str):
-        problem, result = _best_number(problem, result, candidates, C, interrupted, sets)
     else:
-        problem, result = _extended(problem, result, problem.listed_pairs(), C, interrupted)
+        problem, result = _best_number(problem, result, candidates, C, interrupted, sets)
     return WithInteractions(problem, result, candidates, problem.interaction_bounds(result.w, result.width))
 
 

@@ -1,0 +1,98 @@
+"""AdditiveRankSVMCV: the choice among step weights, C and numbers of interactions."""
+
+import numpy as np
+import pytest
+
+import ranksvm
+from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, Preferences, RankSVM
+from ranksvm.exceptions import OptionError
+
+
+def curved(n_queries=60, n_docs=10, seed=0, curve=True):
+    random = np.random.default_rng(seed)
+    n = n_queries * n_docs
+    X = random.normal(size=(n, 5))
+    utility = X[:, 0] - X[:, 1]
+    if curve:
+        utility = -(X[:, 0] ** 2) + X[:, 1] + 2.0 * X[:, 2] * X[:, 3]
+    y = np.digitize(utility + 0.3 * random.normal(size=n), [-1.0, 0.5, 1.5])
+    return X, y, np.repeat(np.arange(n_queries), n_docs)
+
+
+def test_every_score_is_that_of_its_model():
+    X, y, qid = curved()
+    Z, v, q = curved(seed=1)
+    search = AdditiveRankSVMCV(Cs=[0.01, 0.1], step_weights=[0.0, 1.0], interactions=[0, 1])
+    search.fit(X, y, qid=qid, eval_set=[(Z, v)], eval_qid=[q])
+    assert search.step_weights_.tolist() == [0.0, 0.0, 1.0, 1.0]
+    assert search.interaction_counts_.tolist() == [0, 1, 0, 1]
+    assert search.scores_.shape == (4, 2, 1)
+    for row, weight, count in zip(search.scores_, search.step_weights_, search.interaction_counts_, strict=True):
+        for score, C in zip(row[:, 0], search.Cs_, strict=True):
+            pairs = [(2, 3)] if count else 0  # the pair that is planted
+            one = AdditiveRankSVM(C=C, step_weight=weight, interactions=pairs).fit(X, y, qid=qid)
+            assert one.score(Z, v, qid=q) == pytest.approx(score, abs=2e-3)
+    assert search.best_score_ == search.mean_scores_.max()
+    assert (search.step_weight_, search.n_interactions_) == (1.0, 1)
+    assert search.interactions_.tolist() == [[2, 3]]
+    assert search.interaction_bounds_[7] == 0.0  # the pair (2, 3)
+    assert search.candidate_bounds_.argmax() == 7
+    assert search.score(Z, v, qid=q) == pytest.approx(search.best_score_)
+
+
+def test_folds_refit_the_choice_to_all_data():
+    X, y, qid = curved()
+    search = AdditiveRankSVMCV(Cs=[0.01, 0.1], cv=3).fit(X, y, qid=qid)
+    assert search.scores_.shape == (3, 2, 3)
+    assert search.step_weight_ > 0.0
+    again = AdditiveRankSVM(C=search.C_, step_weight=search.step_weight_).fit(X, y, qid=qid)
+    assert search.objective_ == pytest.approx(again.objective_, rel=2e-4)
+    assert search.fitted_params_["step_weight"] == search.step_weight_
+
+
+def test_a_linear_truth_gives_a_linear_model_or_one_as_good():
+    X, y, qid = curved(120, curve=False)
+    Z, v, q = curved(seed=3, curve=False)
+    search = AdditiveRankSVMCV(cv=3).fit(X, y, qid=qid)
+    linear = RankSVM(C=0.1).fit(X, y, qid=qid)
+    assert search.score(Z, v, qid=q) >= linear.score(Z, v, qid=q) - 0.01
+
+
+def test_missing_values_and_listed_interactions_in_folds():
+    X, y, qid = curved()
+    X[::7, 4] = np.nan
+    search = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], interactions=[(2, 3)], cv=2).fit(X, y, qid=qid)
+    assert search.interaction_counts_.tolist() == [-1]
+    assert search.n_interactions_ == 1
+    assert np.isfinite(search.predict(X)).all()
+
+
+def test_pairs_files_and_calibration(tmp_path):
+    random = np.random.default_rng(0)
+    data = Preferences(random.normal(0.4, 1.0, (150, 3)), random.normal(0.0, 1.0, (150, 3)))
+    search = AdditiveRankSVMCV(Cs=[0.01, 0.1], step_weights=[0.5], cv=3).fit(data)
+    assert 0.5 < search.best_score_ < 1.0
+    assert search.calibrate(data).predict_proba(data).shape == (150,)
+    search.save(tmp_path / "model")
+    loaded = ranksvm.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict(data.chosen), search.predict(data.chosen))
+    assert np.array_equal(loaded.mean_scores_, search.mean_scores_)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"step_weights": [-1.0]}, "step_weights must be"),
+        ({"step_weights": ["a"]}, "step_weights must be numbers"),
+        ({"step_weights": []}, "step_weights must be a list"),
+        ({"step_weights": [0.0], "linear": False}, "leave nothing to learn"),
+        ({"interactions": "all"}, "interactions must be"),
+        ({"interactions": [1, -1]}, "interactions must be"),
+        ({"interactions": [(0, 0)]}, "with itself"),
+        ({"max_bins": 1000}, "max_bins must be"),
+    ],
+)
+def test_invalid_options(params, message):
+    X, y, qid = curved(10)
+    with pytest.raises(OptionError, match=message):
+        AdditiveRankSVMCV(cv=2, **params).fit(X, y, qid=qid)
