@@ -16,6 +16,7 @@ TABLES = {
     "commands": "| `ranksvm train -C 1` |",
     "sweep_levels": "| k | evaluate, direct, ms |",
     "peers": "| RankSVM (ours) |",
+    "additive": "| EBM, labels as numbers |",
     "sparse_rows": "| loss | C | solver | tol |",
     "wide": "| data | loss | C | pairs | auto took |",
     "cutting_plane": "| made | OCAS |",
