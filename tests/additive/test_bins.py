@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 
 from ranksvm.additive import FeatureBins, codes_of, feature_bins, level_shares
+from ranksvm.additive.bins import described_features
 from ranksvm.data import TwoBlocks
 from ranksvm.exceptions import DataError
 
@@ -91,6 +92,36 @@ def test_sparse_rows_and_two_blocks_have_the_same_levels():
         found = feature_bins(other, 16)
         assert [each.cuts.tolist() for each in found] == [each.cuts.tolist() for each in bins]
         assert np.array_equal(codes_of(found, other), codes)
+
+
+def test_weights_count_rows_as_often():
+    X = columns()
+    weight = np.random.default_rng(3).integers(0, 4, len(X))
+    repeated = np.repeat(X, weight, axis=0)
+    bins, statistics = described_features(X, 16, [6], sample_weight=weight.astype(float))
+    expected, others = described_features(repeated, 16, [6])
+    for one, other in zip(bins, expected, strict=True):
+        assert np.array_equal(one.cuts, other.cuts)
+        assert (one.categories is None) or np.array_equal(one.categories, other.categories)
+    assert np.allclose(statistics.mean, others.mean)
+    assert np.array_equal(statistics.ranges, others.ranges)
+    for one, other in zip(statistics.level_means, others.level_means, strict=True):
+        assert np.allclose(one, other)
+    shares = level_shares(bins, codes_of(bins, X), weight.astype(float))
+    for one, other in zip(shares, level_shares(bins, codes_of(bins, repeated)), strict=True):
+        assert np.allclose(one, other)
+
+
+def test_statistics_are_those_of_the_values():
+    X = columns()
+    bins, statistics = described_features(X, 16, [6])
+    codes = codes_of(bins, X)
+    assert np.allclose(statistics.mean, np.nanmean(X, axis=0))
+    assert np.allclose(statistics.ranges, np.column_stack([np.nanmin(X, axis=0), np.nanmax(X, axis=0)]))
+    for j, (each, means) in enumerate(zip(bins, statistics.level_means, strict=True)):
+        for level in range(each.n_levels - int(each.missing)):
+            values = X[codes[:, j] == level, j]
+            assert means[level] == pytest.approx(values.mean() if len(values) else np.nanmean(X[:, j]))
 
 
 def test_coarser_levels_are_unions():

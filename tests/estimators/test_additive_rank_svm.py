@@ -32,11 +32,11 @@ def curved(n_queries=40, n_docs=12, seed=0, dtype=np.float64):
     return X.astype(dtype), y.astype(float), np.repeat(np.arange(n_queries), n_docs)
 
 
-def explicit(X, y, qid, **params):
+def explicit(X, y, qid, sample_weight=None, **params):
     """The columns of a model, dense, and its problem."""
     model = AdditiveRankSVM(**params)
     options = additive_options(model)
-    data = additive_training_set(TrainingArguments(X, y, qid=qid), options)
+    data = additive_training_set(TrainingArguments(X, y, qid=qid, sample_weight=sample_weight), options)
     problem = additive_problem(data, options)
     if params.get("interactions"):
         problem = problem.with_pairs(problem.listed_pairs())
@@ -77,7 +77,7 @@ def test_solvers_and_precisions_agree(solver, dtype):
     model = AdditiveRankSVM(C=0.1, solver=solver, **TIGHT).fit(
         X, y, qid=qid, sample_weight=weights, propensity=1 - weights / 2
     )
-    Z, _ = explicit(X, y, qid, C=0.1)
+    Z, _ = explicit(X, y, qid, v, C=0.1)
     oracle = RankSVM(C=0.1, **TIGHT).fit(Z, y, qid=qid, sample_weight=weights, propensity=1 - weights / 2)
     assert model.objective_ == pytest.approx(oracle.objective_, rel=1e-9)
 

@@ -9,6 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ranksvm import (
+    AdditiveRankSVM,
+    AdditiveRankSVMCV,
     CommitteePerceptronRanker,
     FactorizedRankSVM,
     PairwisePerceptronRanker,
@@ -42,6 +44,9 @@ def one_query_twice(monkeypatch):
         RankSVM(solver="newton"),
         RankSVM(solver="tron"),
         RankSVMCV(Cs=[0.01, 1.0]),
+        AdditiveRankSVM(max_bins=4),
+        AdditiveRankSVM(interactions=2, solver="tron"),
+        AdditiveRankSVMCV(Cs=[0.01, 1.0], step_weights=[1.0]),
         FactorizedRankSVM(C=0.1),
         RegularizedRankSVM(),
         SOLARRanker(order=1, C=1.0),

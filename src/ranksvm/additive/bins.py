@@ -177,7 +177,11 @@ def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), n_threa
 
 
 def described_features(
-    X: Any, max_bins: int, categorical: Sequence[int] = (), n_threads: int = 1
+    X: Any,
+    max_bins: int,
+    categorical: Sequence[int] = (),
+    n_threads: int = 1,
+    sample_weight: np.ndarray | None = None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
     """The levels of each feature, as `feature_bins` gives them, and its statistics, from one sort of its values.
 
@@ -185,6 +189,8 @@ def described_features(
     ----------
     X, max_bins, categorical, n_threads
         As in `feature_bins`.
+    sample_weight : ndarray of float64, shape (n_rows,), optional
+        How often each row counts.
 
     Returns
     -------
@@ -194,29 +200,38 @@ def described_features(
         The statistics.
     """
     missing = _missing_features(X, n_threads)
-    columns = _columns(_sampled(X))
+    rows, weights = _sampled(X, sample_weight)
+    columns = _columns(rows)
     n_features = X.shape[1]
     mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
 
     def described(j: int) -> tuple[FeatureBins, np.ndarray]:
-        values = np.sort(columns[j])  # missing values come last
-        values = values[: np.searchsorted(values, np.nan)] if missing[j] else values
+        if weights is None:
+            values, counted = np.sort(columns[j]), None  # missing values come last
+        else:
+            order = np.argsort(columns[j], kind="stable")
+            values, counted = columns[j][order], weights[order]
+        if missing[j]:
+            n_there = int(np.searchsorted(values, np.nan))
+            values, counted = values[:n_there], None if counted is None else counted[:n_there]
         if len(values):
-            mean[j], ranges[j] = values.mean(dtype=np.float64), (values[0], values[-1])
-        starts = (
-            np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else np.empty(0, int)
-        )
-        counts = np.diff(starts, append=len(values))
+            mean[j] = values.mean(dtype=np.float64) if counted is None else np.average(values, weights=counted)
+            ranges[j] = values[0], values[-1]
+        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
+        counts = _sums(counted, starts, len(values))
         if j in categorical:
             kept = np.sort(np.argsort(-counts, kind="stable")[: max_bins - 1])
             bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64))
-            return bins, _means_of_categories(bins, values, starts[kept], counts[kept], mean[j])
+            means = np.full(bins.n_levels, mean[j])
+            means[1 : 1 + len(kept)] = values[starts[kept]]
+            return bins, means
         cuts = starts[_equal_cuts(counts, max_bins)]
         bins = FeatureBins(values[cuts].astype(np.float64), bool(missing[j]))
         means = np.full(bins.n_levels, mean[j])
         if len(values):
-            sizes = np.diff(cuts, prepend=0, append=len(values))
-            means[: bins.n_steps + 1] = np.add.reduceat(values, np.append(0, cuts), dtype=np.float64) / sizes
+            first = np.append(0, cuts)
+            sums = np.add.reduceat(values if counted is None else values * counted, first, dtype=np.float64)
+            means[: bins.n_steps + 1] = sums / _sums(counted, first, len(values))
         return bins, means
 
     found = parallel_map(described, range(n_features), n_threads)
@@ -271,7 +286,9 @@ def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndar
     return codes
 
 
-def level_shares(bins: Sequence[FeatureBins], codes: np.ndarray) -> list[np.ndarray]:
+def level_shares(
+    bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None
+) -> list[np.ndarray]:
     """The share of the rows at each level of each feature.
 
     Parameters
@@ -280,12 +297,17 @@ def level_shares(bins: Sequence[FeatureBins], codes: np.ndarray) -> list[np.ndar
         The levels.
     codes : ndarray of uint8, shape (n_rows, n_features)
         The level of each value.
+    sample_weight : ndarray of float64, shape (n_rows,), optional
+        How often each row counts.
 
     Returns
     -------
     list of ndarray of float64
         The shares.
     """
+    if sample_weight is not None:
+        total = sample_weight.sum()
+        return [np.bincount(codes[:, j], sample_weight, each.n_levels) / total for j, each in enumerate(bins)]
     sizes = [each.n_levels for each in bins]
     pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     counts = np.zeros(pointers[-1], dtype=np.int64)
@@ -319,12 +341,18 @@ def _missing_features(X: Any, n_threads: int) -> np.ndarray:
     return missing
 
 
-def _sampled(X: Any) -> Any:
-    """The rows whose quantiles are computed."""
+def _sampled(X: Any, sample_weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """The rows whose quantiles are computed, without those that do not count, and how often each counts."""
+    if sample_weight is not None:
+        rows = np.flatnonzero(sample_weight > 0.0)
+        X, sample_weight = X[rows], sample_weight[rows]
+    elif isinstance(X, TwoBlocks) and X.shape[0] <= QUANTILE_ROWS:
+        X = X.stacked()
     n_rows = X.shape[0]
     if n_rows <= QUANTILE_ROWS:
-        return X.stacked() if isinstance(X, TwoBlocks) else X
-    return X[np.linspace(0, n_rows - 1, QUANTILE_ROWS).astype(np.int64)]
+        return X, sample_weight
+    rows = np.linspace(0, n_rows - 1, QUANTILE_ROWS).astype(np.int64)
+    return X[rows], None if sample_weight is None else sample_weight[rows]
 
 
 def _columns(X: Any) -> Any:
@@ -345,16 +373,11 @@ class _SparseColumns:
         return self._X[:, [j]].toarray().ravel()
 
 
-def _means_of_categories(
-    bins: FeatureBins, values: np.ndarray, starts: np.ndarray, counts: np.ndarray, mean: float
-) -> np.ndarray:
-    """The categories themselves; the mean of all values for missing ones, and of the others for these."""
-    means = np.full(bins.n_levels, mean)
-    means[1 : 1 + len(starts)] = values[starts]
-    n_others = len(values) - int(counts.sum())
-    if n_others:
-        means[0] = (mean * len(values) - float((counts * values[starts].astype(np.float64)).sum())) / n_others
-    return means
+def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.ndarray:
+    """How often the values from each start to the next count."""
+    if counted is None:
+        return np.diff(starts, append=n_values)
+    return np.add.reduceat(counted, starts) if len(starts) else np.empty(0)
 
 
 def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:

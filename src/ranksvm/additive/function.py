@@ -118,7 +118,7 @@ class AdditiveFunction:
         DataError
             When X has an infinite value, or a missing one in a feature that had none in the training data.
         """
-        scores = np.empty(X.shape[0])
+        scores, entries = np.empty(X.shape[0]), self._entries
 
         def score(rows: tuple[int, int]) -> None:
             start, stop = rows
@@ -126,7 +126,7 @@ class AdditiveFunction:
             part = scores[start:stop]
             codes = self._all_codes(block)
             part[:] = linear_scores(self.filled(block), self.coef, 1)
-            coded.CodedFeatures(codes, *self._columns).look_up(self._entries, 0, len(part), part)
+            coded.CodedFeatures(codes, *self._columns).look_up(entries, 0, len(part), part)
 
         ends = [*range(0, X.shape[0], SCORED_ROWS), X.shape[0]]
         parallel_map(score, list(pairwise(ends)), n_threads)
@@ -184,7 +184,7 @@ class AdditiveFunction:
         columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
         return columns, np.ones(n_variables)
 
-    @cached_property
+    @property
     def _entries(self) -> np.ndarray:
         """The values of all levels, then of all cells."""
         cells = [each.values.ravel() for each in self.interactions]

@@ -220,7 +220,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`. The levels of features do not depend on them.
+            Weights, as in `RankSVM.fit`. Quantiles count a row as often as its sample weight says.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
         event : array-like of bool, shape (n_samples,), optional

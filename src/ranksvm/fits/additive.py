@@ -23,6 +23,7 @@ from ranksvm.additive.function import filled
 from ranksvm.additive.interactions import all_pairs, chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
 from ranksvm.data import TwoBlockDesign, TwoBlocks, as_design_matrix
 from ranksvm.data.design_matrix import DesignMatrix
+from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.linear import LinearProblem
@@ -100,9 +101,10 @@ def additive_training_set(
     data = training_set(given, options)
     X, n_features = data.X, data.n_features
     categorical = feature_numbers("categorical", options.categorical or (), n_features, feature_names)
-    bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads)
+    weight = _sample_weight(given, data.n_rows)
+    bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
     codes = codes_of(bins, X, data.n_threads)
-    shares, scales = level_shares(bins, codes), _feature_scales(statistics.ranges, categorical)
+    shares, scales = level_shares(bins, codes, weight), _feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if signs is not None and (wrong := [j for j in categorical if signs[j]]):
@@ -139,7 +141,7 @@ def fitted_problem(
     data = training_set(given, options)
     codes = codes_of(function.bins, data.X, data.n_threads)
     terms = fitted_terms(function, options)
-    shares = level_shares(function.bins, codes)
+    shares = level_shares(function.bins, codes, _sample_weight(given, data.n_rows))
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):
         raise DataError("these are not the data that the model was fitted to: their values have another distribution.")
     assert function.training is not None
@@ -169,6 +171,13 @@ def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> Additi
     step_weight, linear = float(options.step_weight), options.linear
     return AdditiveTerms(
         function.bins, training.shares, scales, function.fill, step_weight, linear, function.interaction_pairs
+    )
+
+
+def _sample_weight(given: TrainingArguments, n_rows: int) -> np.ndarray | None:
+    """How often each row counts; None if all count once."""
+    return (
+        None if given.sample_weight is None else checked_weights("sample_weight", given.sample_weight, n_rows, "rows")
     )
 
 

@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.model_files.schema import Array, Schema, Trace
 
 __all__ = ["AdditiveRanker"]
+
+# The scoring function of each ranker that has scored, and the attributes that it was made of.
+_FUNCTIONS: WeakKeyDictionary[Any, tuple[FunctionArrays, AdditiveFunction]] = WeakKeyDictionary()
 
 
 class AdditiveRanker(Ranker):
@@ -388,7 +392,11 @@ class AdditiveRanker(Ranker):
 
     def _function(self) -> AdditiveFunction:
         """The scoring function, from the fitted attributes."""
-        return function_of(FunctionArrays(*(getattr(self, f"{name}_") for name in FunctionArrays._fields)))
+        arrays = FunctionArrays(*(getattr(self, f"{name}_") for name in FunctionArrays._fields))
+        last = _FUNCTIONS.get(self)
+        if last is None or any(one is not other for one, other in zip(last[0], arrays, strict=True)):
+            last = _FUNCTIONS[self] = arrays, function_of(arrays)
+        return last[1]
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._function().scores(X, effective_n_jobs(self.n_jobs))

@@ -361,7 +361,11 @@ class Ranker:
     def __sklearn_tags__(self):
         from sklearn.utils import InputTags, Tags, TargetTags
 
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            input_tags=InputTags(sparse=True, allow_nan=self._takes_missing),
+        )
 
 
 def hyper_parameters(estimator: Any, model: str) -> dict[str, Any]:
