@@ -77,7 +77,7 @@ def test_solvers_and_precisions_agree(solver, dtype):
     model = AdditiveRankSVM(C=0.1, solver=solver, **TIGHT).fit(
         X, y, qid=qid, sample_weight=weights, propensity=1 - weights / 2
     )
-    Z, _ = explicit(X, y, qid, v, C=0.1)
+    Z, _ = explicit(X, y, qid, weights, C=0.1)
     oracle = RankSVM(C=0.1, **TIGHT).fit(Z, y, qid=qid, sample_weight=weights, propensity=1 - weights / 2)
     assert model.objective_ == pytest.approx(oracle.objective_, rel=1e-9)
 
