@@ -30,6 +30,7 @@ COLUMNS = {
     "terms": 1.5,
     "kernels": 2.5,
     "model_selection": 0.0,
+    "additive": 3.7,
     "losses": 2.5,
     "metrics": 0.0,
     "datasets": 1.0,
