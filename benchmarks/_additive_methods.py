@@ -75,7 +75,12 @@ def peers(smoke: bool) -> dict[str, Method | None]:
 def ours(smoke: bool) -> dict[str, Method]:
     """RankSVM, and the additive models: the linear part, steps, both, both and interactions, and the default choice."""
     C = Axis("C = 4^{}", range(-20, 16), -6, 0)
-    steps = Axis("steps {}", (0.03125, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), 0.5, 2.0)
+    steps = Axis(
+        "steps {}",
+        (0.00390625, 0.0078125, 0.015625, 0.03125, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+        0.5,
+        2.0,
+    )
     counts = Axis("{} interactions", (0, 4, 8, 16, 32, 64, 128, 256), 0, 16, bounded=True)
     found = {}
     for weighting in PAIR_WEIGHTINGS:
