@@ -43,4 +43,4 @@ def test_equations_are_numbered_in_order():
     text = (DOCS / "mathematics.md").read_text(encoding="utf-8")
     numbers = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", text)]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) == 20
+    assert len(numbers) == 24
