@@ -42,10 +42,22 @@ def test_a_fit_that_stopped_early_says_so(data):
         (ranksvm.SOLARRanker(), "one query after another"),
         (ranksvm.RegularizedRankSVM(), "no model of this kind has an objective lower"),
         (ranksvm.KernelRankSVM(gamma=0.1), "the scoring function's distance"),
+        (ranksvm.AdditiveRankSVM(), "the scoring function's distance"),
     ],
 )
 def test_what_is_proven_of_other_models(ranker, words, data):
     assert words in certificate_in_words(fitted(ranker, data))
+
+
+def test_what_is_proven_of_an_edited_model(data):
+    ranker = fitted(ranksvm.AdditiveRankSVM(C=0.1), data)
+    edited = ranker.edit_shape(0, {1: 0.5}, data.X, data.y, qid=data.qid)
+    edited = edited.edit_shape(1, {1: 0.5}, data.X, data.y, qid=data.qid)
+    words = certificate_in_words(edited)
+    assert f"The objective is {edited.objective_:.10g}" in words
+    assert words.endswith(f"by hand; the objective was {ranker.objective_:.10g} before.")
+    unknown = certificate_in_words(ranker.edit_shape(0, {1: 0.5}))
+    assert unknown.startswith("Shapes were edited by hand, without the training data")
 
 
 def test_facts(data):

@@ -93,7 +93,10 @@ def certificate_in_words(ranker: Any) -> str:
         if hasattr(ranker, "n_updates_"):
             return f"A {name} learns from one query after another: there is no optimum from which to measure it."
         return f"The problem of a {name} is not convex: the fit has no certificate, and may be a local minimum."
+    edited = getattr(ranker, "edited_", None)
     if not math.isfinite(gap):
+        if edited:
+            return "Shapes were edited by hand, without the training data: nothing is known about what that costs."
         return "No finite duality gap was found: nothing is proven about the distance from the minimum."
     from ranksvm.solvers import relative_gap
 
@@ -104,11 +107,14 @@ def certificate_in_words(ranker: Any) -> str:
     ]
     if not hasattr(ranker, "ranks_"):
         # the objective is strongly convex with modulus 1
-        what = "weight vector" if hasattr(ranker, "coef_") else "scoring function"
+        linear = hasattr(ranker, "coef_") and not hasattr(ranker, "shape_values_")
+        what = "weight vector" if linear else "scoring function"
         words.append(
             f"So the norm of the {what}'s distance from the optimal one is at most {math.sqrt(2.0 * gap):.3g}."
         )
-    if not ranker.converged_:
+    if edited:
+        words.append(f"Shapes were edited by hand; the objective was {edited['objective'][0]:.10g} before.")
+    elif not ranker.converged_:
         words.append("This does not meet the tolerance of the fit.")
     return " ".join(words)
 
