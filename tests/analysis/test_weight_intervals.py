@@ -259,7 +259,7 @@ def test_errors(data):
         weight_intervals(RankSVM(), data.X, data.y, data.qid, level=95)
     with pytest.raises(OptionError, match="tol must be"):
         weight_intervals(RankSVM(), data.X, data.y, data.qid, tol=0)
-    with pytest.raises(OptionError, match="a linear ranker"):
+    with pytest.raises(OptionError, match="a linear or additive ranker"):
         weight_intervals(StandardScaler(), data.X, data.y, data.qid)
     with pytest.raises(DataError, match="all rows belong to one query"):
         weight_intervals(RankSVM(), data.X, data.y)

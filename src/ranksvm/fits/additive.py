@@ -20,10 +20,11 @@ from ranksvm.additive import (
 from ranksvm.additive.bins import described_features
 from ranksvm.additive.columns import Pair
 from ranksvm.additive.function import filled
-from ranksvm.additive.interactions import all_pairs, chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
+from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
 from ranksvm.data import TwoBlockDesign, TwoBlocks, as_design_matrix
 from ranksvm.data.design_matrix import DesignMatrix
 from ranksvm.data.pair_weights import checked_weights
+from ranksvm.datasets.file_data import FileData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.linear import LinearProblem
@@ -98,6 +99,11 @@ def additive_training_set(
     AdditiveTrainingSet
         The training set.
     """
+    if isinstance(given.X, FileData):
+        raise OptionError(
+            "the data are larger than half of the free memory, and additive models are fitted to rows in memory: load "
+            "a part of them, or use RankSVM, which reads files in passes."
+        )
     data = training_set(given, options)
     X, n_features = data.X, data.n_features
     categorical = feature_numbers("categorical", options.categorical or (), n_features, feature_names)
@@ -423,11 +429,6 @@ class AdditiveProblem(LinearProblem):
                     "of both is allowed."
                 )
         return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-    @property
-    def all_pairs(self) -> np.ndarray:
-        """All pairs of features: int64, shape (n_features * (n_features - 1) / 2, 2)."""
-        return all_pairs(self.terms.n_features)
 
 
 def _features(X: Any, fill: np.ndarray | None) -> DesignMatrix:
