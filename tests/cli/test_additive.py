@@ -55,6 +55,17 @@ def test_the_model_is_the_estimators_own(ranksvm_json, folder, train, tmp_path):
     assert report["kernel"] is report["low_rank"] is report["selection"] is None
 
 
+def test_info_lists_the_curves_that_spread_scores_most(ranksvm, ranksvm_json, folder):
+    ranksvm("train", folder / "train.txt", *ADDITIVE, "-C", 0.1, "-o", folder / "curves.rsvm")
+    curves = ranksvm_json("info", folder / "curves.rsvm")["curves"]
+    spreads = [each["spread"] for each in curves]
+    assert spreads == sorted(spreads, reverse=True)
+    assert sum(each["share"] for each in curves) == pytest.approx(1.0)
+    shown = ranksvm("info", folder / "curves.rsvm", "--weights", 2).output
+    assert curves[0]["feature"] in shown
+    assert "spread" in shown
+
+
 def test_other_models_are_not_additive(ranksvm_json, model):
     assert ranksvm_json("info", model)["additive"] is None
 
@@ -180,7 +191,7 @@ def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, chosen, tm
     assert len(ranksvm("rank", out, test, "--format", "tsv").stdout.splitlines()) == 121
     assert "contribut" in ranksvm("explain", out, test).stdout
     assert ranksvm_json("info", out)["additive"].keys() == report["additive"].keys()
-    assert "linear part" in ranksvm("info", out).stdout
+    assert "spread" in ranksvm("info", out).stdout
     assert ranksvm_json("analyze", out, folder / "train.txt")["models"]
 
 

@@ -99,7 +99,7 @@ class Request:
         return function if self.scaling is None else function.of_unscaled(self.scaling)
 
     def used_columns(self) -> np.ndarray:
-        """Columns that matter; a note says which features, of weight 0, are left out."""
+        """Columns that matter; a note says which features are left out."""
         matters = self.coef != 0.0 if self.additive is None else self.additive.used
         used = np.flatnonzero(matters)
         left_out = [self.names[j] for j in np.flatnonzero(~matters)]
@@ -107,7 +107,8 @@ class Request:
             raise OptionError("all weights of the model are 0: there is nothing to export.")
         if left_out:
             named = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-            self.notes.append(f"{_features(len(left_out))} of weight 0 left out: {named}.")
+            which = "of weight 0" if self.additive is None else "without effect"
+            self.notes.append(f"{_features(len(left_out))} {which} left out: {named}.")
         return used
 
 

@@ -23,7 +23,11 @@ from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 @click.command("info", short_help="Show what is in a data or model file.")
 @click.argument("file", type=EXISTING_FILE)
 @click.option(
-    "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
+    "--weights",
+    type=click.IntRange(min=0),
+    default=15,
+    show_default=True,
+    help="Largest weights of a model to list, or curves of an additive one.",
 )
 @qrels_option
 @reading_options
@@ -150,7 +154,9 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     report["online"] = _stream(file)
     report["signs"] = _signs(ranker, names_in(model))
     report["bytes"] = file.stat().st_size
-    if hasattr(ranker, "coef_"):
+    if report["additive"]:
+        report["curves"] = _curves(ranker, names_in(model), n_weights)
+    elif hasattr(ranker, "coef_"):
         report.update(_weights(ranker, names_in(model), n_weights))
     return report
 
@@ -208,6 +214,24 @@ def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) ->
     }
 
 
+def _curves(ranker: Any, names: Sequence[str] | None, n_curves: int | None) -> list[dict[str, Any]]:
+    """The features of an additive model whose curves spread scores most (all if ``n_curves`` is None)."""
+    import numpy as np
+
+    spreads = np.array([shape.spread for shape in ranker.shapes()])
+    total = float(spreads.sum())
+    return [
+        {
+            "feature": feature_label(int(j), names),
+            "column": int(j),
+            "name": None if names is None else str(names[j]),
+            "spread": float(spreads[j]),
+            "share": float(spreads[j] / total) if total else 0.0,
+        }
+        for j in np.argsort(-spreads, kind="stable")[:n_curves]
+    ]
+
+
 def _show_model(report: dict[str, Any]) -> None:
     from ranksvm.estimators.base.summary import fit_facts
 
@@ -220,22 +244,16 @@ def _show_model(report: dict[str, Any]) -> None:
         facts.append((name, f"{words}; {count(report['bytes'])} bytes" if name == "model size" else words))
     if report["online"] is not None:
         facts.append(("stream", _stream_in_words(report["online"])))
-    if "weights" not in report:
-        print_facts(facts, title=report["path"])
-        return
-    facts.append(
-        (
-            "linear part" if report["additive"] else "weights",
-            f"{count(report['features'])}, of which {count(report['nonzero_weights'])} are not 0; "
-            f"norm {report['norm']:.6g}",
-        )
-    )
+    if "weights" in report:
+        nonzero = f"of which {count(report['nonzero_weights'])} are not 0; norm {report['norm']:.6g}"
+        facts.append(("weights", f"{count(report['features'])}, {nonzero}"))
     print_facts(facts, title=report["path"])
-    if report["weights"]:
-        say()
-        values = aligned([x["weight"] for x in report["weights"]])
-        rows = [[x["feature"], value, f"{x['share']:.1%}"] for x, value in zip(report["weights"], values, strict=True)]
-        print_table(["feature", "weight", "share of all"], rows)
+    for key, value_of in (("weights", "weight"), ("curves", "spread")):
+        if report.get(key):
+            say()
+            values = aligned([each[value_of] for each in report[key]])
+            rows = [[x["feature"], value, f"{x['share']:.1%}"] for x, value in zip(report[key], values, strict=True)]
+            print_table(["feature", value_of, "share of all"], rows)
 
 
 def _stream_in_words(online: dict[str, Any]) -> str:
