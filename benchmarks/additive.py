@@ -146,7 +146,8 @@ def quality_rows(rows: dict[str, list[Any]], absent: list[str]) -> list[list[str
         n_settings, taken = (sum(fold[key] for fold in folds) for key in ("n_settings", "seconds"))
         row += [widest([fold["searched"] for fold in folds]), inside, f"{n_settings}", f"{taken:.0f}"]
         cells.append(row)
-    return cells + [[name, "not installed", *[""] * (len(QUALITY_HEADER) - 2)] for name in absent]
+    left = {name: "not installed" if name in absent else "not measured" for name in peers(False) if name not in rows}
+    return cells + [[name, why, *[""] * (len(QUALITY_HEADER) - 2)] for name, why in left.items()]
 
 
 def widest(ranges: list[str]) -> str:
