@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm._util.checks import is_integer, is_number
 from ranksvm._util.json_values import plain
+from ranksvm.data import frames
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["DualSpectra", "compare_ranks"]
@@ -253,7 +254,7 @@ class DualSpectra:
         }
         for t in self.energy:
             columns |= {f"dimensions_{t:g}": self.dimensions(t), f"ratio_{t:g}": self.dimension_ratio(t)}
-        return _structured(columns)[self._numbers(queries)]
+        return frames.table_from(columns, None)[self._numbers(queries)]
 
     def to_dict(self, bins: int = 10) -> dict[str, Any]:
         """All but the singular values as plain Python values, ready for JSON.
@@ -379,7 +380,7 @@ def compare_ranks(
         if name in columns:
             raise OptionError(f"a model cannot be named {name!r}: the table has a column of that name.")
         columns[name] = of_model.dimensions(t)[of_model._numbers(columns["query"].tolist())]
-    return _structured(columns)
+    return frames.table_from(columns, None)
 
 
 def checked_energy(energy: Any) -> tuple[float, ...]:
@@ -406,12 +407,3 @@ def _cumulative(values: np.ndarray) -> np.ndarray:
     # normalised first, because squares of tiny alpha would underflow
     sums = np.cumsum((values / largest) ** 2) if largest > 0.0 else np.zeros(len(values))
     return sums / sums[-1] if largest > 0.0 else sums
-
-
-def _structured(columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Columns of one length as a structured array."""
-    length = len(next(iter(columns.values())))
-    table = np.empty(length, dtype=[(name, values.dtype) for name, values in columns.items()])
-    for name, values in columns.items():
-        table[name] = values
-    return table

@@ -18,7 +18,6 @@ __all__ = [
     "column",
     "column_names",
     "drop_column",
-    "frame_from",
     "has_column",
     "is_frame",
     "is_plain_vector",
@@ -27,6 +26,7 @@ __all__ = [
     "refuse_reserved_columns",
     "split_qid",
     "stacked",
+    "table_from",
     "take_rows",
     "validated",
 ]
@@ -211,7 +211,7 @@ def library(X: Any) -> str | None:
     return str(_frame(X).implementation.value) if is_frame(X) else None
 
 
-def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
+def _frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
     """Create a DataFrame of the named library; None if the library is not installed."""
     # not every library accepts NumPy strings
     lists = {key: values.tolist() for key, values in columns.items()}
@@ -219,6 +219,18 @@ def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
         return _narwhals().from_dict(lists, backend=name).to_native()
     except (ImportError, ValueError, TypeError):  # not installed, or (named by a file) no such library
         return None
+
+
+def table_from(columns: Mapping[str, np.ndarray], name: str | None) -> Any:
+    """A DataFrame of the named library if it is installed, else a structured array."""
+    frame = None if name is None else _frame_from(columns, name)
+    if frame is not None:
+        return frame
+    length = len(next(iter(columns.values())))
+    table = np.empty(length, dtype=[(key, values.dtype) for key, values in columns.items()])
+    for key, values in columns.items():
+        table[key] = values
+    return table
 
 
 def take_rows(values: Any, rows: np.ndarray) -> Any:

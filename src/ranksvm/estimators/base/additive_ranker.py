@@ -340,14 +340,7 @@ class AdditiveRanker(Ranker):
             "left": self.interaction_bounds_[order],
             "chosen": np.array([tuple(pair) in chosen for pair in pairs[order].tolist()], dtype=bool),
         }
-        library = self.frame_type_
-        frame = None if library is None else frames.frame_from(columns, library)
-        if frame is not None:
-            return frame
-        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
-        for name, values in columns.items():
-            table[name] = values
-        return table
+        return frames.table_from(columns, self.frame_type_)
 
     def _assign_function(self, function: AdditiveFunction) -> None:
         """Set the attributes of a scoring function."""

@@ -49,14 +49,7 @@ class LinearRanker(Ranker):
         names = np.array(feature_labels(len(self.coef_), getattr(self, "feature_names_in_", None)), dtype=str)
         order = np.argsort(-np.abs(self.coef_), kind="stable")
         columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
-        library = getattr(self, "frame_type_", None)
-        frame = None if library is None else frames.frame_from(columns, library)
-        if frame is not None:
-            return frame
-        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
-        for name, values in columns.items():
-            table[name] = values
-        return table
+        return frames.table_from(columns, getattr(self, "frame_type_", None))
 
     @property
     def feature_importances_(self) -> np.ndarray:
