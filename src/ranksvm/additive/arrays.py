@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.additive.bins import MAX_BINS, FeatureBins
 from ranksvm.additive.function import AdditiveFunction, Interaction
 
-__all__ = ["FunctionArrays", "arrays_of", "function_of"]
+__all__ = ["FunctionArrays", "arrays_of", "function_of", "joined"]
 
 
 class FunctionArrays(NamedTuple):
@@ -73,12 +73,12 @@ def arrays_of(function: AdditiveFunction) -> FunctionArrays:
         has_missing=np.array([int(each.missing) for each in function.bins], dtype=np.int64),
         is_categorical=np.array([int(each.categories is not None) for each in function.bins], dtype=np.int64),
         n_cuts=np.array([len(each) for each in own], dtype=np.int64),
-        cuts=_joined(own),
-        shape_values=_joined(function.shapes),
+        cuts=joined(own),
+        shape_values=joined(function.shapes),
         interactions=np.array([(e.first, e.second) for e in function.interactions], dtype=np.int64).reshape(-1, 2),
         n_interaction_cuts=np.array([len(each) for each in in_pairs], dtype=np.int64),
-        interaction_cuts=_joined(in_pairs),
-        interaction_values=_joined([each.values.ravel() for each in function.interactions]),
+        interaction_cuts=joined(in_pairs),
+        interaction_values=joined([each.values for each in function.interactions]),
     )
 
 
@@ -125,8 +125,20 @@ def _places(bins: FeatureBins) -> np.ndarray:
     return bins.cuts if bins.categories is None else bins.categories
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty(0), *parts]).astype(np.float64)
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays of any shape, one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray
+        The arrays.
+
+    Returns
+    -------
+    ndarray of float64, shape (sum of sizes,)
+        Their values.
+    """
+    return np.concatenate([np.empty(0), *(part.ravel() for part in parts)]).astype(np.float64)
 
 
 def _split(values: np.ndarray, sizes: Sequence[int], name: str) -> list[np.ndarray]:

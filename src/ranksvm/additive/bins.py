@@ -100,7 +100,7 @@ class FeatureBins:
         last = self.n_levels - 1 if self.missing else self.n_levels
         return np.where(np.isnan(values), last, levels).astype(np.uint8)
 
-    def coarser(self, shares: np.ndarray, n_levels: int) -> tuple["FeatureBins", np.ndarray]:
+    def coarser(self, shares: np.ndarray, n_levels: int) -> "FeatureBins":
         """Fewer levels, of about equal shares of the rows.
 
         Parameters
@@ -112,24 +112,15 @@ class FeatureBins:
 
         Returns
         -------
-        bins : FeatureBins
-            The new levels.
-        new_levels : ndarray of uint8, shape (self.n_levels,)
-            The new level of each level.
+        FeatureBins
+            The new levels, which are unions of these.
         """
         most = n_levels - 1 - int(self.missing)
         if self.categories is not None:
             kept = np.sort(np.argsort(-shares[1 : 1 + len(self.categories)], kind="stable")[:most])
-            new = np.zeros(self.n_levels, dtype=np.uint8)
-            new[1 + kept] = np.arange(1, len(kept) + 1)
-            bins = FeatureBins(self.cuts, self.missing, self.categories[kept])
-        else:
-            at = _equal_cuts(shares[: self.n_steps + 1], most + 1)
-            new = np.searchsorted(at, np.arange(self.n_levels), side="right").astype(np.uint8)
-            bins = FeatureBins(self.cuts[at - 1], self.missing)
-        if self.missing:
-            new[-1] = bins.n_levels - 1
-        return bins, new
+            return FeatureBins(self.cuts, self.missing, self.categories[kept])
+        at = _equal_cuts(shares[: self.n_steps + 1], most + 1)
+        return FeatureBins(self.cuts[at - 1], self.missing)
 
 
 class FeatureStatistics(NamedTuple):

@@ -1,7 +1,7 @@
 """The design matrix of an additive model: scaled features, and codes of their levels, beside each other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -45,7 +45,7 @@ class AdditiveTerms:
     fill: np.ndarray
     step_weight: float
     linear: bool = True
-    pairs: Sequence[Pair] = field(default=())
+    pairs: Sequence[Pair] = ()
 
     @property
     def n_features(self) -> int:
@@ -129,6 +129,22 @@ class AdditiveTerms:
             The shares.
         """
         return np.bincount(new_levels(self.bins[feature], bins), self.shares[feature], minlength=bins.n_levels)
+
+    def variables_at(self, column: int) -> np.ndarray:
+        """The variables of a column of codes: the levels of a feature, or the cells of a pair.
+
+        Parameters
+        ----------
+        column : int
+            Number of the column.
+
+        Returns
+        -------
+        ndarray of int64
+            Their numbers.
+        """
+        starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
+        return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
     def with_pairs(self, pairs: Sequence[Pair]) -> "AdditiveTerms":
         """The same with other pairs of features.
@@ -264,9 +280,14 @@ class AdditiveDesign:
         """The map from weights to features as they are and the values of levels, which the products take."""
         return self
 
+    @property
+    def n_numbers(self) -> int:
+        """Length of the vectors that the products take."""
+        return self.terms.n_linear + self._coded.n_entries
+
     def expanded(self, w: np.ndarray) -> np.ndarray:
         n_linear = self.terms.n_linear
-        values = np.empty(n_linear + self._coded.n_entries)
+        values = np.empty(self.n_numbers)
         np.multiply(w[:n_linear], self.terms.linear_scales, out=values[:n_linear])
         self._coded.values(np.ascontiguousarray(w[n_linear:]), values[n_linear:])
         return values
@@ -284,7 +305,10 @@ class AdditiveDesign:
         out += u_range @ (block * block)
 
     def gather(self, rows, start, stop, out_range):
-        coded.gather(self.products(rows), start, stop, out_range)
+        if rows is None:
+            coded.gather(self.products(), start, stop, out_range)
+        else:  # products check all rows that they are given
+            coded.gather(self.products(rows[start:stop]), 0, stop - start, out_range)
 
     def largest(self, n_threads=1):
         largest = [self.features.largest(n_threads) * self.terms.linear_scales] if self.terms.linear else []

@@ -45,7 +45,7 @@ def coarse_pairs(terms: AdditiveTerms, pairs: np.ndarray, n_levels: int) -> list
         The pairs.
     """
     found = {
-        j: terms.bins[j].coarser(terms.shares[j], n_levels)[0] for j in sorted(set(np.asarray(pairs).ravel().tolist()))
+        j: terms.bins[j].coarser(terms.shares[j], n_levels) for j in sorted(set(np.asarray(pairs).ravel().tolist()))
     }
     return [Pair(int(a), int(b), found[int(a)], found[int(b)]) for a, b in pairs]
 

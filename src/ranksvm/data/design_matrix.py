@@ -47,7 +47,16 @@ class RowProducts(Protocol):
 
 
 class Basis(Protocol):
-    """A map between weights and the vectors that the products of a design matrix take: once for each pass."""
+    """A map between weights and the vectors that the products of a design matrix take: once for each pass.
+
+    Attributes
+    ----------
+    n_numbers : int
+        Length of these vectors.
+    """
+
+    @property
+    def n_numbers(self) -> int: ...
 
     def expanded(self, w: np.ndarray) -> np.ndarray:
         """The vector for weights w: ``X w = Y expanded(w)`` for the rows Y of the products."""

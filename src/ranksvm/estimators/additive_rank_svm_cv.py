@@ -12,7 +12,6 @@ from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.options import additive_options
-from ranksvm.estimators.path import c_values
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import AdditiveProblem, AdditiveTrainingSet, additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions
@@ -210,7 +209,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         elif setting.n_interactions > 0:
             bounds = data.bounds.get(setting.step_weight)
             if bounds is None:
-                Cs = np.sort(c_values(self._default_cs() if self.Cs is None else self.Cs))
+                Cs = self._tried_cs()
                 result = problem.solve(float(Cs[len(Cs) // 2]))
                 bounds = data.bounds[setting.step_weight] = problem.interaction_bounds(result.w, result.width)
             problem = problem.with_pairs(problem.chosen_pairs(bounds, setting.n_interactions))

@@ -77,7 +77,8 @@ def solve_with_interactions(
         problem, result = _extended(problem, result, problem.chosen_pairs(candidates, int(wanted)), C, interrupted)
     else:
         problem, result = _best_number(problem, result, candidates, C, interrupted, sets)
-    return WithInteractions(problem, result, candidates, problem.interaction_bounds(result.w, result.width))
+    bounds = problem.interaction_bounds(result.w, result.width) if problem.terms.pairs else candidates
+    return WithInteractions(problem, result, candidates, bounds)
 
 
 def _extended(

@@ -150,14 +150,10 @@ class AdditiveObjective(LinearObjective):
 def _blocks(terms: AdditiveTerms) -> list[np.ndarray]:
     """The variables of each feature, its linear part included, and of each pair."""
     found = []
-    for c, bins in enumerate(terms.bins):
-        first = terms.n_linear + terms.columns[c, 5]
-        own = np.arange(first, first + bins.n_levels - 1)
-        found.append(np.concatenate([[c], own]) if terms.linear else own)
-    for c, pair in enumerate(terms.pairs, start=len(terms.bins)):
-        first = terms.n_linear + terms.columns[c, 5]
-        found.append(np.arange(first, first + pair.n_variables))
-    return [block.astype(np.int64) for block in found if len(block)]
+    for column in range(len(terms.columns)):
+        has_linear = terms.linear and column < terms.n_features
+        found.append(np.append([column], terms.variables_at(column)) if has_linear else terms.variables_at(column))
+    return [block for block in found if len(block)]
 
 
 def _coarse_space(terms: AdditiveTerms) -> Any:
@@ -178,14 +174,14 @@ def _coarse_space(terms: AdditiveTerms) -> Any:
             values.append([1.0])
             n_columns += 1
     for c, bins in enumerate(terms.bins):
-        first = int(terms.columns[c, 5])
-        steps = np.arange(first, first + bins.n_steps)
-        steps = steps[terms.scales[steps] > 0.0]
+        steps = terms.variables_at(c)[: bins.n_steps]
+        steps = steps[terms.scales[steps - terms.n_linear] > 0.0]
         for group in np.array_split(steps, n_groups):
             if len(group):
-                rows.append(terms.n_linear + group)
+                scales = terms.scales[group - terms.n_linear]
+                rows.append(group)
                 columns.append(np.full(len(group), n_columns))
-                values.append(terms.scales[group] / np.linalg.norm(terms.scales[group]))
+                values.append(scales / np.linalg.norm(scales))
                 n_columns += 1
     if not n_columns:
         return sparse.csr_array((terms.n_variables, 0))

@@ -362,8 +362,8 @@ class ThreadedTerm:
         basis = self.design.vector_basis
         if basis is None:
             return self._plain_pass(w, operator, v, self._products if products is None else products)
-        expanded = basis.expanded(np.zeros(self.n_variables) if w is None else w)
-        sums, total = self._plain_pass(None if w is None else expanded, operator, v, self._products, len(expanded))
+        expanded = None if w is None else basis.expanded(w)
+        sums, total = self._plain_pass(expanded, operator, v, self._products, basis.n_numbers)
         return sums, basis.contracted(total)
 
     def _plain_pass(

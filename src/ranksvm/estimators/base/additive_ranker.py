@@ -11,7 +11,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.additive import AdditiveFunction, TrainingShares
-from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of
+from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, joined
 from ranksvm.additive.edits import edited_steps
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_means
@@ -359,9 +359,9 @@ class AdditiveRanker(Ranker):
         training = function.training
         assert training is not None
         self.ranges_ = training.ranges
-        self.level_means_ = _joined(training.means)
-        self.level_shares_ = _joined(training.shares)
-        self.cell_shares_ = _joined(training.cells)
+        self.level_means_ = joined(training.means)
+        self.level_shares_ = joined(training.shares)
+        self.cell_shares_ = joined(training.cells)
         self.edited_ = None
 
     def _trained_function(self) -> AdditiveFunction:
@@ -394,10 +394,6 @@ class AdditiveRanker(Ranker):
     def _scores(self, X: Any) -> np.ndarray:
         return self._function().scores(X, effective_n_jobs(self.n_jobs))
 
-    def _features(self, X: Any, finite: bool = True) -> Any:
-        # infinite values are refused where levels are looked up
-        return super()._features(X, finite=False)
-
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if not hasattr(self, "coef_"):
@@ -406,7 +402,3 @@ class AdditiveRanker(Ranker):
             self._function()
         except ValueError as error:
             raise ModelFileError(f"{type(self).__name__}: {error}.") from error
-
-
-def _joined(parts: Any) -> np.ndarray:
-    return np.concatenate([np.empty(0), *(each.ravel() for each in parts)])

@@ -244,7 +244,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             )
             given = read_training_data(self, self._resolved(given))
             self.censored_ = event is not None
-            Cs = np.sort(c_values(self._default_cs() if self.Cs is None else self.Cs))
+            Cs = self._tried_cs()
             data = self._training_set(given, options)
             settings = self._settings(data)
             sets = read_evaluation_sets(
@@ -278,6 +278,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         self.C_, self.Cs_ = choice.C, choice.Cs
         self.best_score_, self.best_iteration_ = choice.best_score, choice.best_iteration
         self._assign_scores(choice.settings, choice.scores, choice.means, choice.errors)
+
+    def _tried_cs(self) -> np.ndarray:
+        """The values of C to try, ascending."""
+        return np.sort(c_values(self._default_cs() if self.Cs is None else self.Cs))
 
     # ---- implemented by subclasses
 

@@ -202,9 +202,7 @@ def _read_set(
     n_queries: int,
 ) -> EvaluationSet | PairEvaluationSet:
     n_threads = effective_n_jobs(ranker.n_jobs)
-    features: Callable[[Any], Any] = partial(
-        validated_features, ranker, n_threads=n_threads, finite=not ranker._takes_missing
-    )
+    features: Callable[[Any], Any] = partial(validated_features, ranker, n_threads=n_threads)
     are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
     if are_pairs and sample_weight is not None:
         refuse_weights_of_pairs()
@@ -221,7 +219,7 @@ def _read_set(
         return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
     if event is None and getattr(ranker, "censored_", False):
         refuse_labels_of_times()
-    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False, finite=not ranker._takes_missing)
+    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
     queries = validation.queries(qid, group, len(y))
     if sample_weight is not None:
         sample_weight = checked_weights("eval_sample_weight", sample_weight, len(y), "rows")
@@ -302,9 +300,7 @@ def _features_of_preferences(ranker: Any, data: Preferences, n_threads: int, res
     blocks = []
     for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
         try:
-            blocks.append(
-                validated_features(ranker, X, n_threads=n_threads, reset=first, finite=not ranker._takes_missing)
-            )
+            blocks.append(validated_features(ranker, X, n_threads=n_threads, reset=first))
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     return TwoBlocks.joined(*blocks)
@@ -346,6 +342,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check_finite(ranker: Any, X: Any, n_threads: int) -> None:
+    if getattr(ranker, "_takes_missing", False):  # infinite values are refused when levels are looked up
+        return
     validation.check_finite(X, n_threads, *_described(ranker))
 
 
