@@ -93,7 +93,7 @@ def planted(n_queries: int, n_docs: int, n_features: int, n_planted: int = N_PLA
 
 
 def letor_folder(folder: Path, dtype: type = np.float32) -> Parts:
-    """The files train, vali (or valid) and test of a folder, as text or compressed; of Yahoo's those of set 1."""
+    """Read train, vali (or valid) and test from a folder, as text or compressed; for Yahoo, the files of set 1."""
     paths = [_file(folder, *names) for names in (("train",), ("vali", "valid"), ("test",))]
     if None in paths:
         raise SystemExit(f"{folder} must hold train, vali and test, each as {', '.join(ENDINGS)}.")

@@ -23,7 +23,7 @@ if FOLDER.is_dir():
     sys.path.append(str(FOLDER))
 
 SEED = 0
-# Boosting may have so many rounds, and ends after so many in which validation data did not gain.
+# Maximum number of boosting rounds; boosting stops after PATIENCE rounds without a gain on validation data.
 ROUNDS, PATIENCE = 5000, 100
 # Bags of EBM, each without this share of the queries, on which it stops early.
 BAGS, HELD_OUT = 8, 0.15

@@ -129,7 +129,7 @@ def planted_in_words(found: list[Found]) -> list[str]:
         "two features could lower the objective by at most. C is chosen by NDCG@10 on the validation queries, for the "
         "additive model without interactions; interactions are then added at that C and two others. LightGBM: the best "
         f"number of leaves on the validation queries, rate {RATE:g}, early stopping, up to {TREES:,} trees. Seconds "
-        f"are those of one fit with {THREADS} threads.",
+        f"are for one fit with {THREADS} threads.",
     ]
     for each in found:
         value = each.value

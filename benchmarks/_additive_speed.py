@@ -51,7 +51,7 @@ def boosted(data: RankingData, threads: int, trees: int = TREES, leaves: int = L
 
 
 def compared(actions: dict[str, Callable[[], Any]], repeats: int, reference: str, unit: float = 1.0) -> list[list[str]]:
-    """Times in turns: name, least and median, ratio of the least to that of the reference."""
+    """Time actions in turns: rows of name, minimum and median, and the minimum relative to the reference."""
     times = interleaved(actions, repeats, 0.2)
     least = times[reference].min()
     return [[name, summary(unit * each), f"{each.min() / least:.2f}"] for name, each in times.items()]

@@ -87,9 +87,9 @@ def quality_in_words(found: list[Found], absent: list[str]) -> list[str]:
     """The part of the page on quality."""
     parts = [
         "## Quality",
-        "Settings are chosen by NDCG@10 on the validation part of each fold; figures are those of the test part, means "
-        "over folds, by `ranksvm.metrics.evaluate` (gain 2^y - 1, equal scores averaged). LightGBM's example has one "
-        "training and one test part: the last fifth of its training queries are the validation part. Features are as "
+        "Settings are chosen by NDCG@10 on the validation part of each fold; figures are means over "
+        "the test parts of the folds, by `ranksvm.metrics.evaluate` (gain 2^y - 1, equal scores averaged). LightGBM's "
+        "example has one training and one test part: the last fifth of its training queries are the validation part. Features are as "
         "the files have them, zeros included. Grids are widened, fold by fold, until the best setting is inside, or "
         "has the least value that a parameter can have. LightGBM, XGBoost and CatBoost stop early on the validation "
         f"part ({PATIENCE} rounds without a gain of NDCG@10, up to {ROUNDS:,}); EBM learns the labels as numbers and "

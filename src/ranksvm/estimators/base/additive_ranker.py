@@ -182,10 +182,7 @@ class AdditiveRanker(Ranker):
         True
         """
         ids, X = self._query_ids(X, qid), self._features(X)
-        names: Any = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
-        if names is not None and names.shape != self.coef_.shape:
-            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
-        function = self._function()
+        names, function = self._names_or(feature_names), self._function()
         parts = np.hstack(function.contributions(X))
         labels = None if names is None and not function.interactions else term_labels(function, names)
         return Explanation(parts, None, self._scores(X), Queries.from_qid(ids, len(parts)), labels, X)

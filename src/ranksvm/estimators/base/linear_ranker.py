@@ -103,10 +103,7 @@ class LinearRanker(Ranker):
         """
         X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
         scores = self._scores(X)
-        names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
-        if names is not None and names.shape != self.coef_.shape:
-            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
-        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
+        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), self._names_or(feature_names))
 
     def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
         """Importance of each feature: ``|w_f|`` times its standard deviation within queries.

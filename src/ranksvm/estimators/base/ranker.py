@@ -332,6 +332,13 @@ class Ranker:
         X = self._without_qid_column(X)
         return validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
+    def _names_or(self, feature_names: Any) -> Any:
+        """The names of the features that a user passes, or else those of `fit`; None if there are none."""
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
+        if names is not None and names.shape != (self.n_features_in_,):
+            raise DataError(f"feature_names has shape {names.shape}, but there are {self.n_features_in_} features.")
+        return names
+
     def _check_labels(self, X: Any, y: Any) -> None:
         """Refuse data without labels, for a ranker that learns from labels only."""
         frames.refuse_containers(X)
