@@ -212,7 +212,7 @@ def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
         ([*ADDITIVE, "--gamma-range", "1"], "--model additive with --gamma-range: it is an option of kernels."),
         ([*ADDITIVE, "--memory-limit", "1GB"], "--model additive with --memory-limit: additive models need TRAIN"),
         ([*ADDITIVE, "--device", "cpu"], "leave it out with --model additive"),
-        ([*ADDITIVE, "--stopping", "gap"], "--stopping is for a linear model and one C"),
+        ([*ADDITIVE, "--stopping", "gap"], "--stopping is for one C of a linear or kernel model"),
         ([*ADDITIVE, "--no-linear-part", "--step-weight", "0"], "leaves nothing to learn."),
         ([*ADDITIVE, "--max-bins", "1"], "is not in the range 2<=x<=255"),
         ([*ADDITIVE, "--interactions", "1:2:3"], "'1:2:3' is not a number from 0, auto, or pairs such as"),

@@ -443,7 +443,7 @@ PARAMETERS = (
         low_rank=("auto", "the command fits the low-rank models by their default solvers"),
     ),
     Parameter("solver", ("additive", "kernel"), OneOf(("auto", "newton", "tron"))),
-    Parameter("stopping", ("linear",), OneOf(("gap", "gradient"))),
+    Parameter("stopping", ("linear", "kernel"), OneOf(("gap", "gradient"))),
     Parameter(
         "tol",
         _BATCH,

@@ -76,8 +76,12 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         "newton" takes Newton steps in the inner product of Q, with one product with Q per inner step; "tron" is the
         trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an
         approximation the solvers are those of `RankSVM`.
+    stopping : {"gap", "gradient"}, default "gap"
+        As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is that of the solver, with
+        respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm.
     tol : float, default 1e-4
-        Stop when ``duality_gap_ <= tol * objective_``.
+        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
+        may be left.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
@@ -186,6 +190,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         memory_limit: int | str | None = None,
         kernel_dtype: str = "float32",
         solver: str = "auto",
+        stopping: str = "gap",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -210,6 +215,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         self.memory_limit = memory_limit
         self.kernel_dtype = kernel_dtype
         self.solver = solver
+        self.stopping = stopping
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start

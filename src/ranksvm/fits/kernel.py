@@ -161,6 +161,7 @@ class KernelProblem(RankSVMProblem):
         super().__init__(data, pairs, options)
         self._on = device
         self.device = "cpu" if device is None else device.name
+        self._stop_by(options.stopping)
         if self.solver == "auto":
             self.solver = "newton"
         self.kernel = kernel
@@ -375,7 +376,8 @@ class FeatureProblem(LinearProblem):
 
             term = feature_term(device, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
         # features have the solver of a linear model, here without sign constraints
-        linear = LinearOptions(**{field.name: getattr(options, field.name) for field in fields(FitOptions)})
+        of_fit = {field.name: getattr(options, field.name) for field in fields(FitOptions)}
+        linear = LinearOptions(**of_fit, stopping=options.stopping)
         super().__init__(replace(data, X=X, pairs=pairs), term, linear)
         self.features = features
         self.gamma = gamma

@@ -36,6 +36,8 @@ class KernelOptions(FitOptions):
         How these are chosen.
     kernel_dtype : {"float32", "float64"}
         Type in which the kernel matrix, or features, are stored.
+    stopping : {"gap", "gradient"}
+        Stopping rule.
     """
 
     model: ClassVar[str] = "kernel"
@@ -47,6 +49,7 @@ class KernelOptions(FitOptions):
     landmarks: Any
     random_state: Any
     kernel_dtype: Any
+    stopping: str = "gap"
 
     def __post_init__(self) -> None:
         checks.check(approximation=_approximation_error(self.approximation, self.kernel))

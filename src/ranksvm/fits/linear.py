@@ -80,9 +80,7 @@ class LinearProblem(RankSVMProblem):
     ):
         super().__init__(data, data.pairs, options)
         self.signs = signs
-        self.stopping = options.stopping
-        if self.stopping == "gradient":
-            self._check_gradient_rule()
+        self._stop_by(options.stopping)
         self.device = device_of(term)
         self._dual: PairDual | None = None
         self._may_leave_dual = self.solver == "auto"
@@ -153,14 +151,6 @@ class LinearProblem(RankSVMProblem):
         logger.info("the dual converges slowly: TRON continues from relative gap %.2e", result.relative_gap)
         self.solver, self._dual = "tron", None
         return super().solve(C, result.w, interrupted).after(result)
-
-    def _check_gradient_rule(self) -> None:
-        if self.solver != "tron":
-            raise OptionError(
-                f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
-            )
-        if self.loss.smoothed:
-            raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
 
     def _solve_dual(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None

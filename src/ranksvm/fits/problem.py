@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm._util.checks import level_of_caller
 from ranksvm._util.threads import one_blas_thread
-from ranksvm.exceptions import UninformativeWarning
+from ranksvm.exceptions import OptionError, UninformativeWarning
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingSet
@@ -117,6 +117,17 @@ class RankSVMProblem:
         if self.stopping == "gradient":
             return plain_tron(self.objective, begin, **options)
         return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
+
+    def _stop_by(self, stopping: str) -> None:
+        """Set the stopping rule; OptionError if the solver or the loss does not have it."""
+        if stopping == "gradient":
+            if self.solver != "tron":
+                raise OptionError(
+                    f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
+                )
+            if self.loss.smoothed:
+                raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
+        self.stopping = stopping
 
     def release(self) -> None:
         """Free memory used only by later solves."""

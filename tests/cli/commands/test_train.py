@@ -420,8 +420,10 @@ def test_the_published_stopping_rule(ranksvm, ranksvm_json, folder, tmp_path):
     expected = package.RankSVM(solver="tron", stopping="gradient", tol=1e-3).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_allclose(package.load(tmp_path / "model").coef_, expected.coef_, rtol=1e-6)
     assert report["converged"] is True
-    for wrong in (["--C-range", "0.1,1"], ["--kernel", "rbf"], ["--low-rank", "factorized"]):
+    for wrong in (["--C-range", "0.1,1"], ["--low-rank", "factorized"]):
         result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", *wrong, "-o", tmp_path / "no", code=2)
-        assert "--stopping is for a linear model and one C" in result.stderr
+        assert "--stopping is for one C of a linear or kernel model" in result.stderr
     result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", "-o", tmp_path / "no", code=2)
     assert "published rule of solver='tron'" in result.stderr
+    assert ranksvm_json("train", folder / "train.txt", "--kernel", "rbf", *given)["converged"] is True
+    assert package.load(tmp_path / "model").stopping == "gradient"

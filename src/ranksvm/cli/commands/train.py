@@ -140,8 +140,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _check_stopping(options: dict[str, Any]) -> None:
-    if options["model"] == "additive" or any(options[name] for name in ("Cs", "gammas", "kernel", "low_rank")):
-        raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
+    if options["model"] == "additive" or any(options[name] for name in ("Cs", "gammas", "low_rank")):
+        raise click.UsageError("--stopping is for one C of a linear or kernel model: leave out ranges.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
