@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: every message that it quotes is provoked here, so no quote outlives its message."""
+"""docs/troubleshooting.md and docs/faq.md: every message that it quotes is provoked here, so no quote outlives its message."""
 
 import re
 import warnings
@@ -128,3 +128,9 @@ def test_every_message_of_the_page_is_one_of_the_package(messages):
 def test_every_message_that_is_provoked_is_on_the_page(messages):
     patterns = list(quoted())
     assert [message for message in messages if not any(re.search(pattern, message) for pattern in patterns)] == []
+
+
+def test_messages_quoted_in_headings_of_the_faq_exist(messages):
+    quotes = re.findall(r'^## "([^"]+)"', (DOCS / "faq.md").read_text(encoding="utf-8"), re.M)
+    assert len(quotes) >= 2
+    assert [quote for quote in quotes if not any(quote in message for message in messages)] == []
