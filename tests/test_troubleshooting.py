@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md and docs/faq.md: every message that it quotes is provoked here, so no quote outlives its message."""
+"""docs/troubleshooting.md and docs/faq.md: every message that they quote is provoked here, none outlives its text."""
 
 import re
 import warnings
