@@ -50,6 +50,11 @@ DATA_SETS = {
             "Yahoo! Learning to Rank Challenge (C14B), set 1, its three parts as those of Fold1",
             "https://webscope.sandbox.yahoo.com/",
         ),
+        DataSet(
+            "Yahoo-set2",
+            "Yahoo! Learning to Rank Challenge (C14B), set 2, its three parts as those of Fold1",
+            "https://webscope.sandbox.yahoo.com/",
+        ),
     )
 }
 FOLDS = range(1, 6)

@@ -1,6 +1,6 @@
 """What items on first folds share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from papers.results import Compared
 from ranksvm import metrics
 from ranksvm.datasets.ranking_data import RankingData
 
-__all__ = ["add_counts", "is_whole", "letor", "n_levels", "n_pairs", "paper_name"]
+__all__ = ["absent", "add_counts", "is_whole", "letor", "n_levels", "n_pairs", "paper_name"]
 
 
 def paper_name(name: str) -> str:
@@ -21,6 +21,12 @@ def paper_name(name: str) -> str:
 def is_whole(name: str) -> bool:
     """Whether a data set is that of the papers, so that figures are judged."""
     return not DATA_SETS[name].note
+
+
+def absent(printed: Iterable[str], here: Iterable[str]) -> list[str]:
+    """The data sets of the paper of which nothing is here."""
+    known = {paper_name(name) for name in here}
+    return [name for name in printed if name not in known]
 
 
 def n_pairs(data: RankingData) -> int:

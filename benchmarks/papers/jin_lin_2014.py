@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from papers.fold_1 import add_counts, is_whole, letor, n_levels, n_pairs, paper_name
+from papers.fold_1 import absent, add_counts, is_whole, letor, n_levels, n_pairs, paper_name
 from papers.items import Context, Item, Paper
 from papers.jin_lin_algorithms import algorithms
 from papers.judgement import PERCENT, Measure
@@ -71,7 +71,7 @@ TOLERANCES = tuple(10.0**-power for power in range(1, 9))
 def data_sets(context: Context) -> list[Part]:
     """Table 1: the training parts of first folds; what is missing here has only its printed numbers."""
     table, here = Compared("counts", ("data, fold 1",)), context.sources.here(DATA)
-    for name in [*here, *_absent(here)]:
+    for name in [*here, *absent(PRINTED_DATA, here)]:
         printed, counts = PRINTED_DATA[paper_name(name)], dict.fromkeys(PRINTED_DATA["MQ2008"])
         if name in here:
             data = context.sources.read(name)
@@ -84,12 +84,6 @@ def data_sets(context: Context) -> list[Part]:
         "MSLR-WEB10K; they have 3 and 5.",
         table,
     ]
-
-
-def _absent(here: list[str]) -> list[str]:
-    """The printed data sets of which nothing is here."""
-    known = {paper_name(name) for name in here}
-    return [name for name in PRINTED_DATA if name not in known]
 
 
 # -- times -------------------------------------------------------------------------------------------------------------
@@ -120,7 +114,7 @@ def times(context: Context) -> list[Part]:
             fit = partial(model.fit, data.X, data.y, qid=data.qid)
             cells.append(f"{least_seconds(fit, 1 if context.quick else 5, 5.0):.4f}")
         rows.append((name, *cells, *_printed_seconds(printed)))
-    for name in _absent(here):
+    for name in absent(PRINTED_DATA, here):
         rows.append((name, "no data here", "no data here", "no data here", *_printed_seconds(PRINTED[name])))
     header = ["data, fold 1", "one thread, s", "all threads, s", "GPU, s"]
     header += ["printed: direct count, s", "tree, s", "GPU, s"]
@@ -177,7 +171,7 @@ def accuracy(context: Context) -> list[Part]:
                 f"{name}: printed {printed[0]:.2f} %, training part {found['training']:.2f} %, test part "
                 f"{found['test']:.2f} %: it is that of the {near} part."
             )
-    for name in _absent(here):
+    for name in absent(PRINTED_DATA, here):
         for head, theirs in zip(("of the training part, %", *OTHER_SOLVERS), PRINTED[name].accuracies, strict=True):
             table.add((name,), head, PERCENT, None, theirs)
     return [

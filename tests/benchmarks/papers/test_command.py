@@ -73,8 +73,8 @@ def test_items_are_listed_with_what_their_data_lack(reproduce, reproduce_json, d
 
 
 def test_an_item_is_printed_as_markdown(reproduce, data):
-    result = reproduce("lee-lin-2014", "TABLE-4", "--data", data, "--quick")
-    assert result.stdout.startswith("# Table 4: pairwise accuracy and mean NDCG\n")
+    result = reproduce("lee-lin-2014", "TABLE-5", "--data", data, "--quick")
+    assert result.stdout.startswith("# Tables 3 and 5: C, pairwise accuracy and mean NDCG of RankSVM\n")
     assert "(published 82.70)" in result.stdout
     assert "figures are rough and are not judged" in result.stdout
     assert "A figure is *equal* to the published one" not in result.stdout
