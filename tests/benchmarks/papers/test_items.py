@@ -95,7 +95,7 @@ def test_a_summary_keeps_the_verdicts_of_earlier_pages(context, tmp_path):
     write(first, "python benchmarks/reproduce.py", tmp_path)
     path = write_summary(of_paper, [first], tmp_path)
     before = path.read_text(encoding="utf-8")
-    assert f"| [data](data.md) | The data sets | {first.verdict} |" in before
+    assert f"| [data](data.md) | Table 2: the data sets | {first.verdict} |" in before
     assert "| quality | Tables 3 and 5: C, pairwise accuracy and mean NDCG of RankSVM | not run |" in before
     write_summary(of_paper, [], tmp_path)
     assert path.read_text(encoding="utf-8") == before
