@@ -2,11 +2,13 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from code_tables import DOCS
 from command_runner import command_runner
+from ranksvm import RankSVM, make_ranking
 from ranksvm.cli import main
 
 
@@ -26,6 +28,22 @@ def test_start(tmp_path, monkeypatch):
         assert result.exit_code == 0, (line, result.stderr)
     for name in ("model.rsvm", "report.html", "ranked.sql"):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "deployment.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ranksvm (export model.rsvm --to sql .*)$", text, re.M)
+    (name,) = re.findall(r"The view is called\s+`(\w+)`, like the file", text)
+    data = make_ranking(n_queries=20, n_docs=5, n_features=2, random_state=0)
+    ranker = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    ranker.save("model.rsvm")
+    Path("columns.tsv").write_text("f1\tbm25\nf2\tlinks\n")
+    result = command_runner().invoke(main, shlex.split(line))
+    assert result.exit_code == 0, result.stderr
+    assert re.search(rf'CREATE [A-Z ]*VIEW [A-Z ]*"{name}"', Path("ranked.sql").read_text())
+    (default,) = re.findall(r"from Python its name is\s+`(\w+)`", text)
+    assert f'"{default}"' in ranker.export(to="sql").text
 
 
 def test_every_plus_minus_says_what_it_is():
