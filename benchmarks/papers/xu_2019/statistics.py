@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from papers.fold_1 import n_pairs
 from papers.items import Context
-from papers.judgement import Measure
+from papers.judgement import COUNT, Measure
 from papers.results import Compared, Grid, Part
-from papers.xu_2019.published import PAIRS_PER_DOCUMENT
+from papers.xu_2019.published import COUNTS, PAIRS_PER_DOCUMENT
 from ranksvm.data import pairs_per_document, shared_documents
 
 __all__ = ["table_1"]
@@ -23,6 +24,10 @@ def table_1(context: Context) -> list[Part]:
         y, qid, docid = (np.concatenate([getattr(part, field) for part in parts]) for field in ("y", "qid", "docid"))
         shared = shared_documents(docid, qid)
         measure, printed = PER_DOCUMENT[name], PAIRS_PER_DOCUMENT[name]
+        n_queries = sum(part.queries.n_queries for part in parts)
+        counts = len(y), n_queries, sum(n_pairs(part) for part in parts)
+        for what, ours, theirs in zip(("documents", "queries", "pairs"), counts, COUNTS[name], strict=True):
+            table.add((name,), what, COUNT, float(ours), float(theirs))
         table.add((name,), "pairs per document, mean of the queries", measure, pairs_per_document(y, qid), printed)
         sizes = [len(found) for part in parts for _, found in part.queries]
         per_query = shared.shared_per_query
@@ -49,9 +54,10 @@ def table_1(context: Context) -> list[Part]:
     ]
     return [
         "The queries of all test parts. Each pair is in two documents; the paper counts it once, as pairs over "
-        "documents of a query (`ranksvm.data.pairs_per_document`).",
+        "documents of a query (`ranksvm.data.pairs_per_document`). Documents are rows: a document "
+        "of several queries counts in each.",
         table,
-        "Beside it, which documents are in several queries (`ranksvm.data.shared_documents`); the paper has no figures "
-        "of that:",
+        "The same data by size and label, and the documents that are in several queries "
+        "(`ranksvm.data.shared_documents`), which the paper does not count:",
         Grid("documents", header, rows),
     ]

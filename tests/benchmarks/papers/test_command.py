@@ -64,8 +64,9 @@ def test_items_are_listed_with_what_their_data_lack(reproduce, reproduce_json, d
     assert "Yahoo-set1" in items["times"]["missing"]
     xu = reproduce_json("xu-2019", "--list", "--data", data)["items"]
     assert {item["name"]: item["runs"] for item in xu} == {
-        **dict.fromkeys(["table-1", "figure-2", "quality", "sensitivity", "curves", "algorithms", "errata"], True),
-        "table-6": False,
+        **dict.fromkeys(["contents", "table-1", "figure-2", "quality", "sensitivity", "curves"], True),
+        **dict.fromkeys(["algorithms", "errata"], True),
+        **dict.fromkeys(["table-6", "table-7"], False),
     }
     shown = reproduce("xu-2019", "--list", "--data", data).stdout
     assert "- OHSUMED: LETOR 3.0" in shown
@@ -137,7 +138,7 @@ def test_a_search_that_runs_out_of_time_says_how_to_go_on(reproduce, data, tmp_p
     ("arguments", "expected"),
     [
         (["xu-2018"], "xu-2019"),
-        (["xu-2019", "table-9"], "xu-2019 has no item 'table-9'; its items are table-1, figure-2, quality"),
+        (["xu-2019", "table-9"], "xu-2019 has no item 'table-9'; its items are contents, table-1, figure-2, quality"),
         (["wang-2015", "--data", "nowhere"], "--data nowhere: there is no such folder."),
         (["wang-2015", "--orders", "1"], "--orders"),
     ],

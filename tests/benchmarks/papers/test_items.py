@@ -17,7 +17,7 @@ ITEMS = [(name, item.name) for name in PAPERS for item in paper(name).items]
 JUDGED = {
     *(("lee-lin-2014", name) for name in ("data", "quality", "stopping", "pointwise", "adjacent")),
     ("kuo-lee-lin-2014", "data"),
-    *(("xu-2019", name) for name in ("table-1", "quality")),
+    *(("xu-2019", name) for name in ("table-1", "figure-2", "quality", "table-7")),
     *(("wang-2015", name) for name in ("online", "batch")),
     *(("jin-lin-2014", name) for name in ("data", "times", "accuracy")),
 }
