@@ -46,6 +46,19 @@ def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):
     assert f'"{default}"' in ranker.export(to="sql").text
 
 
+@pytest.mark.parametrize("name", ["serve", "keys", "replay", "vacuum", "simulate", "demo"])
+def test_the_page_on_the_command_line_has_all_options_of(name):
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    shown = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", " ".join(re.findall(r"^\| `([^`]*)`", section, re.M))))
+    command = main.get_command(None, name)
+    options = {option for each in command.params if each.param_type_name == "option" for option in each.opts}
+    everywhere = {"--json", "--debug", "--quiet", "-q", "--help", "-h"}
+    of_data = {"--zero-based", "--label", "--qid", "--docid", "--ignore"} if name == "simulate" else set()
+    assert options - everywhere - of_data == shown & options
+    assert shown - options <= {"--ignore-drift"}
+
+
 def test_every_plus_minus_says_what_it_is():
     tracked = [
         path for folder in ("src", "docs", "examples", "benchmarks") for path in (DOCS.parent / folder).rglob("*")
