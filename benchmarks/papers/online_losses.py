@@ -43,13 +43,11 @@ def losses(context: Context) -> list[Part]:
         "must hold after every query.",
         Grid("losses", ["learner", "losses", "of the fixed model", "bound", "loss a pair", "holds throughout"], rows),
         "## Theorem 3 cannot hold as printed",
-        f"Evaluated as printed over such a pass, its right side came to {PRINTED_BOUND:,.0f}, where the losses added "
-        "up to about 29,600. (Both figures are quoted; the losses are computed above, the printed formula is not part "
-        "of this program.) A sum of squares is not negative, so that no data can satisfy it. Of the passes above, the "
-        "smallest "
-        f"sum of SOLAR-II is {smallest:,.0f}: {smallest:,.0f} <= {PRINTED_BOUND:,.0f} is "
-        f"{'true' if smallest <= PRINTED_BOUND else 'false'}. What can be proved is the bound of the table. Its first "
-        "order takes the place of Theorem 1, its second order that of Theorem 3.",
+        "Theorem 3 as printed was once evaluated over such a pass: its right side was "
+        f"{PRINTED_BOUND:,.0f}, and the losses added up to about 29,600. A sum of squares is never negative, so the "
+        "theorem cannot hold. We do not have the printed formula, so this program does not compute the "
+        f"{PRINTED_BOUND:,.0f}; it computes the losses, of which the smallest sum of SOLAR-II is {smallest:,.0f}. What "
+        "holds is the bound of the table: its first order replaces Theorem 1, its second order Theorem 3.",
         Picture("regret", "losses less those of the fixed model", (11.0, 6.0), lambda figure: _draw(figure, found)),
     ]
 

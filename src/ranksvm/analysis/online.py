@@ -87,8 +87,8 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
 
     Notes
     -----
-    The bounds replace theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015). Theorem 3 cannot hold as
-    printed: for losses on MQ2008 that add up to 29,600 it gives -16,731. They are derived as follows.
+    The bounds replace theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015); docs/reproducing.md says what is wrong
+    with the printed Theorem 3. They are derived as follows.
 
     First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. Where h > 0, ``w'z = 1 - h`` and ``u'z >= 1 -
     l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``, and as

@@ -98,7 +98,8 @@ def test_a_paper_writes_pages_tables_and_a_summary(reproduce, data, tmp_path):
     reproduce("wang-2015", "--data", data, "--quick", "-o", tmp_path, "-q")
     names = {path.name for path in (tmp_path / "wang-2015").iterdir()}
     assert names == {
-        *("README.md", "online.md", "online-MQ2008.csv", "batch.md", "batch-MQ2008.csv"),
+        *("README.md", "contents.md", "contents-places.csv", "batch.md", "batch-MQ2008.csv"),
+        *("online.md", "online-MQ2008.csv", "online-MQ2008-as-printed.csv"),
         *("losses.md", "losses-losses.csv", "losses-regret.png"),
     }
     summary = (tmp_path / "wang-2015" / "README.md").read_text(encoding="utf-8")
