@@ -12,8 +12,8 @@ from scipy.linalg.blas import daxpy, sdot
 
 from _common import arguments, data_folder, interleaved, page, publish, read, seconds, summary, table
 from ranksvm import (
-    CommitteePerceptronRanker,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     RankingData,
     RankSVM,
@@ -176,7 +176,7 @@ def learners() -> dict:
         "SOLAR-II": SOLARRanker(2, random_state=SEED),
         "SOLAR-II, diagonal": SOLARRanker(2, covariance="diagonal", random_state=SEED),
         "perceptron": PairwisePerceptronRanker(random_state=SEED),
-        "committee": CommitteePerceptronRanker(random_state=SEED),
+        "committee": PerceptronCommitteeRanker(random_state=SEED),
         "PRank": PRanker(random_state=SEED),
     }
 

@@ -10,8 +10,8 @@ python examples/rare_relevance.py
 import argparse
 
 from ranksvm import (
-    CommitteePerceptronRanker,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     RankSVM,
     Refit,
@@ -29,7 +29,7 @@ def models(every: int) -> dict[str, object]:
     return {
         "SOLAR-I": SOLARRanker(random_state=0),
         "SOLAR-II": SOLARRanker(order=2, random_state=0),
-        "committee perceptron": CommitteePerceptronRanker(random_state=0),
+        "committee perceptron": PerceptronCommitteeRanker(random_state=0),
         "RankSVM, all so far": Refit(RankSVM(C=1e-3, warm_start=True), every=every),
         "perceptron on pairs": PairwisePerceptronRanker(random_state=0),
         "PRank": PRanker([0, 1], random_state=0),

@@ -46,7 +46,7 @@ FITS = {
     "SOLARRanker": ranksvm.SOLARRanker(),
     "PRanker": ranksvm.PRanker(),
     "PairwisePerceptronRanker": ranksvm.PairwisePerceptronRanker(),
-    "CommitteePerceptronRanker": ranksvm.CommitteePerceptronRanker(),
+    "PerceptronCommitteeRanker": ranksvm.PerceptronCommitteeRanker(),
 }
 ENTRIES = {
     **{name: lambda y, model=model: model.fit(X, y, qid=QID) for name, model in FITS.items()},

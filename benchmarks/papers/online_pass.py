@@ -15,8 +15,8 @@ from papers.results import Compared, Part
 from ranksvm import metrics
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.estimators import (
-    CommitteePerceptronRanker,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     RankSVMCV,
     SOLARRanker,
@@ -36,7 +36,7 @@ LEARNERS = {
     "PRank (pointwise)": PRanker([0, 1, 2]),
     "PRank (pairwise)": PairwisePerceptronRanker(),
     "the same, mean of the weights": PairwisePerceptronRanker(average=True),
-    "Committee perceptron": CommitteePerceptronRanker(),
+    "Committee perceptron": PerceptronCommitteeRanker(),
     "SOLAR-I": SOLARRanker(C=1e-5),
     "SOLAR-II": SOLARRanker(2, gamma=1e4),
 }

@@ -19,7 +19,7 @@ _API = {
     "SOLARRanker": "ranksvm.estimators",
     "PRanker": "ranksvm.estimators",
     "PairwisePerceptronRanker": "ranksvm.estimators",
-    "CommitteePerceptronRanker": "ranksvm.estimators",
+    "PerceptronCommitteeRanker": "ranksvm.estimators",
     "ImportedRanker": "ranksvm.estimators",
     "import_model": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
@@ -91,12 +91,12 @@ if TYPE_CHECKING:
     from ranksvm.estimators import (
         AdditiveRankSVM as AdditiveRankSVM,
         AdditiveRankSVMCV as AdditiveRankSVMCV,
-        CommitteePerceptronRanker as CommitteePerceptronRanker,
         FactorizedRankSVM as FactorizedRankSVM,
         ImportedRanker as ImportedRanker,
         KernelRankSVM as KernelRankSVM,
         KernelRankSVMCV as KernelRankSVMCV,
         PairwisePerceptronRanker as PairwisePerceptronRanker,
+        PerceptronCommitteeRanker as PerceptronCommitteeRanker,
         PRanker as PRanker,
         RankSVM as RankSVM,
         RankSVMCV as RankSVMCV,
@@ -124,6 +124,12 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _API:
             return getattr(imported(_API[name]), name)
+        if name == "CommitteePerceptronRanker":
+            import warnings
+
+            message = "ranksvm.CommitteePerceptronRanker is deprecated: it is called PerceptronCommitteeRanker"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return __getattr__("PerceptronCommitteeRanker")
         if name in _MODULES:
             return imported(f"ranksvm.{name}")
         raise AttributeError(f"module 'ranksvm' has no attribute {name!r}")

@@ -35,7 +35,7 @@ MODELS = [
     ranksvm.SOLARRanker(order=2, covariance="diagonal", random_state=0),
     ranksvm.PRanker(random_state=0),
     ranksvm.PairwisePerceptronRanker(random_state=0),
-    ranksvm.CommitteePerceptronRanker(random_state=0),
+    ranksvm.PerceptronCommitteeRanker(random_state=0),
 ]
 
 

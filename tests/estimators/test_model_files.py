@@ -26,7 +26,7 @@ MODELS = {
     "regularized": lambda: ranksvm.RegularizedRankSVM(max_iter=2).fit(X, Y, qid=QID),
     "solar": lambda: ranksvm.SOLARRanker(2, average=True).fit(X, Y, qid=QID),
     "prank": lambda: ranksvm.PRanker().fit(X, Y, qid=QID),
-    "committee": lambda: ranksvm.CommitteePerceptronRanker(3).fit(X, Y, qid=QID),
+    "committee": lambda: ranksvm.PerceptronCommitteeRanker(3).fit(X, Y, qid=QID),
 }
 
 

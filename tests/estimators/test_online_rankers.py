@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ranksvm
-from ranksvm import CommitteePerceptronRanker, PairwisePerceptronRanker, PRanker, SOLARRanker, make_ranking
+from ranksvm import PairwisePerceptronRanker, PerceptronCommitteeRanker, PRanker, SOLARRanker, make_ranking
 from ranksvm.estimators.base.online_ranker import learn_checked_pairs
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.model_files import persistence
@@ -26,7 +26,7 @@ RANKERS = {
     "solar-2 decay": SOLARRanker(2, gamma=10.0, decay=0.9, random_state=3),
     "solar-2 diagonal": SOLARRanker(2, gamma=10.0, covariance="diagonal", decay=0.99, random_state=3),
     "perceptron": PairwisePerceptronRanker(average=True, random_state=3),
-    "committee": CommitteePerceptronRanker(5, random_state=3),
+    "committee": PerceptronCommitteeRanker(5, random_state=3),
     "prank": PRanker([0, 1, 2, 3, 4], average=True, random_state=3),
 }
 PAIRWISE = [name for name in RANKERS if name != "prank"]
@@ -286,7 +286,7 @@ def test_refused_pairs_leave_the_model_as_it_was(name, data, pairs):
         (SOLARRanker(), {"decay": 0.0}),
         (SOLARRanker(), {"covariance": "banded"}),
         (SOLARRanker(), {"n_passes": 0}),
-        (CommitteePerceptronRanker(), {"n_experts": 0}),
+        (PerceptronCommitteeRanker(), {"n_experts": 0}),
     ],
 )
 def test_options_are_checked_before_anything_is_learnt(ranker, options, data):
@@ -307,7 +307,7 @@ def test_options_are_checked_before_anything_is_learnt(ranker, options, data):
         (SOLARRanker(2, covariance="diagonal"), {"covariance": "full"}),
         (SOLARRanker(), {"average": True}),
         (PairwisePerceptronRanker(average=True), {"average": False}),
-        (CommitteePerceptronRanker(5), {"n_experts": 6}),
+        (PerceptronCommitteeRanker(5), {"n_experts": 6}),
         (PRanker([0, 1, 2, 3, 4]), {"levels": [0, 1, 2, 3, 4, 5]}),
     ],
 )

@@ -17,7 +17,7 @@ MODELS = {
     "diagonal": ranksvm.SOLARRanker(2, covariance="diagonal", random_state=0),
     "PRank": ranksvm.PRanker(random_state=0),
     "perceptron": ranksvm.PairwisePerceptronRanker(average=True, random_state=0),
-    "committee": ranksvm.CommitteePerceptronRanker(2, random_state=0),
+    "committee": ranksvm.PerceptronCommitteeRanker(2, random_state=0),
 }
 Y = np.array([2.0, 0, 1, 0])
 

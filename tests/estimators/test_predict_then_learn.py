@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm import CommitteePerceptronRanker, PairwisePerceptronRanker, PRanker, SOLARRanker, make_ranking
+from ranksvm import PairwisePerceptronRanker, PerceptronCommitteeRanker, PRanker, SOLARRanker, make_ranking
 
 MODELS = [
     SOLARRanker(C=0.01, decay=0.9, random_state=0),
     SOLARRanker(order=2, gamma=10, average=True, random_state=0),
     SOLARRanker(order=2, covariance="diagonal", random_state=0),
     PairwisePerceptronRanker(random_state=0),
-    CommitteePerceptronRanker(3, random_state=0),
+    PerceptronCommitteeRanker(3, random_state=0),
     PRanker(range(5), random_state=0),
 ]
 

@@ -18,7 +18,7 @@ IN_ROUNDS = [
     SOLARRanker(C=0.1, n_passes=10, random_state=0),
     ranksvm.PRanker(n_passes=10, random_state=0),
     ranksvm.PairwisePerceptronRanker(n_passes=10, average=True, random_state=0),
-    ranksvm.CommitteePerceptronRanker(n_passes=10, random_state=0),
+    ranksvm.PerceptronCommitteeRanker(n_passes=10, random_state=0),
 ]
 EXACT = [RankSVM(), ranksvm.KernelRankSVM(), ranksvm.RegularizedRankSVM()]
 

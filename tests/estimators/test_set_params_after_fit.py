@@ -8,11 +8,11 @@ from sklearn.base import clone
 
 import ranksvm
 from ranksvm import (
-    CommitteePerceptronRanker,
     FactorizedRankSVM,
     KernelRankSVM,
     KernelRankSVMCV,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     RankSVM,
     RankSVMCV,
@@ -44,7 +44,7 @@ ONLINE = [
     SOLARRanker(order=2, gamma=1.0),
     PRanker(average=True),
     PairwisePerceptronRanker(average=True),
-    CommitteePerceptronRanker(n_experts=3),
+    PerceptronCommitteeRanker(n_experts=3),
 ]
 
 

@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ranksvm import (
     AdditiveRankSVM,
     AdditiveRankSVMCV,
-    CommitteePerceptronRanker,
     FactorizedRankSVM,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     QueryKFold,
     QueryMinMaxScaler,
@@ -54,7 +54,7 @@ def one_query_twice(monkeypatch):
         SOLARRanker(order=2, gamma=1.0, covariance="diagonal", average=True),
         PRanker(),
         PairwisePerceptronRanker(),
-        CommitteePerceptronRanker(),
+        PerceptronCommitteeRanker(),
     ]
 )
 def test_estimator_checks(estimator, check):

@@ -12,7 +12,7 @@ MODELS = [
     ranksvm.SOLARRanker(average=True, random_state=0),
     ranksvm.SOLARRanker(2, random_state=0),
     ranksvm.PRanker([0, 1, 2, 3, 4], random_state=0),
-    ranksvm.CommitteePerceptronRanker(3, random_state=0),
+    ranksvm.PerceptronCommitteeRanker(3, random_state=0),
 ]
 
 

@@ -33,7 +33,7 @@ OTHERS = [
     ranksvm.SOLARRanker(),
     ranksvm.PRanker(),
     ranksvm.PairwisePerceptronRanker(),
-    ranksvm.CommitteePerceptronRanker(),
+    ranksvm.PerceptronCommitteeRanker(),
 ]
 
 

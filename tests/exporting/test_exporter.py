@@ -90,7 +90,7 @@ def test_every_ranker_with_weights(data):
         ranksvm.SOLARRanker(random_state=0),
         ranksvm.PRanker(),
         ranksvm.PairwisePerceptronRanker(random_state=0),
-        ranksvm.CommitteePerceptronRanker(3, random_state=0),
+        ranksvm.PerceptronCommitteeRanker(3, random_state=0),
     ]
     for one in rankers:
         with warnings.catch_warnings():

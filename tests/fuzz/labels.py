@@ -93,7 +93,7 @@ class Target:
             self._learn(model, X, y, given, weights)
         elif kind == 2:
             weights.pop("sample_weight", None)
-            self._learn(ranksvm.CommitteePerceptronRanker(3), X, y, given, weights)
+            self._learn(ranksvm.PerceptronCommitteeRanker(3), X, y, given, weights)
         elif kind == 3:
             scores = self._column(random, np.arange(N))
             metrics.evaluate(y, scores, given["qid"], sample_weight=weights.get("sample_weight"))

@@ -39,7 +39,7 @@ def _models():
     yield ranksvm.SOLARRanker(2, covariance="diagonal")
     yield ranksvm.PRanker(average=True)
     yield ranksvm.PairwisePerceptronRanker()
-    yield ranksvm.CommitteePerceptronRanker(3)
+    yield ranksvm.PerceptronCommitteeRanker(3)
     for scaler in (StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), ranksvm.QueryMinMaxScaler()):
         yield Pipeline([("scaler", scaler), ("ranker", ranksvm.RankSVM())])
 

@@ -51,7 +51,7 @@ CHAMPIONS = (
     lambda: solar(2, covariance="diagonal", decay=0.99),
     lambda: ranksvm.PRanker(levels=[0, 1, 2]),
     lambda: ranksvm.PairwisePerceptronRanker(),
-    lambda: ranksvm.CommitteePerceptronRanker(3),
+    lambda: ranksvm.PerceptronCommitteeRanker(3),
     lambda: ranksvm.RankSVM(max_iter=50),
 )
 

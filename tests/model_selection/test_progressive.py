@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import (
-    CommitteePerceptronRanker,
+    PerceptronCommitteeRanker,
     RankingData,
     RankSVM,
     Refit,
@@ -101,7 +101,7 @@ def test_one_run_keeps_the_order(data):
 
 
 def test_a_stream_is_the_data_in_their_order(data):
-    model = CommitteePerceptronRanker(5, random_state=0)
+    model = PerceptronCommitteeRanker(5, random_state=0)
     expected = progressive_validation(model, data, metrics=METRICS)
     queries = [(data.X[rows], data.y[rows]) for _, rows in data.queries]
     batches = [data.select(np.isin(data.qid, data.queries.ids[part])) for part in (slice(9), slice(9, None))]

@@ -125,7 +125,7 @@ def test_one_baseline_has_nothing_to_correct(data):
         (ranksvm.RegularizedRankSVM(), {"fit": "no model of this kind", "path": "no other C was tried"}),
         (ranksvm.SOLARRanker(random_state=0), {"fit": "one query after another"}),
         (ranksvm.PRanker(random_state=0), {"fit": "one query after another"}),
-        (ranksvm.CommitteePerceptronRanker(random_state=0), {"fit": "one query after another"}),
+        (ranksvm.PerceptronCommitteeRanker(random_state=0), {"fit": "one query after another"}),
     ],
 )
 def test_every_kind_of_model(model, words, data):

@@ -30,7 +30,7 @@ MODELS = {
     "solar2, diagonal": ranksvm.SOLARRanker(order=2, covariance="diagonal", random_state=0),
     "prank": ranksvm.PRanker([0, 1, 2, 3, 4], random_state=0),
     "perceptron": ranksvm.PairwisePerceptronRanker(random_state=0),
-    "committee": ranksvm.CommitteePerceptronRanker(random_state=0),
+    "committee": ranksvm.PerceptronCommitteeRanker(random_state=0),
 }
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 import ranksvm
 from ranksvm import (
-    CommitteePerceptronRanker,
     FactorizedRankSVM,
     KernelRankSVM,
     KernelRankSVMCV,
     PairwisePerceptronRanker,
+    PerceptronCommitteeRanker,
     PRanker,
     QueryKFold,
     RankingData,
@@ -67,7 +67,7 @@ def main() -> None:
 
     online = SOLARRanker(order=2).partial_fit(data.X, data.y, qid=data.qid).snapshot()
     assert_type(online, SOLARRanker)
-    for other in (PRanker(), PairwisePerceptronRanker(), CommitteePerceptronRanker()):
+    for other in (PRanker(), PairwisePerceptronRanker(), PerceptronCommitteeRanker()):
         print(other.fit(data.X, data.y, qid=data.qid).n_updates_)
 
     result = metrics.evaluate(data.y, scores, data.qid, ["ndcg@10", "map"])

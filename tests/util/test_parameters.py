@@ -17,7 +17,7 @@ ESTIMATORS = {
     "factorized": ranksvm.FactorizedRankSVM,
     "regularized": ranksvm.RegularizedRankSVM,
     "online": ranksvm.PairwisePerceptronRanker,
-    "committee": ranksvm.CommitteePerceptronRanker,
+    "committee": ranksvm.PerceptronCommitteeRanker,
     "solar": ranksvm.SOLARRanker,
 }
 

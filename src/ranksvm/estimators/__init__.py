@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
     from ranksvm.estimators.p_ranker import PRanker
     from ranksvm.estimators.path import RegularizationPath, regularization_path
-    from ranksvm.estimators.perceptron_rankers import CommitteePerceptronRanker, PairwisePerceptronRanker
+    from ranksvm.estimators.perceptron_rankers import PairwisePerceptronRanker, PerceptronCommitteeRanker
     from ranksvm.estimators.rank_svm import RankSVM
     from ranksvm.estimators.rank_svm_cv import RankSVMCV
     from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
@@ -33,7 +33,7 @@ else:
             "PRanker": "ranksvm.estimators.p_ranker",
             "RegularizationPath": "ranksvm.estimators.path",
             "regularization_path": "ranksvm.estimators.path",
-            "CommitteePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
+            "PerceptronCommitteeRanker": "ranksvm.estimators.perceptron_rankers",
             "PairwisePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
             "RankSVM": "ranksvm.estimators.rank_svm",
             "RankSVMCV": "ranksvm.estimators.rank_svm_cv",
@@ -69,13 +69,13 @@ ONLINE_CHOICES = {
     "solar2": OnlineChoice("SOLARRanker", {"order": 2}, ("gamma", "covariance", "decay", "average")),
     "prank": OnlineChoice("PRanker", {}, ("levels", "average")),
     "perceptron": OnlineChoice("PairwisePerceptronRanker", {}, ("average",)),
-    "committee": OnlineChoice("CommitteePerceptronRanker", {}, ("n_experts",), linear=False),
+    "committee": OnlineChoice("PerceptronCommitteeRanker", {}, ("n_experts",), linear=False),
 }
 
 __all__ = [
     "AdditiveRankSVM",
     "AdditiveRankSVMCV",
-    "CommitteePerceptronRanker",
+    "PerceptronCommitteeRanker",
     "FactorizedRankSVM",
     "ImportedRanker",
     "KernelRankSVM",

@@ -9,7 +9,7 @@ from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
-__all__ = ["CommitteePerceptronRanker", "PairwisePerceptronRanker"]
+__all__ = ["PairwisePerceptronRanker", "PerceptronCommitteeRanker"]
 
 
 @storable
@@ -86,7 +86,7 @@ class PairwisePerceptronRanker(OnlineRanker):
 
 
 @storable
-class CommitteePerceptronRanker(OnlineRanker):
+class PerceptronCommitteeRanker(OnlineRanker):
     """A perceptron on pairs, and a committee of those of its past models that survived the most pairs.
 
     A model survives a pair that it orders correctly. When it misorders a pair, it replaces the committee member with
@@ -130,13 +130,16 @@ class CommitteePerceptronRanker(OnlineRanker):
 
     Notes
     -----
-    Elsas, Carvalho & Carbonell, "Fast learning of document ranking functions with the committee perceptron", WSDM 2008.
+    Wang et al. (ACL 2015) compare SOLAR with a committee of 20 such models. It is not the whole committee perceptron of
+    Elsas, Carvalho & Carbonell, "Fast learning of document ranking functions with the committee perceptron" (WSDM
+    2008), which can choose members by a metric of rankings and leaves out pairs that are misordered too often.
+    It was called ``CommitteePerceptronRanker``.
 
     Examples
     --------
-    >>> from ranksvm import CommitteePerceptronRanker, make_ranking
+    >>> from ranksvm import PerceptronCommitteeRanker, make_ranking
     >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
-    >>> ranker = CommitteePerceptronRanker(n_experts=5, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> ranker = PerceptronCommitteeRanker(n_experts=5, random_state=0).fit(data.X, data.y, qid=data.qid)
     >>> ranker.score(data.X, data.y, qid=data.qid) > 0.8
     True
     """
@@ -175,7 +178,7 @@ class CommitteePerceptronRanker(OnlineRanker):
     def coef_(self) -> np.ndarray:  # type: ignore[override]
         """The sum over the committee and the current model; ndarray of float64, shape (n_features,)."""
         if not hasattr(self, "weights_"):
-            raise AttributeError("this CommitteePerceptronRanker has not learnt anything yet.")
+            raise AttributeError("this PerceptronCommitteeRanker has not learnt anything yet.")
         return self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
 
     def _shaping(self) -> dict[str, bool]:

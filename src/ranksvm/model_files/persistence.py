@@ -25,7 +25,7 @@ from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.model_files.registry import SAVABLE, STORABLE
+from ranksvm.model_files.registry import RENAMED, SAVABLE, STORABLE
 from ranksvm.model_files.schema import SchemaError, checked_attributes, schema_of
 from ranksvm.model_files.sklearn_schemas import SKLEARN_CLASSES, SKLEARN_SCHEMAS
 
@@ -440,6 +440,7 @@ def _class_named(name: str) -> Any:
         return getattr(importlib.import_module(SKLEARN_CLASSES[name]), name)
     import ranksvm
 
+    name = RENAMED.get(name, name)
     if name not in STORABLE and name in ranksvm.__all__:
         getattr(ranksvm, name)  # public names are imported on first use, and their classes register then
     return STORABLE.get(name)

@@ -2,12 +2,14 @@
 
 from typing import TypeVar
 
-__all__ = ["SAVABLE", "STORABLE", "savable", "storable"]
+__all__ = ["RENAMED", "SAVABLE", "STORABLE", "savable", "storable"]
 
 T = TypeVar("T", bound=type)
 
 # Name -> class, for the imported classes.
 STORABLE: dict[str, type] = {}
+# Earlier name -> name: files of earlier versions have the earlier one.
+RENAMED = {"CommitteePerceptronRanker": "PerceptronCommitteeRanker"}
 # These classes, and classes that are saved as the storable class of the same name.
 SAVABLE: set[type] = set()
 

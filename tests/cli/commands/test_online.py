@@ -24,7 +24,7 @@ LEARNERS = {
     "solar2": package.SOLARRanker(order=2, gamma=10.0, random_state=0),
     "prank": package.PRanker(levels=[0, 1, 2], random_state=0),
     "perceptron": package.PairwisePerceptronRanker(random_state=0),
-    "committee": package.CommitteePerceptronRanker(n_experts=5, random_state=0),
+    "committee": package.PerceptronCommitteeRanker(n_experts=5, random_state=0),
 }
 OPTIONS = {"solar1": ["-C", "2^-6"], "solar2": ["--gamma", 10], "committee": ["--n-experts", 5]}
 
