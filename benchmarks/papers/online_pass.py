@@ -139,8 +139,8 @@ def online(context: Context) -> list[Part]:
         "published; pairs shuffled within a query. LETOR's convention (discount 1 / log2(max(2, rank)), queries "
         "without a relevant document 0), but lists shorter than k counted in full. The paper prints the discount "
         "1 / log2(1 + rank) in (1), but its figures of MQ2008 fit only LETOR's: the last tables of each data set "
-        "have SOLAR with the printed discount. MAP along a pass is Fig. 2 of the paper, curves without numbers, for "
-        "eight data sets and five learners. The last weights of the perceptrons swing from pair to "
+        "have SOLAR with the printed discount. MAP along a pass is item `figure-2`. The last weights of the "
+        "perceptrons swing from pair to "
         "pair, hence large deviations: on OHSUMED, with 5,000 pairs "
         "a query, those on pairs fall short of the published ones, and their mean is far above.",
     ]

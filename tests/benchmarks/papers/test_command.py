@@ -100,6 +100,7 @@ def test_a_paper_writes_pages_tables_and_a_summary(reproduce, data, tmp_path):
     assert names == {
         *("README.md", "contents.md", "contents-places.csv", "batch.md", "batch-MQ2008.csv"),
         *("online.md", "online-MQ2008.csv", "online-MQ2008-as-printed.csv"),
+        *("figure-2.md", "figure-2-map.csv", "figure-2-map.png"),
         *("losses.md", "losses-losses.csv", "losses-regret.png"),
     }
     summary = (tmp_path / "wang-2015" / "README.md").read_text(encoding="utf-8")
