@@ -36,7 +36,7 @@ def test_several_devices_and_tuning(ranksvm_json, folder, tmp_path):
     [
         (("--device", "gpu"), "--device must be 'cpu', 'cuda', "),
         (("--device", "host,host:0"), "--device names a GPU twice"),
-        (("--device", "host", "--low-rank", "factorized"), "leave it out with --low-rank"),
+        (("--device", "host", "--low-rank", "factorized"), "omit it with --low-rank"),
         (("--device", "host:0,host:1", "--kernel", "rbf"), "a kernel model is fitted on one"),
     ],
     ids=str,

@@ -103,8 +103,8 @@ def test_queries_that_a_run_lacks(ranksvm, ranksvm_json, runs, qrels, tmp_path):
     lines = runs[0].read_text().splitlines(keepends=True)
     part.write_text("".join(line for line in lines if not line.startswith("103 ")) + "999 Q0 x 1 1.0 ours\n")
     result = ranksvm("evaluate", part, "--qrels", qrels, "--metrics", "map")
-    assert "part.run lacks 1 query of the judgements, counted 0." in result.stdout
-    assert "1 query without judgements, left out" in result.stderr
+    assert "part.run lacks 1 query of the judgments, counted 0." in result.stdout
+    assert "1 query without judgments, ignored" in result.stderr
     found = {
         missing: ranksvm_json("evaluate", part, "--qrels", qrels, "--metrics", "map", "--missing", missing)["systems"][
             0
@@ -147,10 +147,10 @@ def test_training_on_judgements(ranksvm, ranksvm_json, folder, qrels, tmp_path):
     few = tmp_path / "few.qrels"
     few.write_text("".join(qrels.read_text().splitlines(keepends=True)[:-3]))
     result = ranksvm("convert", unlabelled, "--qrels", few, tmp_path / "joined.rsd")
-    assert "3 rows without a judgement, taken as not relevant (label 0)" in result.stderr
+    assert "3 rows without a judgment, counted as not relevant (label 0)" in result.stderr
     few.write_text("7 0 x 1\n")
     message = ranksvm("train", unlabelled, "--qrels", few, "-o", tmp_path / "m.rsvm", code=1).stderr
-    assert f"{unlabelled}: no row has a judgement" in message
+    assert f"{unlabelled}: no row has a judgment" in message
 
 
 def test_a_stream_writes_the_ranking_of_each_query_before_it_is_learnt_from(ranksvm_json, ranksvm, long, tmp_path):

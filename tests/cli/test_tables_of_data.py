@@ -143,7 +143,7 @@ def test_columns_can_be_named_and_left_out(ranksvm, ranksvm_json, data, tmp_path
     columns = "--label", "grade", "--qid", "query_id", "--docid", "document", "--ignore", "url"
     document = ranksvm_json("info", path, *columns)
     assert (document["queries"], document["features"], document["document_ids"]) == (30, 5, True)
-    assert "names: those of" in ranksvm("convert", path, tmp_path / "out.txt", *columns).stderr
+    assert "names: the names in" in ranksvm("convert", path, tmp_path / "out.txt", *columns).stderr
     back = read_data(tmp_path / "out.txt")
     np.testing.assert_allclose(back.X, data["train"].X, rtol=1e-6)
     assert back.qid.tolist() == data["train"].qid.tolist()

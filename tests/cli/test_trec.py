@@ -110,7 +110,7 @@ def test_a_run_is_ranked_again(ranksvm, ranksvm_json, folder, model, bm25, tmp_p
     with open(bm25, "a") as file:
         file.write("100 Q0 elsewhere 7 99 bm25\n")
     result = ranksvm("rank", model, folder / "test.txt", "--candidates", bm25, "--format", "trec", "-o", out)
-    assert "test.txt lacks 1 document of the run, left out" in result.stderr
+    assert "test.txt lacks 1 document of the run, ignored" in result.stderr
     assert len(read_run(out)) == 14 * 6
     assert "--depth is a number" in ranksvm("rank", model, folder / "test.txt", "--depth", 3, code=2).stderr
     bm25.write_text("1 Q0 x 1 0.5 bm25\n")
@@ -125,7 +125,7 @@ def test_info_describes_runs_and_judgements(ranksvm, ranksvm_json, qrels, bm25, 
     assert (found["kind"], found["rows"], found["queries"]) == ("qrels", 120, 15)
     assert sum(level["rows"] for level in found["levels"]) == 120
     stdout = ranksvm("info", qrels).stdout
-    assert "judgements" in stdout
+    assert "judgments" in stdout
     assert "queries without a relevant document" in stdout
     found = ranksvm_json("info", bm25)
     assert (found["kind"], found["rows"], found["queries"], found["name"]) == ("run", 84, 14, "bm25")
@@ -170,10 +170,10 @@ def test_only_the_last_part_of_a_file_is_judged(ranksvm, ranksvm_json, folder, u
     few.write_text("".join(qrels.read_text().splitlines(keepends=True)[-8:]))
     options = ["--learner", "solar1", "--batch-queries", 2]
     result = ranksvm("online", unlabelled, "--qrels", few, *options)
-    assert "112 rows without a judgement" in result.stderr
+    assert "112 rows without a judgment" in result.stderr
     few.write_text("7 0 x 1\n")
     result = ranksvm("online", unlabelled, "--qrels", few, *options, "-o", tmp_path / "m.rsvm", code=1)
-    assert f"{unlabelled}: no row has a judgement" in result.stderr
+    assert f"{unlabelled}: no row has a judgment" in result.stderr
     ranksvm("convert", unlabelled, tmp_path / "out.rsd")
     before = (tmp_path / "out.rsd").read_bytes()
     ranksvm("convert", unlabelled, "--qrels", few, tmp_path / "out.rsd", code=1)
@@ -189,7 +189,7 @@ def test_documents_without_ids_are_named_by_their_row_in_the_file(ranksvm, folde
     assert found == package.metrics.evaluate_run(run, qrels, "map").means
     package.write_qrels(tmp_path / "all.qrels", qrels)
     stderr = ranksvm("online", folder / "anonymous.txt", "--qrels", tmp_path / "all.qrels", "--batch-queries", 1).stderr
-    assert "without a judgement" not in stderr
+    assert "without a judgment" not in stderr
 
 
 def test_a_table_without_labels_is_a_stream(ranksvm_json, ranksvm, tmp_path):
@@ -224,8 +224,7 @@ def test_json_documents_are_whole(ranksvm, model, folder):
 def test_files_of_trec_are_no_data(ranksvm, folder, model, qrels, bm25, tmp_path):
     message = ranksvm("train", qrels, "-o", tmp_path / "m.rsvm", code=1).stderr
     assert (
-        message
-        == f"Error: {qrels} is no data file: it holds TREC judgements, the labels of --qrels, and no features.\n"
+        message == f"Error: {qrels} is no data file: it holds TREC judgments, the labels of --qrels, and no features.\n"
     )
     for line in (
         ["predict", model, bm25],

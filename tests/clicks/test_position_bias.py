@@ -98,7 +98,7 @@ def test_regression_of_relevance_identifies_where_documents_have_one_rank():
     log = ClickLog(query, np.arange(20_000), rank, clicked)
     found = position_bias(log, "em", data=RankingData(X, clicked, query), n_bootstrap=0)
     np.testing.assert_allclose(found.propensity, 1.0 / np.arange(1, 6), rtol=0.08)
-    with pytest.raises(DataError, match="every document was shown at one rank only"):
+    with pytest.raises(DataError, match="every document was shown at only one rank"):
         position_bias(log, "em")
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_identified(data, rankers):
         position_bias(one)
     with pytest.raises(DataError, match="no base_rank"):
         position_bias(one, "swap")
-    with pytest.raises(DataError, match="shown at one rank only"):
+    with pytest.raises(DataError, match="shown at only one rank"):
         position_bias(one, "em")
     with pytest.raises(DataError, match="one rank only: there is no position bias"):
         position_bias(one, n_ranks=1)

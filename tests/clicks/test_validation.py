@@ -95,5 +95,5 @@ def test_what_is_refused(data, log, bias):
         fit_from_clicks(RankSVMCV(), data, log, bias)
     with pytest.raises(OptionError, match="online rankers learn from pairs"):
         fit_from_clicks(SOLARRanker(), data, log, bias, form="relevance")
-    with pytest.raises(OptionError, match="leave pair_weighting out"):
+    with pytest.raises(OptionError, match="give no pair_weighting"):
         fit_from_clicks(RankSVM(pair_weighting="gain_gap"), data, log, bias, form="relevance")

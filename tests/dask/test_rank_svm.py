@@ -121,7 +121,7 @@ def test_listed_pairs_that_are_invalid(data, parts_of, tmp_path):
             DaskRankSVM().fit(X, pairs=bad, qid=qid)
     with pytest.raises(DataError, match="not both"):
         DaskRankSVM().fit(X, y, pairs=[[0, 1]], qid=qid)
-    with pytest.raises(DataError, match="pairs was given, too"):
+    with pytest.raises(DataError, match="pairs was also given"):
         DaskRankSVM().fit([str(tmp_path / "a.txt")], pairs=[[0, 1]])
 
 

@@ -129,7 +129,7 @@ def test_preferences(data):
     expected = RankSVM(C=0.01, tol=1e-9).fit(given, **sets)
     assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     assert fit.evals_result_ == expected.evals_result_
-    with pytest.raises(DataError, match="qid is given beside Preferences"):
+    with pytest.raises(DataError, match="qid is given in addition to Preferences"):
         DaskRankSVMCV().fit(given, qid=given.qid)
 
 
@@ -155,7 +155,7 @@ def test_pairs_in_evaluation_sets(data, parts_of):
                 assert fit.evals_result_[name][metric] == pytest.approx(values, rel=1e-12)
     with pytest.raises(OptionError, match="needs labels: pairs are evaluated by 'pairwise_accuracy' only"):
         DaskRankSVMCV(metric="map").fit(X, y, qid=qid, eval_set=(X_test, pairs))
-    with pytest.raises(DataError, match="eval_set, valid_0: eval_sample_weight is of labels"):
+    with pytest.raises(DataError, match="eval_set, valid_0: eval_sample_weight applies to labels"):
         DaskRankSVM().fit(X, y, qid=qid, eval_set=(X_test, pairs), eval_sample_weight=y_test)
 
 

@@ -118,7 +118,7 @@ def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
         ("label,query_id,x\n1,1,1\n", "column 'query_id' of .* is named like ids of queries"),
         ("label,Session-ID,x\n1,1,1\n", "column 'Session-ID'"),
         ("label,qid,Doc_ID\n1,1,1\n", "column 'Doc_ID' of .* like ids of documents, .*docid='Doc_ID'; --docid Doc_ID"),
-        ("label,qid,relevance\n1,1,1\n", "column 'relevance' of .* like labels, .*--label relevance .*leave it out"),
+        ("label,qid,relevance\n1,1,1\n", "column 'relevance' of .* like labels, .*--label relevance .*ignore it"),
         ("grade,qid,x\n1,1,1\n", "no column 'label' for the labels; its columns are grade, qid, x"),
         ("", "empty"),
     ],

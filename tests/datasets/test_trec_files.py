@@ -13,7 +13,7 @@ def test_qrels_are_read(tmp_path):
     path = tmp_path / "qrels.txt"
     path.write_text("301 0 FBIS3-10082 1\n301\t0\tFBIS3-10169\t0\n\n302 Q0 d\u00e9 -1\r\n")
     qrels = read_qrels(path)
-    assert repr(qrels) == "Qrels(3 judgements of 2 queries)"
+    assert repr(qrels) == "Qrels(3 judgments of 2 queries)"
     assert qrels.to_dict() == {"301": {"FBIS3-10082": 1.0, "FBIS3-10169": 0.0}, "302": {"d\u00e9": -1.0}}
 
 
@@ -65,9 +65,7 @@ def test_data_as_judgements_and_back():
     order = [3, 0, 2]
     assert Qrels.from_dict({"7": {"a": 3}, "8": {"a": 4}}).labels_of(data.select(order)).tolist()[:2] == [4, 3]
     assert Qrels.from_dict({"7": {"a": 3}, "8": {"c": 4}}).labels_of(data, unjudged=-1).tolist() == [3, -1, -1, -1]
-    with pytest.raises(
-        DataError, match="no row has a judgement: the data have, for example, document 'a' of query '7'"
-    ):
+    with pytest.raises(DataError, match="no row has a judgment: the data have, for example, document 'a' of query '7'"):
         Qrels.from_dict({"9": {"a": 3}}).labels_of(data)
     assert Run.from_scores(data, [0.1, 0.2, 0.3, 0.4]).to_dict()["8"] == {"2": 0.3, "a": 0.4}
     anonymous = RankingData(np.zeros((2, 1)), [1, 0])
@@ -123,7 +121,7 @@ def test_other_white_space_belongs_to_an_id(tmp_path):
 def test_files_without_a_line_and_files_that_are_not_text(tmp_path):
     path = tmp_path / "file"
     path.write_text("\n \n")
-    with pytest.raises(DataError, match="holds no judgement: expected four columns"):
+    with pytest.raises(DataError, match="holds no judgment: expected four columns"):
         read_qrels(path)
     with pytest.raises(DataError, match="holds no ranking: expected six columns"):
         read_run(path)

@@ -105,7 +105,7 @@ def test_rows_in_another_order_are_other_data(data):
     order = np.random.default_rng(0).permutation(len(data.y))
     with pytest.raises(DataError, match="give the data of fit, rows in the same order"):
         model.dual_coef(data.X[order], data.y[order], data.qid[order])
-    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with those of fit it was"):
+    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with the data of fit it was"):
         model.low_rank_coef(2.0 * data.X, data.y, data.qid)
     # neither another precision nor parameters set since make other data of them
     dual = model.set_params(C=1e-6, n_components=2).dual_coef(data.X.astype(np.float32), data.y, data.qid)

@@ -238,11 +238,11 @@ def test_warm_starts(data):
     ranker.set_params(solver="newton", approximation="nystroem", n_components=500)  # from the projection
     assert ranker.fit(X, y, qid=qid).n_iter_ == 0
     assert ranker.set_params(approximation=None).fit(X, y, qid=qid).n_iter_ == 0
-    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+    with pytest.raises(DataError, match="warm_start: X does not have the rows of the last fit"):
         ranker.fit(X + 1.0, y, qid=qid)
-    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+    with pytest.raises(DataError, match="warm_start: X does not have the rows of the last fit"):
         ranker.fit(X[:20], y[:20], qid=qid[:20])
-    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+    with pytest.raises(DataError, match="warm_start: X does not have the rows of the last fit"):
         ranker.fit(sp.csr_matrix(X), y, qid=qid)
     with pytest.raises(DataError, match="warm_start: the last fit has other features"):
         ranker.set_params(approximation="fourier", n_components=50, random_state=0).fit(X, y, qid=qid)

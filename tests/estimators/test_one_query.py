@@ -94,7 +94,7 @@ def test_a_column_named_like_ids_of_queries_is_no_feature(name, library):
         for given in ({"qid": qid}, {"group": [20, 20, 20]}):
             refused = f"X has a column '{name}'.* qid='{name}'; or drop it .* or rename it"
             if (name, *given) == ("qid", "group"):
-                refused = "a column 'qid' of a DataFrame is that, too.* or group .*, not both"
+                refused = "or a column 'qid' of a DataFrame.* or group .*, not both"
             with pytest.raises(DataError, match=refused):
                 model.fit(frame, y, **given)
         assert model.fit(frame, y, qid=name).n_queries_ == 3

@@ -199,10 +199,13 @@ def test_the_path():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": np.ones(240)}, "y is given beside Preferences"),
-        ({"qid": np.ones(240)}, r"qid is given beside Preferences: say Preferences\(..., prompt"),
-        ({"pairs": [[0, 1]]}, "pairs is given beside Preferences"),
-        ({"pair_weight": np.ones(120)}, r"pair_weight is given beside Preferences: say Preferences\(..., weight"),
+        ({"y": np.ones(240)}, "y is given in addition to Preferences"),
+        ({"qid": np.ones(240)}, r"qid is given in addition to Preferences: say Preferences\(..., prompt"),
+        ({"pairs": [[0, 1]]}, "pairs is given in addition to Preferences"),
+        (
+            {"pair_weight": np.ones(120)},
+            r"pair_weight is given in addition to Preferences: say Preferences\(..., weight",
+        ),
         ({"event": np.ones(240)}, "event says which times in y"),
     ],
 )

@@ -101,7 +101,7 @@ def test_two_sources_of_ids(data, frame):
     both = frame.drop(columns="query").assign(qid=frame["query"])
     with pytest.raises(DataError, match=r"X has a column 'qid'.* or drop it if the ids are given apart"):
         RankSVM().fit(both, data.y, qid=data.qid)
-    with pytest.raises(DataError, match="a column 'qid' of a DataFrame is that, too"):
+    with pytest.raises(DataError, match="or a column 'qid' of a DataFrame"):
         RankSVM().fit(both, data.y, group=np.unique(data.qid, return_counts=True)[1])
     named = RankSVM().fit(both.rename(columns={"qid": "query"}), data.y, qid="query")
     found = RankSVM().fit(both, data.y)

@@ -327,7 +327,7 @@ def test_features_that_do_nothing_are_left_out():
     ranker = with_function(AdditiveFunction(np.zeros(3), np.zeros(3), bins, shapes, [interaction]), ["a", "b", "c"])
     for target in ("solr", "sql", "vespa"):
         result = export(ranker, to=target)
-        assert "1 feature without effect left out: b." in result.notes
+        assert "1 feature without effect dropped: b." in result.notes
     assert [feature["name"] for feature in json.loads(export(ranker, to="solr").text)["features"]] == ["a", "c"]
 
 

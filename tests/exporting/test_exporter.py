@@ -200,7 +200,7 @@ def test_features_of_weight_0_are_left_out():
     model = with_weights([1.0, 0.0, -2.0], names=["a", "b", "c"])
     for target in LUCENE:
         result = export(model, to=target)
-        assert "1 feature of weight 0 left out: b." in result.notes
+        assert "1 feature of weight 0 dropped: b." in result.notes
         assert '"b"' not in result.text
     assert "b" not in json.loads(export(model, to="elasticsearch").text)["request"]["model"]["model"]["definition"]
     for target in FORMATS:
@@ -218,7 +218,7 @@ def test_features_that_are_constant_in_float32_are_dropped(target, scaler):
     model = with_weights([1.0, 0.5, 0.25], scaler.fit(X), names=["a", "b", "c"])
     result = export(model, to=target)
     (note,) = [note for note in result.notes if "constant" in note]
-    assert note.startswith("left out: c, constant in float32")
+    assert note.startswith("dropped: c, constant in float32")
     assert result.features == ["a", "b", "c"]
     found = (solr if target == "solr" else elasticsearch)(result, X, np.zeros(50))
     expected = (X[:, 0] - X[0, 0]) / (scaler.scale_[0] if isinstance(scaler, StandardScaler) else 1 / scaler.scale_[0])

@@ -225,7 +225,7 @@ def test_what_was_never_shown(data, new):
     assert whole.unseen_by_ranker == {"a": 0.0, "b": 0.0}
     assert whole.note == ""
     assert repr(whole).endswith("0.0 % unseen)")
-    for estimator, words in (("snips", "they are left out"), ("dr", "rests on predicted relevance alone")):
+    for estimator, words in (("snips", "they are ignored"), ("dr", "rests on predicted relevance alone")):
         assert words in metrics.estimate(log, new, "dcg@3", BIAS, data=data, estimator=estimator).note
 
 

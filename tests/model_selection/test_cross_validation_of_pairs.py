@@ -85,9 +85,9 @@ def test_censored_times():
 def test_what_is_refused(data):
     with pytest.raises(OptionError, match="metric='map' needs labels"):
         cross_validate(RankSVM(), data, metrics=["map"])
-    with pytest.raises(DataError, match="y is given beside Preferences"):
+    with pytest.raises(DataError, match="y is given in addition to Preferences"):
         cross_validate(RankSVM(), data, np.ones(180))
-    with pytest.raises(DataError, match="y and event are of labels"):
+    with pytest.raises(DataError, match="y and event are for labels"):
         cross_validate(RankSVM(), data.X, np.ones(180), pairs=data.pairs)
     with pytest.raises(DataError, match="without pairs"):
         cross_validate(RankSVM(), data.X, np.ones(180), pair_weight=np.ones(90))

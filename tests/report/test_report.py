@@ -173,7 +173,7 @@ def test_a_sparse_matrix_and_many_features():
     X = sp.random(200, 1000, 0.02, format="csr", random_state=0)
     data = ranksvm.RankingData(X, rng.integers(0, 3, 200), np.repeat(np.arange(20), 10))
     report = make_report(fitted(ranksvm.RankSVM(), data), data)
-    assert "700 less important features are left out" in section(report, "weights")
+    assert "700 less important features are not shown" in section(report, "weights")
 
 
 def test_large_data_make_no_large_page():
@@ -183,7 +183,7 @@ def test_large_data_make_no_large_page():
     model = fitted(ranksvm.RankSVM(C=1e-4), data)
     report = make_report(model, data, baselines={f"feature {j}": data.X[:, j] for j in range(5)})
     assert len(report.html.encode()) < 1_000_000
-    assert "queries with the smallest difference are left out" in section(report, "queries")
+    assert "queries with the smallest difference are not shown" in section(report, "queries")
     assert "Differences are drawn for 3 of 5 baselines" in section(report, "queries")
 
 

@@ -445,7 +445,7 @@ def test_metrics_and_description(client):
     assert described["openapi"] == "3.1.0"
     feedback = described["components"]["schemas"]["Feedback"]["properties"]
     assert "seconds since 1970" in feedback["at"]["description"]
-    assert "left out" in feedback["labels"]["description"]
+    assert "have no label" in feedback["labels"]["description"]
     assert set(described["paths"]["/v1/events/{event}/feedback"]["post"]["responses"]) >= {"202", "200", "404", "409"}
 
 

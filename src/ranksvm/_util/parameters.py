@@ -210,7 +210,7 @@ PARAMETERS = (
         help="linear, or additive: a linear part, steps of each feature, and functions of two features.",
         default="linear",
         tuned="model",
-        tuned_help="Models to compare, beside those of --kernel and --low-rank.",
+        tuned_help="Models to compare, in addition to --kernel and --low-rank.",
     ),
     Parameter(
         "step_weight",
@@ -272,7 +272,7 @@ PARAMETERS = (
         section="kernel",
         help="Score by a kernel expansion instead of a linear function.",
         tuned="kernel",
-        tuned_help="Compare kernels, too.",
+        tuned_help="Also compare kernels.",
         low_rank=(None, "the low-rank models are linear: give --kernel or --low-rank"),
     ),
     Parameter(
@@ -370,7 +370,7 @@ PARAMETERS = (
         help="Learn dual variables of low rank for each query, with the hinge loss: as --n-components factors, or "
         "regularized by nuclear norms of weight --gamma.",
         tuned="low_rank",
-        tuned_help="Compare models of low rank, too.",
+        tuned_help="Also compare low-rank models.",
     ),
     Parameter(
         "n_components",

@@ -16,7 +16,7 @@ __all__ = ["dual_spectra"]
 # Bytes during the computation of a block: for each pair, and for each entry of the block (see DualCoef); its
 # decomposition needs the same again for each entry.
 BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
-ADVICE = "To analyse it, fit to a sample of its documents."
+ADVICE = "To analyze it, fit to a sample of its documents."
 
 
 class _Spectrum(NamedTuple):
@@ -91,7 +91,7 @@ def dual_spectra(
     if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
         raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")
     if len(dual) == 0:
-        raise DataError("there is no query whose dual variables could be analysed.")
+        raise DataError("there is no query whose dual variables could be analyzed.")
     # a plain list of blocks, already in memory, does not have this
     pairs, entries = (
         np.asarray(getattr(dual, name, np.zeros(len(dual))), dtype=np.float64)

@@ -179,5 +179,5 @@ def _check_free(ranker: RankSVM) -> None:
     if n_bound:
         raise NoIntervalsError(
             f"{n_bound} of {len(ranker.coef_)} weights are 0 because monotone does not admit their sign, and intervals "
-            "from derivatives do not hold there: leave these features out, or set monotone=None."
+            "from derivatives do not hold there: drop these features, or set monotone=None."
         )

@@ -39,7 +39,7 @@ def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
     for name in ("metric", "folds", "rule"):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"--{name} is about labels, but C is chosen by clicks (by DCG@10): give -C, or leave it out."
+                f"--{name} is about labels, but C is chosen by clicks (by DCG@10): give -C, or omit this option."
             )
 
 

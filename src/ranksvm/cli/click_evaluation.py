@@ -64,7 +64,7 @@ def estimator_options(command: Callable) -> Callable:
             type=click.Choice(["ips", "snips", "dr"]),
             default="ips",
             show_default=True,
-            help="With --clicks: inverse propensities, self-normalised, or doubly robust.",
+            help="With --clicks: inverse propensities, self-normalized, or doubly robust.",
         ),
         click.option(
             "--clip",

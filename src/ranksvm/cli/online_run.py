@@ -169,7 +169,7 @@ class OnlineRun:
             batch = self._in_order(unordered, source)
             if self.n_queries and batch.X.shape[1] != self.ranker.n_features_in_:
                 raise DataError(
-                    f"{source} has {batch.X.shape[1]} features, but the model has learnt from "
+                    f"{source} has {batch.X.shape[1]} features, but the model has learned from "
                     f"{self.ranker.n_features_in_}: --resume needs the same data, and the same --n-features."
                 )
             known, new = _divided(batch, left)
@@ -178,14 +178,14 @@ class OnlineRun:
                 checksum = _checksum(known, checksum)
                 if left == 0 and checksum != self.checksum:
                     raise DataError(
-                        f"the first {queries(self.n_queries)} of {source} are not those that the model has learnt "
+                        f"the first {queries(self.n_queries)} of {source} are not the ones that the model has learned "
                         "from: --resume needs the same data."
                     )
             if new is not None:
                 yield new
         if left:
             raise DataError(
-                f"{source} has {queries(self.n_queries - left)}, but the model has learnt from "
+                f"{source} has {queries(self.n_queries - left)}, but the model has learned from "
                 f"{queries(self.n_queries)}: --resume needs the same data."
             )
 

@@ -62,7 +62,7 @@ class Judged:
         """Say how many rows had no judgement."""
         if self._n_unjudged:
             rows = counted(self._n_unjudged, "row")
-            progress.line(f"{self._name}: {rows} without a judgement, taken as not relevant (label 0)")
+            progress.line(f"{self._name}: {rows} without a judgment, counted as not relevant (label 0)")
 
 
 def read_judgements(path: Path | None) -> "Qrels | None":
@@ -90,7 +90,7 @@ def refuse_trec(path: Path) -> None:
     """Refuse a run or judgements in place of data."""
     kind = trec_kind(path)
     if kind is not None:
-        what = {"run": "a TREC run", "qrels": "TREC judgements, the labels of --qrels"}
+        what = {"run": "a TREC run", "qrels": "TREC judgments, the labels of --qrels"}
         raise click.ClickException(f"{path} is no data file: it holds {what[kind]}, and no features.")
 
 
@@ -119,5 +119,5 @@ def candidates(run: "Run", depth: int | None, data: "RankingData", path: Path, p
         raise DataError(f"{titled(path)}: {no_row_error(data, run)}")
     lacking = int(taken.sum()) - int(rows.sum())
     if lacking:
-        progress.line(f"{titled(path)} lacks {counted(lacking, 'document')} of the run, left out")
+        progress.line(f"{titled(path)} lacks {counted(lacking, 'document')} of the run, ignored")
     return rows

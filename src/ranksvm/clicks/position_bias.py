@@ -181,7 +181,7 @@ def _estimator(
     if counts.n_ranks > 1 and linked.sum() < 2:
         raise DataError(
             "no rank can be compared with rank 1: no document was clicked on at rank 1 and at another rank. More "
-            "rankers, randomised ranks (simulate_clicks(swap=...)) or more traffic would identify propensities."
+            "rankers, randomized ranks (simulate_clicks(swap=...)) or more traffic would identify propensities."
         )
     diagnosis = [] if linked.all() else [_unlinked(linked)]
     few = linked & (comparable(wins) < FEW_CLICKS)
@@ -237,7 +237,7 @@ def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
     missing = np.isnan(slope)
     diagnosis = [_unlinked(~missing)] if missing.any() else []
     diagnosis += [
-        "Slopes and offsets are relative to rank 1, where clicks without relevance cannot be told from relevance."
+        "Slopes and offsets are relative to rank 1. There, clicks without relevance look the same as relevance."
     ]
     return len(sums), diagnosis, estimate
 
@@ -282,8 +282,8 @@ def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> 
         linked = connected(harvested(counts).sum(axis=0))
         if linked.sum() < 2:
             raise DataError(
-                "every document was shown at one rank only, so that low relevance cannot be told from low examination: "
-                "give features (data=) or use several rankers."
+                "every document was shown at only one rank, so low relevance and low examination look the same: give "
+                "features (data=) or use several rankers."
             )
         if not linked.all():
             diagnosis.append(_unlinked(linked))

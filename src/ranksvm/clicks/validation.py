@@ -221,7 +221,7 @@ def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str)
     if form == "pairs":
         return _PairLearner(estimator, data, bias, rule)
     if getattr(estimator, "pair_weighting", "uniform") not in ("uniform", "label_gap"):
-        raise OptionError("form='relevance' weights pairs by 'label_gap': leave pair_weighting out.")
+        raise OptionError("form='relevance' weights pairs by 'label_gap': give no pair_weighting.")
     return _RelevanceLearner(estimator, data, bias, rule)
 
 

@@ -133,7 +133,7 @@ class DaskRanker(BaseEstimator):
         """
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, None, pairs, pair_weight)
         if pairs is not None and not (y is None and event is None and sample_weight is None):
-            raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
+            raise DataError("y, event and sample_weight apply to labels: with pairs, give pair_weight.")
         weights = {"sample_weight": sample_weight, "event": event}
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
         return lazy_metric(self.to_local(), X, y, qid, weights, metric, pairs=pairs, pair_weight=pair_weight)
@@ -187,7 +187,7 @@ class DaskRanker(BaseEstimator):
             raise OptionError(
                 f"memory_limit={self.memory_limit!r} is for rows of one process, and these are on the workers, which "
                 "write parts to disk beyond their own limit: set that (Client(memory_limit=...), or dask worker "
-                "--memory-limit), or add workers. It is of use with solver='dual' only, which gathers the rows."
+                "--memory-limit), or add workers. It applies only to solver='dual', which gathers the rows."
             )
         checks.check(
             memory_limit=memory_complaint(self.memory_limit),
@@ -221,7 +221,7 @@ class DaskRanker(BaseEstimator):
         """The rows on the cluster; also stores the names of the features."""
         listed = given.listed
         if listed is not None and listed.groups is not None and vars(self)["pair_weighting"] == "per_query":
-            raise OptionError("pair_weighting='per_query' needs queries: give qid or group beside the pairs.")
+            raise OptionError("pair_weighting='per_query' needs queries: also give qid or group.")
         prepared = prepared_rows(cluster, given, self.n_partitions)
         self._learn_columns(prepared.columns, given)
         return prepared

@@ -253,7 +253,7 @@ def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Column
     given += [name for name, values in weights.items() if values is not None]
     if given:
         raise DataError(
-            f"X is a list of files, which hold labels and query ids, but {given[0]} was given, too. For weights or "
+            f"X is a list of files, which hold labels and query ids, but {given[0]} was also given. For weights or "
             "pairs, read the files into a dask DataFrame."
         )
     names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]

@@ -37,8 +37,8 @@ def checked_event(event: Any, n_rows: int) -> np.ndarray:
     other = np.flatnonzero((values != 0.0) & (values != 1.0))
     if len(other):
         raise DataError(
-            f"event is {values[other[0]]:g} in row {other[0]} (from 0): it must be 1 or True (the time is that of the "
-            "event) or 0 or False (censored: the event had not happened by then)."
+            f"event is {values[other[0]]:g} in row {other[0]} (from 0): it must be 1 or True (the event happened "
+            "then) or 0 or False (censored: the event had not happened by then)."
         )
     return values
 

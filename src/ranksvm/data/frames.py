@@ -157,8 +157,9 @@ def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
     # a number is the position of a column in a DataFrame without names
     if isinstance(name, str) and name in names:
         raise DataError(
-            f"X has a column {name!r}, which is also the name of y: the labels would be learnt from themselves. Drop "
-            "the column from X; or, if it is a feature and no copy of the labels, pass y.to_numpy(), which has no name."
+            f"X has a column {name!r}, which is also the name of y: the model would learn the labels from themselves. "
+            "Drop the column from X; or, if it is a feature and no copy of the labels, pass y.to_numpy(), which has no "
+            "name."
         )
 
 

@@ -580,7 +580,7 @@ def _reduce_per_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndar
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs, event: np.ndarray | None) -> str:
     if event is not None and not pairs.n_pairs:
         return (
-            "No comparable pair: of two times the smaller one must be that of an observed event, and "
+            "No comparable pair: the smaller of two times must have an observed event, and "
             f"{int(event.sum())} of the {queries.n_rows} rows have one."
         )
     if pairs.n_pairs:

@@ -75,7 +75,7 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:
         raise DataError(
-            "Give qid (one query id per row; a column 'qid' of a DataFrame is that, too) or group (sizes of "
+            "Give qid (one query id per row, or a column 'qid' of a DataFrame) or group (sizes of "
             "consecutive queries), not both."
         )
     return Queries.from_group(group, n_rows)

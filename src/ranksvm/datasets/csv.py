@@ -282,7 +282,7 @@ def _refusal(name: str, error: Exception, names: list[str] | None = None) -> Dat
     place = "" if line is None else f" in line {line}"
     return DataError(
         f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
-        "docid; --qid, --docid at the command line); else leave it out (ignore, --ignore) or encode it as numbers."
+        "docid; --qid, --docid at the command line); else ignore it (ignore, --ignore) or encode it as numbers."
     )
 
 

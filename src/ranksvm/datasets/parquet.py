@@ -175,8 +175,8 @@ def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
         kind = schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(
-                f"column {column!r} of {known.name} has type {kind}: features must be numbers. Encode it, or leave it "
-                "out (ignore, --ignore)."
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. Encode it, or ignore "
+                "it (ignore, --ignore)."
             )
     if dtype is not None:
         return dtype

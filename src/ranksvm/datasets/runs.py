@@ -42,7 +42,7 @@ class Qrels:
     --------
     >>> qrels = Qrels.from_dict({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}})
     >>> qrels
-    Qrels(3 judgements of 2 queries)
+    Qrels(3 judgments of 2 queries)
     >>> qrels.to_dict()
     {'q1': {'d1': 2.0, 'd2': 0.0}, 'q2': {'d1': 1.0}}
     """
@@ -134,7 +134,7 @@ class Qrels:
         return len(self.qid)
 
     def __repr__(self) -> str:
-        return f"Qrels({len(self)} judgements of {len(np.unique(self.qid))} queries)"
+        return f"Qrels({len(self)} judgments of {len(np.unique(self.qid))} queries)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -329,7 +329,7 @@ def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], i
 
 def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
     """The error for judgements, or a run, that contain no row of some data."""
-    no_row, other = ("judgement", "judgements") if isinstance(record, Qrels) else ("place in the run", "run")
+    no_row, other = ("judgment", "judgments") if isinstance(record, Qrels) else ("place in the run", "run")
     if not data.n_rows or not len(record):
         return DataError(f"no row has a {no_row}: the data or the {other} are empty.")
     qid, docid = ids_of_rows(data)

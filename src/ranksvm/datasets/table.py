@@ -172,7 +172,7 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
         column, parameter = reserved
         raise DataError(
             f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: name it "
-            f"({parameter}={column!r}; --{parameter} {column} at the command line), leave it out (ignore, --ignore), "
+            f"({parameter}={column!r}; --{parameter} {column} at the command line), ignore it (ignore, --ignore), "
             "or rename it if it is a feature."
         )
     return Table(name, label, qid, docid, features)

@@ -58,7 +58,7 @@ def read_qrels(path: Any) -> Qrels:
     """
     name, qid, docid, label, _ = _read(path, 4, 3, "label", _QRELS, finite=True)
     if not qid:
-        raise DataError(f"{name} holds no judgement: {_QRELS}.")
+        raise DataError(f"{name} holds no judgment: {_QRELS}.")
     return Qrels(np.array(qid), np.array(docid), np.array(label))
 
 

@@ -354,7 +354,7 @@ class FactorizedRankSVM(LowRankRanker):
         dual.start(self.factors_)
         if not abs(dual.value - self.objective_) <= SAME * (2.0 * dual.scale - dual.value):
             raise DataError(
-                f"With these data the objective of the factors is {dual.value:.6g}, with those of fit it was "
+                f"With these data the objective of the factors is {dual.value:.6g}, with the data of fit it was "
                 f"{self.objective_:.6g}: give the data of fit, rows in the same order."
             )
         return X, queries, labels, pairs

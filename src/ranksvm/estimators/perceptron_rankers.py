@@ -178,7 +178,7 @@ class PerceptronCommitteeRanker(OnlineRanker):
     def coef_(self) -> np.ndarray:  # type: ignore[override]
         """The sum over the committee and the current model; ndarray of float64, shape (n_features,)."""
         if not hasattr(self, "weights_"):
-            raise AttributeError("this PerceptronCommitteeRanker has not learnt anything yet.")
+            raise AttributeError("this PerceptronCommitteeRanker has not learned anything yet.")
         return self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
 
     def _shaping(self) -> dict[str, bool]:

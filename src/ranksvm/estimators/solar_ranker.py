@@ -214,7 +214,7 @@ class SOLARRanker(OnlineRanker):
         """S, shape (n_features, n_features), or its diagonal; only for the second order."""
         flat = getattr(self, "_covariance_", None)
         if flat is None:
-            raise AttributeError("only a model of order 2 that has learnt has a covariance.")
+            raise AttributeError("only a model of order 2 that has learned has a covariance.")
         n_features = len(self.weights_)
         if self.fitted_params_["covariance"] == "diagonal":
             return flat
@@ -234,7 +234,7 @@ class SOLARRanker(OnlineRanker):
         S, n_features = self._covariance_, len(self.weights_)
         size = {"full": n_features**2, "diagonal": n_features}.get(covariance) if order == 2 else None
         if order not in (1, 2) or (None if S is None else len(S)) != size:
-            raise ModelFileError(f"_covariance_ is not that of order {order!r} and covariance {covariance!r}.")
+            raise ModelFileError(f"_covariance_ does not belong to order {order!r} and covariance {covariance!r}.")
 
     def _shaping(self) -> dict[str, bool]:
         S, n_features = self._covariance_, len(self.weights_)

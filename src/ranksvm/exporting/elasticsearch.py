@@ -98,7 +98,7 @@ def _normalizer(feature: LuceneFeature) -> dict[str, Any]:
 
 def _check_name(name: str) -> None:
     if not name or name[0] in "_-+" or any(character.isspace() or character in '\\/*?"<>|,#' for character in name):
-        raise OptionError(f'{name!r} cannot name a model here: leave out spaces and any of \\ / * ? " < > | , #.')
+        raise OptionError(f'{name!r} cannot name a model here: remove spaces and any of \\ / * ? " < > | , #.')
 
 
 def _target(name: str) -> Target:

@@ -77,7 +77,7 @@ def lucene_features(request: Request) -> list[LuceneFeature]:
             found.append(feature)
     if constant:
         request.notes.append(
-            f"left out: {', '.join(constant[:5])}{', ...' if len(constant) > 5 else ''}, constant in float32, which "
+            f"dropped: {', '.join(constant[:5])}{', ...' if len(constant) > 5 else ''}, constant in float32, which "
             "the engine's normalizers refuse."
         )
     if not found:
@@ -124,7 +124,7 @@ def offset_of(request: Request, features: list[LuceneFeature]) -> float:
 def scale_of_scores(request: Request, features: list[LuceneFeature]) -> str:
     """What the engine's scores are, in words."""
     shifted = f" plus {offset_of(request, features):.9g}" if request.ranges is not None else ""
-    return f"that of the model{shifted}, in float32"
+    return f"the score of the model{shifted}, in float32"
 
 
 def lucene_test(request: Request, features: list[LuceneFeature]) -> list[dict[str, Any]]:

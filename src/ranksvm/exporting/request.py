@@ -108,7 +108,7 @@ class Request:
         if left_out:
             named = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
             which = "of weight 0" if self.additive is None else "without effect"
-            self.notes.append(f"{_features(len(left_out))} {which} left out: {named}.")
+            self.notes.append(f"{_features(len(left_out))} {which} dropped: {named}.")
         return used
 
 

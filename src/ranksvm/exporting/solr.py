@@ -131,7 +131,7 @@ def _norm(feature: LuceneFeature) -> dict[str, Any]:
 def _check_name(name: str) -> None:
     # it is written into local parameters of a query: {!ltr model=NAME}
     if not name or any(character.isspace() or character in "{}'\"\\/" for character in name):
-        raise OptionError(f"{name!r} cannot name a model of Solr: leave out spaces, quotes, braces and slashes.")
+        raise OptionError(f"{name!r} cannot name a model of Solr: remove spaces, quotes, braces and slashes.")
 
 
 SOLR = Target(

@@ -30,8 +30,8 @@ def plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray
     if isinstance(function, KernelSum):
         if request.scaling is not None:
             raise OptionError(
-                f"{target} files hold no scaler, and that of a kernel model cannot be folded into it: scale the data "
-                "files, or export to onnx."
+                f"{target} files hold no scaler, and the scaler of a kernel model cannot be folded into it: scale the "
+                "data files, or export to onnx."
             )
         return list(zip(function.coef.tolist(), function.vectors, strict=True))
     assert not isinstance(function, Linear)

@@ -44,7 +44,11 @@ def write(request: Request) -> bytes:
         f"-- Install: psql DATABASE -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
         f"{request.file}",
         _null_remark(request),
-        *(["-- Features are scaled by query: filter the view's rows, not those of the table."] if by_query else []),
+        *(
+            ["-- Features are scaled by query: filter the rows of the view, not the rows of the table."]
+            if by_query
+            else []
+        ),
         f"CREATE VIEW {view} AS",
         f"{_select(request, columns, table, '*')};",
         "",

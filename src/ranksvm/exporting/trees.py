@@ -157,7 +157,7 @@ def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
 def score_of_trees(request: Request, offset: float) -> str:
     """What the engine's scores are, in words."""
     shifted = f" plus {offset:.9g}" if request.non_negative else ""
-    return f"that of the model{shifted}, in float32"
+    return f"the score of the model{shifted}, in float32"
 
 
 def expected_of(request: Request, offset: float) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def _head(request: Request, features: dict[int, str]) -> list[str]:
         lines += [
             "# Features are normalized over the hits of the global phase: rerank-count has to cover the documents of a "
             "query.",
-            "# Scores are those of the model plus a constant of the query: half the weights of the features that are "
+            "# Scores differ from the model's by a constant of the query: half the weights of the features that are "
             "constant in it.",
         ]
     lines.append("# Self-test: three documents" + (" of one query." if request.query_scaling is not None else "."))

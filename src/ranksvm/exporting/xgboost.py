@@ -73,9 +73,7 @@ def _names(request: Request) -> list[str]:
         return []
     for name in request.names:
         if any(character in name for character in "[]<"):
-            raise OptionError(
-                f"{name!r} cannot name a feature of XGBoost: leave out [, ] and < (names=..., or --names)."
-            )
+            raise OptionError(f"{name!r} cannot name a feature of XGBoost: remove [, ] and < (names=..., or --names).")
     return request.names
 
 

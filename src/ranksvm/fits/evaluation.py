@@ -247,7 +247,7 @@ def refuse_labels_of_times() -> NoReturn:
 
 def refuse_weights_of_pairs() -> NoReturn:
     """Raise the DataError for weights by row of a set of pairs."""
-    raise DataError("eval_sample_weight is of labels: give pairs as Preferences(..., weight=...).")
+    raise DataError("eval_sample_weight applies to labels: give pairs as Preferences(..., weight=...).")
 
 
 def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:

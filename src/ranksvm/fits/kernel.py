@@ -314,7 +314,7 @@ class KernelProblem(RankSVMProblem):
             known = vectors.shape[1] == self.X.shape[1] and _same(self.X[support], vectors)
         if not known:
             raise DataError(
-                "warm_start: the rows of X are not those of the last fit, whose coefficients belong to its rows. Fit "
+                "warm_start: X does not have the rows of the last fit, to which its coefficients belong. Fit "
                 "the same rows in the same order, or set warm_start=False."
             )
         return self.objective.vector(scattered(function.dual_coef, support, self.n_rows)[self.rows])

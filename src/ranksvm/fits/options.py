@@ -115,7 +115,7 @@ class LinearOptions(FitOptions):
 
     def __post_init__(self) -> None:
         if self.stopping == "gradient" and self.monotone is not None:
-            raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
+            raise OptionError("stopping='gradient' is the published rule for free weights: omit it with monotone.")
         check_monotone(self.monotone)
 
 

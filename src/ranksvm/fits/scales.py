@@ -38,9 +38,9 @@ def warn_of_other_scale(name: str, X: Any, other: Any) -> None:
     if 1.0 / _FACTOR < ratio < _FACTOR:
         return
     warnings.warn(
-        f"eval_set, {name}: its features are typically {ratio:.3g} times as large as those of X. Was only one of "
-        "them scaled? The steps of a Pipeline transform X, but not eval_set: fit those steps first, transform both, "
-        "and fit the ranker to the results.",
+        f"eval_set, {name}: its features are typically {ratio:.3g} times as large as the features of X. Was only "
+        "one of them scaled? The steps of a Pipeline transform X, but not eval_set: fit those steps first, transform "
+        "both, and fit the ranker to the results.",
         ScaleWarning,
         stacklevel=level_of_caller(),
     )

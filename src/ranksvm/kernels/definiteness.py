@@ -94,7 +94,7 @@ def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> st
                     f"row {column}, column {row} holds {other:g}."
                 )
             return (
-                f"The precomputed matrix is not that of a kernel: row {row}, column {column} holds {value:g}, and the "
+                f"The precomputed matrix is not a kernel matrix: row {row}, column {column} holds {value:g}, and the "
                 f"diagonal allows k(x, z)^2 <= k(x, x) k(z, z) = {roots[row] ** 2:g} * {roots[column] ** 2:g}."
             )
     return None

@@ -191,7 +191,7 @@ def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
     if size > free:
         raise DeviceMemoryError(
             f"The {n_features:,} features of {n_rows:,} rows take {in_words(size)}, and {in_words(free)} are free on "
-            f"{run.device.name}. Use fewer n_components, or device='cpu', where they are computed again if memory is "
+            f"{run.device.name}. Use fewer n_components, or device='cpu', which computes them again if memory is "
             "short."
         )
     out = run.device.empty((n_rows, n_features), dtype)

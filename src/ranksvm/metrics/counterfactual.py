@@ -105,7 +105,7 @@ class CounterfactualEstimate(Tabular):
             return ""
         meaning = {
             "ips": "DCG and MRR are lower bounds",
-            "snips": "they are left out",
+            "snips": "they are ignored",
             "dr": "there the estimate rests on predicted relevance alone",
         }
         share = f"{100 * self.unseen_share:.1f} %"

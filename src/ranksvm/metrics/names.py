@@ -123,7 +123,7 @@ def metrics_at(metrics: Iterable[Metric], cutoffs: Any) -> list[Metric]:
         return list(dict.fromkeys(metrics))
     numbers = [cutoffs] if is_integer(cutoffs) or not isinstance(cutoffs, Iterable) else list(cutoffs)
     if not numbers:
-        raise OptionError("eval_at has no cut-off: give numbers such as [5, 10], or leave it out.")
+        raise OptionError("eval_at has no cut-off: give numbers such as [5, 10], or omit eval_at.")
     found: list[Metric] = []
     for metric in metrics:
         if isinstance(metric, AtCutoff) and metric.cutoff is None:

@@ -257,7 +257,7 @@ def cross_validate(
     if listed is None:
         y = _labels(y, n_rows)
     elif y is not None or event is not None:
-        raise DataError("y and event are of labels and times: give them, or pairs.")
+        raise DataError("y and event are for labels and times: give them, or pairs.")
     else:
         parsed = [only_metric("pairs", ACCURACY, metric) for metric in parsed][:1]
     if event is not None:
@@ -328,7 +328,7 @@ def _takes_group(estimator: Any) -> bool:
     if "group" not in parameters:
         raise OptionError(
             f"{type(estimator).__name__}.fit takes neither qid nor group, so it cannot learn to rank by queries. To "
-            "measure scores that something else has learnt, use ranksvm.metrics.evaluate(y, scores, qid)."
+            "measure scores that something else has learned, use ranksvm.metrics.evaluate(y, scores, qid)."
         )
     return True
 

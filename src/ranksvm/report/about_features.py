@@ -57,7 +57,7 @@ def weights_section(subject: Subject) -> Section:
         "The importance of a feature is the size of its weight times the feature's standard deviation within queries, "
         "in the unit of scores."
     )
-    blocks.append(Text(f"{text} {count(n_left)} less important features are left out." if n_left else text))
+    blocks.append(Text(f"{text} {count(n_left)} less important features are not shown." if n_left else text))
     blocks.append(Grid(table, search="features"))
     return Section("weights", title, blocks)
 

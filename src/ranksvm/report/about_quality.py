@@ -90,13 +90,13 @@ def _corrected(subject: Subject) -> str:
 
 def _how_tested(subject: Subject) -> str:
     words = (
-        "P-values are those of paired randomisation tests (Fisher's; 10,000 random swaps, or all of them where few "
-        "queries differ), and intervals of differences those of the t distribution."
+        "P-values come from paired randomization tests (Fisher's; 10,000 random swaps, or all of them if few "
+        "queries differ), and intervals of differences come from the t distribution."
     )
     n_tests = len(subject.baselines)
     if n_tests == 1 or subject.correction == "none":
         return f"{words} They are not corrected for the number of comparisons."
-    name = {"holm": "Holm's procedure", "bonferroni": "Bonferroni's correction", "tukey": "Tukey's randomised HSD test"}
+    name = {"holm": "Holm's procedure", "bonferroni": "Bonferroni's correction", "tukey": "Tukey's randomized HSD test"}
     return f"{words} P-values are corrected by {name[subject.correction]} for the {n_tests} comparisons of each metric."
 
 
@@ -122,7 +122,9 @@ def queries_section(subject: Subject) -> Section:
             DifferenceDisplay.from_evaluations(evaluation, model[1], metric, ax=axes)
 
         svg = drawing(f"differences-{place}", draw, height=2.6)
-        blocks.append(Figure(svg, f"{metric} of {model[0]} less that of {name}, query by query, the largest first."))
+        blocks.append(
+            Figure(svg, f"{metric} of {model[0]} minus the value of {name}, query by query, the largest first.")
+        )
     if not baselines:
         blocks.append(Text(f"Without a baseline there are no wins and losses; the table has {metric} of every query."))
     elif len(baselines) > len(drawn):
@@ -130,7 +132,7 @@ def queries_section(subject: Subject) -> Section:
     table, n_left = _queries_table(subject)
     if n_left:
         by = "smallest difference" if baselines else f"highest {metric}"
-        blocks.append(Text(f"The {queries(n_left)} with the {by} are left out, to keep this page small."))
+        blocks.append(Text(f"The {queries(n_left)} with the {by} are not shown, to keep this page small."))
     signs = f"against {baselines[0][0]}" if baselines else None
     blocks.append(Grid(table, search="queries", signs=signs))
     return Section("queries", "Wins and losses by query", blocks)

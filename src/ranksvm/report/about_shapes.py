@@ -68,7 +68,7 @@ def shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
         "The importance of a feature, or of an interaction, is the standard deviation within queries of what it adds."
     )
     left = len(importance) - len(order)
-    blocks.append(Text(f"{text} {count(left)} less important ones are left out." if left else text))
+    blocks.append(Text(f"{text} {count(left)} less important ones are not shown." if left else text))
     caption = "Features and interactions, the most important first"
     formats, numbers = {"share": ".1%"}, ("importance",)
     blocks.append(Grid(Table(columns, caption, formats=formats, numbers=numbers), search="features"))

@@ -195,6 +195,6 @@ def _check_trained_on(ranker: Any, train: RankingData, found: WeightIntervals) -
     proven = found.solver_error + math.sqrt(2.0 * max(0.0, getattr(ranker, "duality_gap_", math.inf)))
     if distance > 1.001 * proven + 1e-9 * float(np.linalg.norm(ranker.coef_)):
         raise DataError(
-            f"a fit to the training data given has weights at a distance of {distance:.3g} from those of the model, "
-            f"and the certificates allow {proven:.3g}: {_OTHERWISE}"
+            f"a fit to the training data given has weights at a distance of {distance:.3g} from the weights of "
+            f"the model, and the certificates allow {proven:.3g}: {_OTHERWISE}"
         )

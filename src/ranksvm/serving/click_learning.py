@@ -147,8 +147,8 @@ def given(bias: Any) -> dict[str, Any]:
     if not bias.identified:
         rank = int(np.isnan(bias.propensity).argmax()) + 1
         raise DataError(
-            f"the propensity of rank {rank} is not known: estimate those of the ranks above (ranksvm bias --ranks "
-            f"{rank - 1}), or a curve for all ranks (ranksvm bias --curve power)."
+            f"the propensity of rank {rank} is not known: estimate propensities of the ranks above (ranksvm bias "
+            f"--ranks {rank - 1}), or a curve for all ranks (ranksvm bias --curve power)."
         )
     known = {"propensity": bias.propensity.tolist(), "rankings": bias.n_impressions}
     return {"source": "given", **_CURVE, **known}

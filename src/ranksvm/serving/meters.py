@@ -32,7 +32,7 @@ class Meters:
         )
         self._known: dict[tuple[str, int], tuple[Any, Any]] = {}
         self._gauge("ranksvm_version", "Version of the model that ranks.", lambda: service.learner.served.version)
-        self._gauge("ranksvm_learnt", "Entries learnt from.", lambda: service.learner.served.position)
+        self._gauge("ranksvm_learnt", "Entries learned from.", lambda: service.learner.served.position)
         self._gauge("ranksvm_stored", "Entries of the log.", lambda: service.store.head[0])
         self._gauge("ranksvm_learns", "Whether this process learns.", lambda: service.learner.learns)
         self._gauge("ranksvm_waiting", "Items that are not stored yet.", lambda: service.writer.waiting)

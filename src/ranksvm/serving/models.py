@@ -96,7 +96,7 @@ def feature_names(model: Any, n_features: int | None = None) -> list[str]:
     if known is None and others:
         raise OptionError("the steps of a Pipeline have to be fitted before its ranker can learn from feedback.")
     if known is None and n_features is None:
-        raise OptionError("the model has learnt nothing yet: give the number of features, --n-features.")
+        raise OptionError("the model has learned nothing yet: give the number of features, --n-features.")
     if known is not None and n_features not in (None, known):
         raise OptionError(f"the model has {known} features, not {n_features}.")
     return feature_labels(int(known or n_features or 0), getattr(first, "feature_names_in_", None))

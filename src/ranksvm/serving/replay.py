@@ -93,6 +93,6 @@ def _compare(store: Store, version: int, learning: Learning) -> None:
     stored = store.checkpoint(version)
     if stored is not None and stored.state != learning.to_bytes():
         raise StoreError(
-            f"version {version}, after entry {learning.position}, was not learnt from this log: it was altered, or "
+            f"version {version}, after entry {learning.position}, was not learned from this log: it was altered, or "
             "written with other releases of ranksvm or NumPy, or on another processor."
         )

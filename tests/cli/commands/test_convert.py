@@ -77,7 +77,7 @@ def test_labels_of_judgements_in_a_cache(ranksvm, tmp_path):
     qrels.write_text("1 0 a 2\n1 0 c 1\n")
     result = ranksvm("convert", source, "--qrels", qrels, target)
     assert package.RankingData.load(target).y.tolist() == [2.0, 0.0, 1.0]
-    assert "1 row without a judgement, taken as not relevant (label 0)" in result.stderr
+    assert "1 row without a judgment, counted as not relevant (label 0)" in result.stderr
 
 
 def test_text_that_a_spreadsheet_takes_for_a_formula_is_escaped_on_request(ranksvm, tmp_path):

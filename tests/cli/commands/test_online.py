@@ -176,11 +176,11 @@ def test_what_cannot_be_resumed(ranksvm, folder, model, long, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text(long.read_text().replace(" 1:0.", " 1:1.", 1))
     result = ranksvm("online", other, "-o", out, "--resume", "--learner", "solar1", code=1)
-    assert "are not those that the model has learnt from: --resume needs the same data" in result.stderr
+    assert "are not the ones that the model has learned from: --resume needs the same data" in result.stderr
     result = ranksvm("online", folder / "train.txt", "-o", out, "--resume", "--learner", "solar1", code=1)
-    assert "has 30 queries, but the model has learnt from 400 queries" in result.stderr
+    assert "has 30 queries, but the model has learned from 400 queries" in result.stderr
     result = ranksvm(*again, "--learner", "solar1", "--n-features", 50, code=1)
-    assert "has 50 features, but the model has learnt from 5: --resume needs" in result.stderr
+    assert "has 50 features, but the model has learned from 5: --resume needs" in result.stderr
     assert out.read_bytes() == before
     result = ranksvm("online", long, "-o", model, "--resume", code=1)
     assert "was not written by `ranksvm online`" in result.stderr
@@ -202,7 +202,7 @@ def test_what_a_person_sees(ranksvm, long, tmp_path):
     result = ranksvm("online", long, "-o", tmp_path / "model", "--checkpoint", "every", 100, "--metrics", "map,p@1")
     lines = [line for line in result.stderr.splitlines() if "queries: " in line and "map" in line]
     assert [line.split()[0] for line in lines] == ["100", "200", "300", "400"]
-    assert "400 queries, each ranked before it was learnt from" in result.stdout
+    assert "400 queries, each ranked before it was learned from" in result.stdout
     for text in ["mean so far", "p@1", "solar2", "changed the model", str(tmp_path / "model")]:
         assert text in result.stdout
     result = ranksvm("online", long, "--every", 150, "-q")

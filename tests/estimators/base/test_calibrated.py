@@ -142,7 +142,7 @@ def test_what_is_refused():
     model = RankSVM().fit(data)
     with pytest.raises(DataError, match="calibrate needs pairs"):
         model.calibrate(data.X)
-    with pytest.raises(DataError, match="pairs is given beside Preferences"):
+    with pytest.raises(DataError, match="pairs is given in addition to Preferences"):
         model.calibrate(data, pairs=data.pairs)
     with pytest.raises(DataError, match="n_splits is 80 but there are only 50"):
         model.calibrate(data, cv=80)

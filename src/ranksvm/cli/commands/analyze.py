@@ -115,7 +115,7 @@ def analyze_command(
         rows = read(data, progress, watch, reading, qrels=read_judgements(qrels))
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
-            progress.now(f"Analysing {path}")
+            progress.now(f"Analyzing {path}")
             for kind in kinds:
                 name = model_name if kind == "alpha" else f"{model_name} (low rank)"
                 described.append({"name": name, "model": str(path), "matrices": kind})
@@ -152,7 +152,7 @@ def analyze_command(
 
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
-    """The kinds of matrices to analyse of each model: the requested ones, or its dual variables if it has no other."""
+    """The kinds of matrices to analyze of each model: the requested ones, or its dual variables if it has no other."""
     has_low_rank = [hasattr(steps_of(model)[-1], "low_rank_coef") for model in models]
     if matrices != "alpha" and not any(has_low_rank):
         raise click.UsageError(
@@ -180,7 +180,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
         raise click.ClickException(
-            f"{other_data} A model trained with --pairs or with weights of 0 has other pairs: analyse it in "
+            f"{other_data} A model trained with --pairs or with weights of 0 has other pairs: analyze it in "
             "Python with ranksvm.analysis.dual_spectra."
         )
     return dual_spectra(dual, energy=energy, n_jobs=n_jobs)

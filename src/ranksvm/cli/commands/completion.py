@@ -15,7 +15,7 @@ SHELLS = ["bash", "zsh", "fish"]
 @debug_option
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str | None) -> None:
-    """Print the script by which SHELL (that of $SHELL, if left out) completes commands, options, choices and files.
+    """Print a completion script for SHELL (default: the shell in $SHELL): commands, options, choices and files.
 
     Run the line of your shell once; a new shell then completes `ranksvm tr<TAB>`. bash has to be 4.4 or newer; in
     ~/.zshrc, compinit has to run before.

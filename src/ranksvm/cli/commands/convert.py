@@ -60,7 +60,7 @@ def convert_command(
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
     .csv, .tsv               CSV with column names (needs pip install "ranksvm[parquet]")
-    .qrels                   relevance judgements of TREC: queries, documents and labels only
+    .qrels                   relevance judgments of TREC: queries, documents and labels only
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
     -                        LETOR text on standard output
 
@@ -82,7 +82,7 @@ def convert_command(
         else:
             converted = _through_memory(source, target, progress, watch, reading, judgements, escape_formulas)
         if converted.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
-            warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
+            warn(f"{target} is text, which has no feature names: the names in {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size
         amount = "" if size is None else f"{size:,} bytes, "
         progress.line(f"Wrote {target}: {amount}{watch.seconds['writing']:.2f} s")

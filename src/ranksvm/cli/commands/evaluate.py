@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     "--qrels",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="TREC judgements, instead of the labels of DATA. Without --model and --scores the arguments are runs.",
+    help="TREC judgments, instead of the labels of DATA. Without --model and --scores the arguments are runs.",
 )
 @click.option(
     "--missing",
     type=click.Choice(["zero", "skip"]),
     default="zero",
     show_default=True,
-    help="Whether a judged query that a run lacks counts 0 (trec_eval -c) or is left out.",
+    help="Whether a judged query that is not in a run counts 0 (trec_eval -c) or is ignored.",
 )
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
 @convention_option(default=None, shown="default; for runs and --qrels trec")
@@ -234,7 +234,7 @@ class _Evaluator:
         run = read_rankings(path)
         unjudged = len(np.setdiff1d(run.qid, qrels.qid))
         if unjudged:
-            progress.line(f"{titled(path)}: {queries(unjudged)} without judgements, left out")
+            progress.line(f"{titled(path)}: {queries(unjudged)} without judgments, ignored")
         return self._judged(run, qrels)
 
     def _judged(self, run: Any, qrels: "Qrels") -> "Evaluation":
@@ -321,7 +321,7 @@ def _show_comparisons(comparisons: list[dict[str, Any]], against: str, conventio
         for test in comparisons
     ]
     columns = ["difference", "95 % interval", "p", *([correction] if correction else []), "better/worse/same"]
-    how = "paired over queries (randomisation test)"
+    how = "paired over queries (randomization test)"
     if against == "all":
         print_table([f"metric ({convention})", "a", "b", *columns], rows, title=f"b against a, {how}", left=3)
     else:

@@ -38,7 +38,7 @@ def info_command(
     file: Path, weights: int, qrels: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
 ) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model;
-    queries and documents of a TREC run or of relevance judgements.
+    queries and documents of a TREC run or of relevance judgments.
 
     Features are shown by name, or as f1, f2, ..., numbered from 1 as in LETOR text.
 
@@ -83,7 +83,7 @@ def _show_data(report: dict[str, Any]) -> None:
 
 
 def _describe_trec(file: Path, kind: str) -> dict[str, Any]:
-    """Counts of the queries and documents of a run or of judgements."""
+    """Counts of the queries and documents of a run or of judgments."""
     import numpy as np
 
     run = read_rankings(file) if kind == "run" else None
@@ -120,7 +120,7 @@ def _show_trec(report: dict[str, Any]) -> None:
     run = report["kind"] == "run"
     facts = [("TREC run", report["name"])] if run else []
     facts += [
-        ("ranked documents" if run else "judgements", count(report["rows"])),
+        ("ranked documents" if run else "judgments", count(report["rows"])),
         ("queries", count(report["queries"])),
         ("documents per query", sizes_in_words(report["rows_per_query"])),
     ]
@@ -129,7 +129,7 @@ def _show_trec(report: dict[str, Any]) -> None:
     print_facts(facts, title=report["path"])
     if not run:
         say()
-        print_table(["level", "judgements", "share"], level_rows(report))
+        print_table(["level", "judgments", "share"], level_rows(report))
 
 
 def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:

@@ -71,7 +71,9 @@ class _OnlineCommand(click.Command):
 
 @click.command("online", cls=_OnlineCommand, short_help="Learn from a stream, query by query.")
 @click.argument("train", type=EXISTING_FILE)
-@learner_options(levels="default: those of --resume, or in TRAIN, read twice")
+@learner_options(
+    levels="default: the levels of MODEL with --resume, else the labels in TRAIN, which is then read twice"
+)
 @click.option(
     "-o",
     "--output",
@@ -89,7 +91,7 @@ class _OnlineCommand(click.Command):
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue from MODEL if it exists; skip the queries of TRAIN that it has learnt from.",
+    help="Continue from MODEL if it exists; skip the queries of TRAIN that it has learned from.",
 )
 @click.option(
     "--every",
@@ -101,7 +103,7 @@ class _OnlineCommand(click.Command):
     "--run",
     type=OUTPUT_FILE,
     metavar="FILE",
-    help="TREC run to write at the end: every query as it was ranked before the model learnt from it.",
+    help="TREC run to write at the end: every query as it was ranked before the model learned from it.",
 )
 @run_name_option
 @metrics_option("ndcg@1,ndcg@5,ndcg@10,map")
@@ -128,7 +130,7 @@ class _OnlineCommand(click.Command):
 def online_command(ctx: click.Context, **options: Any) -> None:
     """Learn from TRAIN (LETOR text, CSV, TSV, Parquet or cache; - is standard input) query by query.
 
-    Every query is first ranked by the current model and evaluated, and only then learnt from. The metrics are means
+    Every query is first ranked by the current model and evaluated, and only then learned from. The metrics are means
     over all queries so far (progressive, or prequential, validation). A query is a run of consecutive rows with one id.
     MODEL is written atomically and holds all that --resume needs: a run that was killed and resumed gives the same
     result as an uninterrupted one.
@@ -184,7 +186,7 @@ def _settle(options: dict[str, Any]) -> None:
     if options["output"] is not None and is_special(options["output"]) and (checkpoint or options["resume"]):
         raise click.UsageError("--checkpoint and --resume need a model file: a pipe is written once, at the end.")
     if options["run"] is not None and options["resume"]:
-        raise click.UsageError("--run would lack the queries learnt from before --resume.")
+        raise click.UsageError("--run would lack the queries learned from before --resume.")
     options["every"] = options["every"] or checkpoint or EVERY
     if options["batch_queries"] is None:
         piped = options["train"] == STDIN or not stat.S_ISREG(os.stat(options["train"]).st_mode)
@@ -344,7 +346,7 @@ class _Online:
 
 def _show(report: dict[str, Any]) -> None:
     rows = [[name, number(mean)] for name, mean in report["metrics"].items()]
-    of = f"{report['data']}: {queries(report['queries'])}, each ranked before it was learnt from"
+    of = f"{report['data']}: {queries(report['queries'])}, each ranked before it was learned from"
     print_table([f"metric ({report['convention']})", "mean so far"], rows, title=of)
     say()
     unit = "document" if report["learner"] == "prank" else "pair"

@@ -117,7 +117,7 @@ class Network(click.ParamType):
 @click.option(
     "--follow-drift/--ignore-drift",
     default=None,
-    help="Whether SOLAR forgets when users click as if the order told nothing.  "
+    help="Whether SOLAR forgets when users click as if the order meant nothing.  "
     "[default: as the store has it; in a new one it forgets]",
 )
 @click.option(

@@ -1,4 +1,4 @@
-"""``ranksvm simulate``: drive a running service with labelled data and simulated users."""
+"""``ranksvm simulate``: drive a running service with labeled data and simulated users."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,9 @@ _EVERY = 100
     help="Features change their meaning: in the second half, or more and more often.",
 )
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
-@click.option("--in-step", is_flag=True, help="Rank a query when the service has learnt from the one before.")
+@click.option(
+    "--in-step", is_flag=True, help="Send each query only after the service has learned from the previous one."
+)
 @click.option("--key", envvar="RANKSVM_KEY", metavar="KEY", help="API key.  [default: $RANKSVM_KEY]")
 @click.option(
     "--random-state",

@@ -97,7 +97,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. With --clicks and without -C, the best C (of --C-range, or of six
-    values) is that of the largest DCG@10 estimated from the clicks on a quarter of the queries; with --valid and
+    values) is the one with the largest DCG@10, estimated from the clicks on a quarter of the queries; with --valid and
     --C-range it is chosen on the validation data. The model is saved to MODEL, with its scaler.
 
     \b
@@ -141,7 +141,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
 def _check_stopping(options: dict[str, Any]) -> None:
     if options["model"] == "additive" or any(options[name] for name in ("Cs", "gammas", "low_rank")):
-        raise click.UsageError("--stopping is for one C of a linear or kernel model: leave out ranges.")
+        raise click.UsageError("--stopping is for one C of a linear or kernel model: give no ranges.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:

@@ -24,8 +24,8 @@ def device_option(command: Callable) -> Callable:
         "--device",
         type=_Device(),
         metavar="NAME",
-        help="Where a linear or kernel model is fitted: cpu, cuda, cuda:1, auto; or, for a linear model, several GPUs, "
-        "cuda:0,cuda:1.  [default: cpu]",
+        help="Device on which a linear or kernel model is fitted: cpu, cuda, cuda:1, auto; or, for a linear model, "
+        "several GPUs, cuda:0,cuda:1.  [default: cpu]",
     )(command)
 
 
@@ -40,9 +40,9 @@ def check_device_option(options: dict[str, Any]) -> None:
     if complaint is not None:
         raise click.UsageError(f"--device {complaint}.")
     if "additive" in options["model"]:  # a name, or in `tune` a list of them
-        raise click.UsageError("--device is for linear and kernel models: leave it out with --model additive.")
+        raise click.UsageError("--device is for linear and kernel models: omit it with --model additive.")
     if options["low_rank"]:
-        raise click.UsageError("--device is for linear and kernel models: leave it out with --low-rank.")
+        raise click.UsageError("--device is for linear and kernel models: omit it with --low-rank.")
     names = device_names(device)
     if options["kernel"] and len(names) > 1:
         raise click.UsageError("--device with several GPUs is for linear models: a kernel model is fitted on one.")
@@ -55,7 +55,7 @@ def scoring_device_option(command: Callable) -> Callable:
     return click.option(
         "--device",
         metavar="NAME",
-        help="Where a linear or kernel model computes the scores: cpu, cuda, cuda:1, auto.  [default: cpu]",
+        help="Device on which a linear or kernel model computes the scores: cpu, cuda, cuda:1, auto.  [default: cpu]",
     )(command)
 
 

@@ -288,7 +288,7 @@ def qrels_option(command: Callable) -> Callable:
         "--qrels",
         type=EXISTING_FILE,
         metavar="FILE",
-        help="TREC relevance judgements: labels by query and document id, instead of those of the data.",
+        help="TREC relevance judgments: they replace the labels of the data, by query and document id.",
     )(command)
 
 

@@ -16,8 +16,8 @@ def notes_on(results: "Mapping[str, Evaluation]", missing: str = "zero") -> list
     notes = [note_on_no_relevant([next(iter(results.values()))])]
     for name, result in results.items():
         if result.n_missing:
-            what = "counted 0" if missing == "zero" else "left out"
-            notes.append(f"{name} lacks {queries(result.n_missing)} of the judgements, {what}.")
+            what = "counted 0" if missing == "zero" else "ignored"
+            notes.append(f"{name} lacks {queries(result.n_missing)} of the judgments, {what}.")
     return [note for note in notes if note]
 
 

@@ -175,7 +175,7 @@ class CacheFile:
         try:
             check_sparse_format(X)
         except DataError:
-            raise DataError(f"{self.path} is damaged: its column numbers are not those of features.") from None
+            raise DataError(f"{self.path} is damaged: its column numbers do not belong to features.") from None
         return X
 
     def _pointers(self, name: str, start: int, stop: int, most: int) -> np.ndarray:

@@ -198,7 +198,7 @@ class KernelRanker(Ranker, BaseEstimator):
         if precomputed == hasattr(self, "support_vectors_"):
             raise ModelFileError(f"the kernel {fitted['kernel']!r} does not go with its support vectors.")
         if precomputed and len(self.support_) and self.support_.max() >= self.n_features_in_:
-            raise ModelFileError("support_ has rows beyond those of the kernel matrix.")
+            raise ModelFileError("support_ has rows that are not in the kernel matrix.")
         if fitted["kernel"] == "linear" and not hasattr(self, "coef_"):
             raise ModelFileError("coef_ of a linear kernel is missing.")
 

@@ -386,7 +386,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def coef_(self) -> np.ndarray:  # type: ignore[override]
         """The weights w, or their mean over all pairs seen; ndarray of float64, shape (n_features,)."""
         if not hasattr(self, "weights_"):
-            raise AttributeError(f"this {type(self).__name__} has not learnt anything yet.")
+            raise AttributeError(f"this {type(self).__name__} has not learned anything yet.")
         if self.lag_ is None:
             return self.weights_
         return self.weights_ - self.lag_ / max(self.counts_[0], 1.0)

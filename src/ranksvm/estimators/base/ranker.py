@@ -189,7 +189,7 @@ class Ranker:
         """
         if pairs is not None or isinstance(X, Preferences):
             if y is not None or event is not None or sample_weight is not None:
-                raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
+                raise DataError("y, event and sample_weight apply to labels: with pairs, give pair_weight.")
             given = {"qid": self._query_ids(X, qid), "pairs": pairs, "pair_weight": pair_weight}
             return pairs_to_evaluate(lambda block: block, X, **given).evaluate(self.predict).means[ACCURACY.name]
         if pair_weight is not None:

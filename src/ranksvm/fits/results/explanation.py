@@ -147,7 +147,7 @@ class Explanation:
         if self._numbers[row] != self._numbers[other_row]:
             one, two = (self.queries.keys[self._numbers[i]] for i in (row, other_row))
             raise DataError(
-                f"rows {row} and {other_row} are of different queries, {one!r} and {two!r}: "
+                f"rows {row} and {other_row} belong to different queries, {one!r} and {two!r}: "
                 "scores are comparable within a query only."
             )
         return self._difference(row, other_row, _entries(self._X, other_row))
