@@ -78,7 +78,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         approximation the solvers are those of `RankSVM`.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is that of the solver, with
-        respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm.
+        respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm. It is small in
+        directions in which Q is small, so the rule may stop far above the optimum: by 11 % on MQ2008 (fold 1, gamma =
+        2^-5, C = 1) with ``tol=1e-3``.
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
         may be left.
