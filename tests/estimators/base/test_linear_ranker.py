@@ -177,7 +177,7 @@ def test_errors():
     ranker, given, _, qid = fitted()
     explanation = ranker.explain(given, qid)
     other = int(np.flatnonzero(qid != qid[0])[0])
-    with pytest.raises(DataError, match="of different queries"):
+    with pytest.raises(DataError, match="belong to different queries"):
         explanation.pair(0, other)
     with pytest.raises(DataError, match="there is no row 72"):
         explanation.document(72)
