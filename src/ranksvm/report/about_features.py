@@ -118,15 +118,20 @@ def worst_section(subject: Subject, n_worst: int) -> Section:
     labels, starts = grouping.to_sorted(subject.data.y), grouping.pointers[:-1]
     can_be_wrong = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
     order = [int(q) for q in np.argsort(values, kind="stable") if can_be_wrong[q] and not np.isnan(values[q])][:n_worst]
+    title = "The worst queries"
+    if not order:
+        return Section(
+            "worst", title, [Text("No query has documents with different labels, so there is nothing to show.")]
+        )
     blocks: list[Block] = [
-        Text(f"The {queries(len(order))} with the lowest {metric}, of those whose documents have different labels.")
+        Text(f"The {queries(len(order))} with the lowest {metric}, among the queries with different labels.")
     ]
     if subject.explanation is None:
         blocks.append(Text(_NOT_LINEAR))
     elif order:
         text = "The features named contribute most to the difference of a document's score from the mean of its query."
         blocks.append(Text(text))
-    return Section("worst", "The worst queries", blocks + [_query(subject, q, float(values[q])) for q in order])
+    return Section("worst", title, blocks + [_query(subject, q, float(values[q])) for q in order])
 
 
 def _query(subject: Subject, number: int, value: float) -> Details:

@@ -47,9 +47,9 @@ def fit_section(subject: Subject) -> Section:
 
 def choice_section(subject: Subject) -> Section:
     """The scores by which C, and gamma, were chosen."""
-    ranker, title = subject.ranker, "The path of C"
+    ranker, title = subject.ranker, "Choice of C"
     if not isinstance(ranker, RankSVMCV | KernelRankSVMCV | AdditiveRankSVMCV):
-        text = "The model was fitted with the settings given: no other C was tried with it, so there is no path of C."
+        text = "The model was fitted with the settings given: no other C was tried, so there is nothing to show here."
         return Section("path", title, [Text(text)])
     metric = ranker.fitted_params_["metric"]
     error = float(ranker.standard_errors_.flat[int(ranker.best_iteration_ or 1) - 1])

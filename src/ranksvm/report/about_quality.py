@@ -76,7 +76,7 @@ def _tests_table(subject: Subject) -> Table:
     hidden = (*table.hidden, "system_b", "mean_a", "mean_b", "n_queries")
     return dataclasses.replace(
         table,
-        caption=f"{subject.name} less each baseline, paired over queries, with 95 % intervals",
+        caption=f"{subject.name} minus each baseline, paired over queries, with 95 % intervals",
         headings={**table.headings, "system_a": "baseline"},
         hidden=hidden,
         formats={name: "+.4f" for name in ("difference", "low", "high")},
@@ -123,7 +123,7 @@ def queries_section(subject: Subject) -> Section:
 
         svg = drawing(f"differences-{place}", draw, height=2.6)
         blocks.append(
-            Figure(svg, f"{metric} of {model[0]} minus the value of {name}, query by query, the largest first.")
+            Figure(svg, f"{metric} of {model[0]} minus {metric} of {name}, query by query, the largest first.")
         )
     if not baselines:
         blocks.append(Text(f"Without a baseline there are no wins and losses; the table has {metric} of every query."))
@@ -135,7 +135,8 @@ def queries_section(subject: Subject) -> Section:
         blocks.append(Text(f"The {queries(n_left)} with the {by} are not shown, to keep this page small."))
     signs = f"against {baselines[0][0]}" if baselines else None
     blocks.append(Grid(table, search="queries", signs=signs))
-    return Section("queries", "Wins and losses by query", blocks)
+    title = "Wins and losses by query" if baselines else f"{metric} by query"
+    return Section("queries", title, blocks)
 
 
 def _queries_table(subject: Subject) -> tuple[Table, int]:

@@ -58,13 +58,13 @@ function fill(body, rows) {
 function showFacts(now) {
   const facts = [
     ["model", now.model],
-    ["version that ranks", counted(now.serving)],
-    ["learned from", counted(now.learning.position)],
+    ["serving version", counted(now.serving)],
+    ["answers learned", counted(now.learning.position)],
     ["learning lag", counted(now.learning.lag)],
-    ["this process", now.learning.here ? "learns" : "follows"],
+    ["role", now.learning.here ? "learner" : "follower"],
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
-    ["not learned from", counted(now.skipped)],
+    ["answers skipped", counted(now.skipped)],
     ["outside the range", counted(now.outside)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
@@ -213,12 +213,12 @@ function showWeights() {
   $("least").textContent = weights.length ? `−${most.toPrecision(2)}` : "";
   $("most").textContent = weights.length ? `+${most.toPrecision(2)}` : "";
   $("found").textContent = `${found.length} of ${weights.length} features`;
-  $("moved").textContent = weights.length ? `Movement is since version ${weights[0].since}.` : "The model has no weights yet.";
+  $("moved").textContent = weights.length ? `Change since version ${weights[0].since}.` : "The model has no weights yet.";
 }
 
 function showExperiments(now) {
   const { champion, challenger, ties, share, interval, better } = now.team_draft;
-  const kinds = { none: "Nothing is explored.", epsilon: "Random orders are shown now and then." };
+  const kinds = { none: "No experiment is running (see --explore).", epsilon: "Random orders are shown now and then." };
   let text = kinds[now.explore] || "";
   if (now.explore === "team-draft" || champion + challenger + ties > 0) {
     const verdict = better ? `The ${better} is better.` : "Neither is better so far.";
