@@ -34,7 +34,8 @@ def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (DOCS / "deployment.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ranksvm (export model.rsvm --to sql .*)$", text, re.M)
-    (name,) = re.findall(r"The view is called\s+`(\w+)`, like the file", text)
+    words = " ".join(text.split())
+    (name,) = re.findall(r"The view is called `(\w+)`, like the file", words)
     data = make_ranking(n_queries=20, n_docs=5, n_features=2, random_state=0)
     ranker = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
     ranker.save("model.rsvm")
@@ -42,7 +43,7 @@ def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):
     result = command_runner().invoke(main, shlex.split(line))
     assert result.exit_code == 0, result.stderr
     assert re.search(rf'CREATE [A-Z ]*VIEW [A-Z ]*"{name}"', Path("ranked.sql").read_text())
-    (default,) = re.findall(r"from Python its name is\s+`(\w+)`", text)
+    (default,) = re.findall(r"from Python its name is `(\w+)`", words)
     assert f'"{default}"' in ranker.export(to="sql").text
 
 
