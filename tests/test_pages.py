@@ -60,6 +60,15 @@ def test_the_page_on_the_command_line_has_all_options_of(name):
     assert shown - options <= {"--ignore-drift"}
 
 
+def test_pages_name_the_thing_again_and_their_links_say_where_they_lead():
+    """A screen reader lists links by their text alone, and "that of" is hard to read in another language."""
+    pages = [DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in pages}
+    assert sum(len(re.findall(r"\b(?:that|those) of\b", text)) for text in texts.values()) <= 15
+    bare = re.compile(r"\[(?:measured|too|here|cited|\d+)\]\(", re.IGNORECASE)
+    assert [name for name, text in texts.items() if bare.search(text)] == []
+
+
 def test_every_plus_minus_says_what_it_is():
     tracked = [
         path for folder in ("src", "docs", "examples", "benchmarks") for path in (DOCS.parent / folder).rglob("*")
