@@ -277,7 +277,7 @@ class ScaleWarning(UserWarning):
 
 
 class UninformativeWarning(UserWarning):
-    """A fit or a calibration has learnt nothing: all weights, or the slope, are 0.
+    """A fit or a calibration has learned nothing: all weights, or the slope, are 0.
 
     Examples
     --------

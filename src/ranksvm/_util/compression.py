@@ -1,4 +1,4 @@
-"""Compressed files: recognised by their first bytes when read, by their name when written."""
+"""Compressed files: recognized by their first bytes when read, by their name when written."""
 
 import bz2
 import lzma

@@ -56,7 +56,7 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
     - First order: ``sum h^2 <= (max |z|^2 + 1 / (2 C)) (|u|^2 + 2 C sum l^2)``. The second factor is twice the
       objective of `RankSVM` with the same C: its optimum gives the smallest bound over all u.
     - Second order, S full: ``sum h^2 <= gamma |u|^2 + sum' (1 - u'z)^2 + max h^2 log det(I + sum' z z' / gamma)``.
-      If no pair learnt from has ``u'z > 1``, its first two terms are at most ``gamma |u|^2 + sum l^2``: 2 gamma
+      If no pair learned from has ``u'z > 1``, its first two terms are at most ``gamma |u|^2 + sum l^2``: 2 gamma
       times the objective of `RankSVM` with ``C = 1 / (2 gamma)``.
 
     Parameters

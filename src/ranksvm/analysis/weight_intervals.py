@@ -55,7 +55,7 @@ def weight_intervals(
     The interval covers the *expected weight*: the mean of the fits, with the same C and the same steps of a Pipeline
     before the ranker, to samples of as many queries from the same population. If there are many features for the
     queries, this differs from the minimizer of the expected objective, because each fit adapts to its sample.
-    Regularization shrinks both towards 0. benchmarks/results/weight_intervals.md has the coverage of both.
+    Regularization shrinks both toward 0. benchmarks/results/weight_intervals.md has the coverage of both.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ DEFAULT_GAMMAS = 4
 def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
     """Every combination of the models and the settings given as lists; those with the same scaler are adjacent.
 
-    The width applies only to the Huberised hinge.
+    The width applies only to the Huberized hinge.
     """
     names = [each.name for each in PARAMETERS if each.section == "pairs" and each.tuned and each.models]
     found: list[dict[str, Any]] = []

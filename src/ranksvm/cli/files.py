@@ -56,7 +56,7 @@ def read(
 ) -> "RankingData":
     """A data file of any format, read with the options of `reading_options`; a progress line reports its contents.
 
-    With ``qrels`` the labels are those of relevance judgements, not those of the file, which may have none.
+    With ``qrels`` the labels are those of relevance judgments, not those of the file, which may have none.
     """
     from ranksvm.datasets.files import read_data
 

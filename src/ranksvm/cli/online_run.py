@@ -72,7 +72,7 @@ class OnlineRun:
     ranker : OnlineRanker
         The model.
     metrics : CumulativeMetrics
-        Metrics of all queries so far, each ranked before it was learnt from.
+        Metrics of all queries so far, each ranked before it was learned from.
     checksum : int
         Checksum of the features and labels of all queries so far, in order.
     names : tuple of str, optional
@@ -92,7 +92,7 @@ class OnlineRun:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every query that was learnt from was evaluated too, so that the run can be resumed."""
+        """Whether every query that was learned from was evaluated too, so that the run can be resumed."""
         return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
 
     def learn(self, data: "RankingData") -> "np.ndarray":
@@ -155,7 +155,7 @@ class OnlineRun:
         return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"], None if names is None else tuple(names))
 
     def rest_of(self, stream: "Iterator[RankingData]", source: str) -> "Iterator[RankingData]":
-        """The rest of a stream after the queries so far, which must be those that were learnt from.
+        """The rest of a stream after the queries so far, which must be those that were learned from.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class TrainingData:
 
     @property
     def from_labels(self) -> bool:
-        """Whether the labels of the training data are learnt from, not pairs or clicks."""
+        """Whether the labels of the training data are learned from, not pairs or clicks."""
         return self.pairs is None and "clicks" not in self.paths
 
     def check_choice(self, folds: int) -> None:

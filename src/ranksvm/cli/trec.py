@@ -1,4 +1,4 @@
-"""Files of TREC on the command line: judgements instead of labels, runs as rankings of other systems."""
+"""Files of TREC on the command line: judgments instead of labels, runs as rankings of other systems."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,12 +20,12 @@ __all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "refuse_t
 
 
 class Judged:
-    """Labels of relevance judgements for the rows of a file, a part at a time; 0 without a judgement.
+    """Labels of relevance judgments for the rows of a file, a part at a time; 0 without a judgment.
 
     Parameters
     ----------
     qrels : Qrels
-        The judgements.
+        The judgments.
     name : str
         The file, in messages.
     """
@@ -35,12 +35,12 @@ class Judged:
         self._n_unjudged = 0
 
     def __call__(self, parts: "Iterable[RankingData]") -> "Iterator[RankingData]":
-        """The parts of a file, from its first row on, with the labels of the judgements.
+        """The parts of a file, from its first row on, with the labels of the judgments.
 
         Raises
         ------
         DataError
-            After the last part, when no row of the file has a judgement.
+            After the last part, when no row of the file has a judgment.
         """
         import numpy as np
 
@@ -59,14 +59,14 @@ class Judged:
             raise DataError(f"{self._name}: {no_row_error(first, self._qrels)}")
 
     def report(self, progress: Progress) -> None:
-        """Say how many rows had no judgement."""
+        """Say how many rows had no judgment."""
         if self._n_unjudged:
             rows = counted(self._n_unjudged, "row")
             progress.line(f"{self._name}: {rows} without a judgment, counted as not relevant (label 0)")
 
 
 def read_judgements(path: Path | None) -> "Qrels | None":
-    """The judgements of an option ``--qrels``, if it is given."""
+    """The judgments of an option ``--qrels``, if it is given."""
     from ranksvm.datasets.trec_files import read_qrels
 
     return None if path is None else read_qrels("-" if path == STDIN else path)
@@ -80,14 +80,14 @@ def read_rankings(path: Path) -> "Run":
 
 
 def trec_kind(path: Path) -> str | None:
-    """Whether a file is a run, or judgements, by its first line: "run", "qrels" or None. A pipe is neither."""
+    """Whether a file is a run, or judgments, by its first line: "run", "qrels" or None. A pipe is neither."""
     from ranksvm.datasets.trec_files import kind_of
 
     return kind_of(path) if path.is_file() else None
 
 
 def refuse_trec(path: Path) -> None:
-    """Refuse a run or judgements in place of data."""
+    """Refuse a run or judgments in place of data."""
     kind = trec_kind(path)
     if kind is not None:
         what = {"run": "a TREC run", "qrels": "TREC judgments, the labels of --qrels"}

@@ -1,4 +1,4 @@
-"""Position bias by expectation maximisation: examination and relevance are hidden, clicks are their product."""
+"""Position bias by expectation maximization: examination and relevance are hidden, clicks are their product."""
 
 from dataclasses import dataclass
 
@@ -88,7 +88,7 @@ def maximised(
     max_iter: int = 300,
     tol: float = 1e-6,
 ) -> Expectation:
-    """Expectation maximisation (Wang et al., WSDM 2018).
+    """Expectation maximization (Wang et al., WSDM 2018).
 
     Given no click, a document was examined with probability ``p (1 - r) / (1 - p r)`` and is relevant with probability
     ``r (1 - p) / (1 - p r)`` (E-step; both are 1 given a click). p is the mean of the first over the impressions of a

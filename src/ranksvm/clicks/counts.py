@@ -23,7 +23,7 @@ class ClickCounts:
     rank : ndarray of int64, shape (n_entries,)
         Rank at which the document was shown, from 0.
     base_rank : ndarray of int64, shape (n_entries,)
-        Rank before randomisation, from 0; 0 if it is not known.
+        Rank before randomization, from 0; 0 if it is not known.
     shown, clicks : ndarray of float64, shape (n_entries,)
         Numbers of impressions and clicks.
     n_ranks : int
@@ -33,7 +33,7 @@ class ClickCounts:
     rankers : frozenset
         Names of the rankers that showed something.
     has_base_rank : bool
-        Whether the ranks before randomisation are known.
+        Whether the ranks before randomization are known.
     """
 
     query: np.ndarray
@@ -102,7 +102,7 @@ class ClickCounts:
         )._aggregated()
 
     def by_document(self) -> "ClickCounts":
-        """The counts added up over the ranks before randomisation."""
+        """The counts added up over the ranks before randomization."""
         return replace(self, base_rank=np.zeros_like(self.rank), has_base_rank=False)._aggregated()
 
     def _aggregated(self) -> "ClickCounts":

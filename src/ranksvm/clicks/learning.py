@@ -71,7 +71,7 @@ def click_pairs(
         Documents of its impression to which a clicked one is preferred: all without a click, all others, or all above
         it without a click, which needs no propensities (`pairs_from_clicks`).
     normalize : bool, default True
-        Whether weights are divided by their mean, the self-normalised form (Swaminathan & Joachims, NeurIPS 2015): for
+        Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015): for
         one log this is another value of C, but C then means the same for any number of clicks and any factor of the
         propensities.
 

@@ -52,17 +52,17 @@ def position_bias(
       without intrusive interventions", WSDM 2019, estimator AllPairs): several rankers placed the same documents at
       different ranks. Let n_k be the number of impressions of a query that showed a document at k, and c_k the clicks
       there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents shown at k and l have the expectations
-      ``p_k R_kl`` with ``R_kl = R_lk``, and p maximises ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
+      ``p_k R_kl`` with ``R_kl = R_lk``, and p maximizes ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
       from the paper in two ways. The paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give in
       every query; n_k of the log replaces them, so that the division of traffic may depend on the query, and
-      ``n_k n_l / (n_k + n_l)`` gives precise documents more weight (Mantel & Haenszel 1959). And the paper maximises
+      ``n_k n_l / (n_k + n_l)`` gives precise documents more weight (Mantel & Haenszel 1959). And the paper maximizes
       a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the rest is concave (a
       Bradley-Terry model). Both are consistent.
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` says from where a document came (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The method is the same, with one
       stratum for each base rank over all queries instead of one for each document, so that queries need not repeat. The
       choice of the exchanged ranks must not depend on the query.
-    - ``"em"``: expectation maximisation of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
+    - ``"em"``: expectation maximization of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
       "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data`` relevance
       is a logistic regression on the features (regression EM; the paper uses boosted trees); without, a number for each
       query and document, which needs documents at several ranks. It is as good as that regression, and a number for
@@ -315,7 +315,7 @@ def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> 
 
 
 def _features(counts: ClickCounts, log: Any, data: RankingData) -> np.ndarray:
-    """Standardised features of the documents of the counts, in their order."""
+    """Standardized features of the documents of the counts, in their order."""
     key_of: dict[int, int] = {}
     n_documents = int(counts.document.max()) + 1
     for block in log.blocks():

@@ -42,7 +42,7 @@ def harvested(counts: ClickCounts) -> np.ndarray:
 
 
 def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Impressions and clicks by group of queries, rank before randomisation and rank shown."""
+    """Impressions and clicks by group of queries, rank before randomization and rank shown."""
     n_base = int(counts.base_rank.max()) + 1
     size = n_base * counts.n_ranks
     group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // size)))

@@ -1,4 +1,4 @@
-"""Simulated users: clicks on rankings of labelled documents, whose examination and noise are known."""
+"""Simulated users: clicks on rankings of labeled documents, whose examination and noise are known."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ def simulate_clicks(
     propensities: bool = False,
     random_state: Any = None,
 ) -> ClickLog:
-    """Clicks of simulated users on rankings of labelled documents.
+    """Clicks of simulated users on rankings of labeled documents.
 
     Each impression shows the first ``n_ranks`` documents of a random query, as a random one of the rankers orders them.
     A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness
@@ -56,7 +56,7 @@ def simulate_clicks(
     Parameters
     ----------
     data : RankingData
-        Labelled documents.
+        Labeled documents.
     ranker : fitted ranker, array-like of shape (n_rows,), or dict of str to either
         Something with ``predict``, or a score for each row; several, by their names, have equal traffic. Ties are
         ordered by row.
@@ -75,9 +75,9 @@ def simulate_clicks(
     drift : float, default 0.0
         Severity changes linearly during the log, from ``eta`` to ``eta + drift``.
     swap : {"none", "top", "adjacent", "shuffle", "last"}, default "none"
-        Randomisation of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
+        Randomization of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
         (itself included) in each list (the swaps of Joachims, Swaminathan & Schnabel 2017), ``"adjacent"`` exchanges
-        a random pair of neighbours with probability 1/2, ``"shuffle"`` orders the list at random. ``"last"`` fills the
+        a random pair of neighbors with probability 1/2, ``"shuffle"`` orders the list at random. ``"last"`` fills the
         last rank with a random one of all documents that the ranks above do not show, so that every document is shown
         some time; its ``base_rank`` may lie below the list.
     query_popularity : array-like of shape (n_queries,), optional
@@ -157,7 +157,7 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     Parameters
     ----------
     data : RankingData
-        Labelled documents.
+        Labeled documents.
     noise : float, default 0.1
         Attractiveness of a document without relevance.
     relevance : float, optional

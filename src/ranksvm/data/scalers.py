@@ -1,4 +1,4 @@
-"""Scaling of features within each query, as in LETOR's query-level normalisation."""
+"""Scaling of features within each query, as in LETOR's query-level normalization."""
 
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     copy: bool
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
-        """Validate X and store its number of features; nothing else is learnt.
+        """Validate X and store its number of features; nothing else is learned.
 
         Parameters
         ----------
@@ -162,10 +162,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 @storable
 class QueryMinMaxScaler(_QueryScaler):
-    """Scale each feature of each query linearly to 0 .. 1, as in the query-normalised LETOR files.
+    """Scale each feature of each query linearly to 0 .. 1, as in the query-normalized LETOR files.
 
-    ``(x - min) / (max - min)`` over the rows of the query; 0 if the feature is constant in the query. Nothing is learnt
-    in `fit`, so a test query is scaled by its own statistics, without leakage between queries.
+    ``(x - min) / (max - min)`` over the rows of the query; 0 if the feature is constant in the query. Nothing is
+    learned in `fit`, so a test query is scaled by its own statistics, without leakage between queries.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class QueryStandardScaler(_QueryScaler):
     """Scale each feature of each query to mean 0 and variance 1.
 
     ``(x - mean) / standard deviation`` (of the population) over the rows of the query; 0 if the feature is
-    constant in the query (with ``with_mean=False``: the value itself). Nothing is learnt in `fit`.
+    constant in the query (with ``with_mean=False``: the value itself). Nothing is learned in `fit`.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
 
     ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared
     difference of two documents of a query, with each query weighted by its number of rows minus one. A query of one row
-    does not count; if all queries have one row, the variance is 0. X is read once, block by block, and centred before
+    does not count; if all queries have one row, the variance is 0. X is read once, block by block, and centered before
     squaring: large means lose no digits, and a constant feature has variance exactly 0.
 
     Parameters

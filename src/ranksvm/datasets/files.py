@@ -41,7 +41,7 @@ def read_data(
 ) -> RankingData:
     """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, or LETOR text.
 
-    Caches and Parquet are recognised by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
+    Caches and Parquet are recognized by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
     ``.gz`` and the like), or by a first line that names the column of labels or of query ids.
 
     Parameters
@@ -139,7 +139,7 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None, escap
     """Write ranking data in the format that the extension of the file name selects.
 
     ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,
-    ``.svm`` and the like, or no suffix, is LETOR text; ``.qrels`` has the labels only, as relevance judgements of TREC.
+    ``.svm`` and the like, or no suffix, is LETOR text; ``.qrels`` has the labels only, as relevance judgments of TREC.
     A further ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` compresses text.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Relevance judgements (qrels) and rankings by a system (runs), with ids of queries and documents."""
+"""Relevance judgments (qrels) and rankings by a system (runs), with ids of queries and documents."""
 
 import re
 import string
@@ -22,12 +22,12 @@ _SPACE = re.compile(f"[{string.whitespace}]+")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Qrels:
-    """Relevance judgements: a label for some documents of each query.
+    """Relevance judgments: a label for some documents of each query.
 
     Parameters
     ----------
     qid : array-like of str, shape (n_judgements,)
-        Query of each judgement, in any order. Ids that are not text become text.
+        Query of each judgment, in any order. Ids that are not text become text.
     docid : array-like of str, shape (n_judgements,)
         Its document; no document may occur twice in a query.
     label : array-like of float, shape (n_judgements,)
@@ -56,7 +56,7 @@ class Qrels:
 
     @classmethod
     def from_dict(cls, judgements: Mapping[Any, Mapping[Any, float]]) -> "Qrels":
-        """Judgements in the form that pytrec_eval and ranx use.
+        """Judgments in the form that pytrec_eval and ranx use.
 
         Parameters
         ----------
@@ -66,13 +66,13 @@ class Qrels:
         Returns
         -------
         Qrels
-            The same judgements.
+            The same judgments.
         """
         return cls(*_columns(judgements))
 
     @classmethod
     def from_data(cls, data: RankingData) -> "Qrels":
-        """The labels of ranking data as judgements.
+        """The labels of ranking data as judgments.
 
         Parameters
         ----------
@@ -82,13 +82,13 @@ class Qrels:
         Returns
         -------
         Qrels
-            A judgement for every row.
+            A judgment for every row.
         """
         return cls(*ids_of_rows(data), data.y)
 
     @property
     def queries(self) -> Queries:
-        """The judgements grouped by query."""
+        """The judgments grouped by query."""
         return Queries.from_qid(self.qid)
 
     @cached_property
@@ -103,7 +103,7 @@ class Qrels:
         data : RankingData
             The data.
         unjudged : float, default 0.0
-            Label of the rows without a judgement.
+            Label of the rows without a judgment.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Qrels:
         Raises
         ------
         DataError
-            When no row has a judgement: the ids differ from the ids of the judgements.
+            When no row has a judgment: the ids differ from the ids of the judgments.
         """
         place = place_of(self, *ids_of_rows(data))
         if not (place >= 0).any():
@@ -126,7 +126,7 @@ class Qrels:
         Returns
         -------
         dict of dict
-            The judgements.
+            The judgments.
         """
         return _to_dict(self.qid, self.docid, self.label)
 
@@ -316,7 +316,7 @@ def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.n
 
 
 def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-    """Row number of each document in the judgements or the run; -1 if it is not in them."""
+    """Row number of each document in the judgments or the run; -1 if it is not in them."""
     places = record._places
     pairs = zip(qid.tolist(), docid.tolist(), strict=True)
     return np.fromiter((places.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
@@ -328,7 +328,7 @@ def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], i
 
 
 def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
-    """The error for judgements, or a run, that contain no row of some data."""
+    """The error for judgments, or a run, that contain no row of some data."""
     no_row, other = ("judgment", "judgments") if isinstance(record, Qrels) else ("place in the run", "run")
     if not data.n_rows or not len(record):
         return DataError(f"no row has a {no_row}: the data or the {other} are empty.")

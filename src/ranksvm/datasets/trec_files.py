@@ -25,7 +25,7 @@ _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), s
 
 
 def read_qrels(path: Any) -> Qrels:
-    r"""Read relevance judgements in the format of TREC: lines of ``query iteration document label``.
+    r"""Read relevance judgments in the format of TREC: lines of ``query iteration document label``.
 
     Columns are separated by spaces or tabs. The second column is not used. Empty lines are ignored.
 
@@ -37,7 +37,7 @@ def read_qrels(path: Any) -> Qrels:
     Returns
     -------
     Qrels
-        The judgements.
+        The judgments.
 
     Raises
     ------
@@ -103,14 +103,14 @@ def read_run(path: Any) -> Run:
 
 
 def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any, float]]) -> None:
-    """Write relevance judgements in the format of TREC, atomically; compressed if the file name says so.
+    """Write relevance judgments in the format of TREC, atomically; compressed if the file name says so.
 
     Parameters
     ----------
     path : path-like
         The file.
     qrels : Qrels, RankingData or dict of dict
-        The judgements; of ranking data the labels. Spaces in ids become ``_``.
+        The judgments; of ranking data the labels. Spaces in ids become ``_``.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def kind_of(path: Any) -> str | None:
 
 
 def as_qrels(qrels: Any) -> Qrels:
-    """Judgements from a `Qrels`, a dictionary, or the path of a file."""
+    """Judgments from a `Qrels`, a dictionary, or the path of a file."""
     if isinstance(qrels, Qrels):
         return qrels
     return Qrels.from_dict(qrels) if isinstance(qrels, Mapping) else read_qrels(qrels)

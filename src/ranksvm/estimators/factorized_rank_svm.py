@@ -42,7 +42,7 @@ SAME = 1e-4
 class FactorizedRankSVM(LowRankRanker):
     """Linear RankSVM with dual variables of low rank: alpha_ij = <v_i, v_j>, with K entries in each v_i.
 
-    Minimises the dual of the RankSVM with the hinge loss, ``D = 1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij``
+    Minimizes the dual of the RankSVM with the hinge loss, ``D = 1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij``
     over the pairs of documents (i, j) of one query with ``y_i > y_j``, subject to ``alpha_ij = <v_i, v_j>``, with each
     entry of each v_i in ``[0, sqrt(C / K)]``. The weights are ``w = sum of alpha_ij (x_i - x_j)`` (Xu et al. 2019,
     equations 4 and 9-11, Algorithm 1). Sums over the levels of labels reduce the cost of a query of l documents and n
@@ -65,7 +65,7 @@ class FactorizedRankSVM(LowRankRanker):
         a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
     init : {"scaled", "uniform"}, default "scaled"
         The initial factors, drawn from the uniform distribution: "uniform" on the box ``[0, sqrt(C / K)]``, the
-        constraint of Algorithm 1; "scaled" multiplied by the number that minimises the objective, which is then
+        constraint of Algorithm 1; "scaled" multiplied by the number that minimizes the objective, which is then
         negative, below its value at V = 0. From "uniform" w is about ``C / 4`` times the sum of all differences of
         pairs, far too long on most data, and fixed steps of the published lengths jump from corner to corner of the
         box.
@@ -142,7 +142,7 @@ class FactorizedRankSVM(LowRankRanker):
     Notes
     -----
     Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
-    TKDE 31 (2019), with these corrections. The dual of equation (4) is minimised: equations (9) to (11) print
+    TKDE 31 (2019), with these corrections. The dual of equation (4) is minimized: equations (9) to (11) print
     ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
     rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors

@@ -111,7 +111,7 @@ def import_model(
         linear kernel; or a fitted linear model of scikit-learn (anything with one row of ``coef_``), or a Pipeline of
         scalers that ends with one; or the weights themselves.
     format : {"auto", "svm-rank", "liblinear", "libsvm"}, default "auto"
-        Format of a file; "auto" recognises it by the first line.
+        Format of a file; "auto" recognizes it by the first line.
     names : sequence or dict of str, optional
         Names of the features, in the order of the columns; or a dict from names in the model, or ``f1``, ``f2``, ...,
         to new names, which may leave out features.

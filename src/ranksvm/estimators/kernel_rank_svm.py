@@ -22,9 +22,9 @@ __all__ = ["KernelRankSVM"]
 class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
-    Minimises ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
+    Minimizes ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
     Hilbert space, where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij`` their weights,
-    as in `RankSVM`. The minimiser is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
+    as in `RankSVM`. The minimizer is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
     variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs some tens to hundreds of products with Q,
     of l^2 multiplications each, and ends with a certificate: the optimum is at most ``duality_gap_`` below
     ``objective_``. An approximation costs less; its certificate refers to the problem with the approximated kernel.
@@ -32,7 +32,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of a pair, positive. The sum over the pairs is not normalised, so the best C decreases as the data grow.
+        Weight of a pair, positive. The sum over the pairs is not normalized, so the best C decreases as the data grow.
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
         "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
         coef0)^degree``; "linear": ``<x, z>``, whose Q is never formed; "cosine": ``<x, z> / (|x| |z|)``. With

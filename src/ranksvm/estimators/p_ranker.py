@@ -51,7 +51,7 @@ class PRanker(OnlineRanker):
     levels_ : ndarray of float64, shape (n_levels,)
         The labels, ascending.
     n_pairs_, n_updates_, n_queries_ : int
-        Documents seen, documents whose level was wrong, queries learnt from.
+        Documents seen, documents whose level was wrong, queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int

@@ -1,4 +1,4 @@
-"""The regularisation path: solutions for ascending C, each the starting point of the next."""
+"""The regularization path: solutions for ascending C, each the starting point of the next."""
 
 import logging
 import threading

@@ -39,7 +39,7 @@ class PairwisePerceptronRanker(OnlineRanker):
     coef_ : ndarray of float64, shape (n_features,)
         The weights, or their mean.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, misordered pairs, queries learnt from.
+        Pairs seen, misordered pairs, queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int
@@ -122,7 +122,7 @@ class PerceptronCommitteeRanker(OnlineRanker):
     weights_ : ndarray of float64, shape (n_features,)
         The current model.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, misordered pairs, queries learnt from.
+        Pairs seen, misordered pairs, queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int

@@ -29,7 +29,7 @@ __all__ = ["RankSVM", "RankSVMCore"]
 class RankSVMCore(DualMixin, LinearRanker):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
-    Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
+    Minimizes ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
     ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 by default). The work is O(l log l) in the
     number of documents, independent of the number of pairs (except for the loss "logistic"), and every fit ends with a
     certificate: the optimum is at most ``duality_gap_`` below ``objective_``.
@@ -37,15 +37,15 @@ class RankSVMCore(DualMixin, LinearRanker):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of a pair, positive. The sum over the pairs is not normalised, so the best C decreases as the data grow;
+        Weight of a pair, positive. The sum over the pairs is not normalized, so the best C decreases as the data grow;
         `RankSVMCV` chooses it.
     loss : {"squared_hinge", "hinge", "huber", "logistic"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014); ``max(0,
-        1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; the Huberised
+        1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; the Huberized
         hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
         ``huber_width``; or ``log(1 + exp(-m))``, the model of Bradley and Terry and the linear RankNet, which gives
         probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every pair is visited: its
-        work grows with the number of pairs, its memory does not. The hinge is approached by Huberised hinges of
+        work grows with the number of pairs, its memory does not. The hinge is approached by Huberized hinges of
         decreasing width; the certificate is that of the hinge problem itself. An object with the methods
         ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to an
         array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited, on
@@ -134,7 +134,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     device_ : str or list of str
         Where the model was fitted: "cpu", "cuda:0", or a list of GPUs. It is not part of a pickle or a model file.
     width_ : float or None
-        Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
+        Width of the Huberized hinge that ``coef_`` minimizes: for "hinge" the last and smallest, with which the dual
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for losses without a width and
         for "hinge" solved by the dual, which smooths nothing.
     pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
@@ -177,8 +177,8 @@ class RankSVMCore(DualMixin, LinearRanker):
     |z|^2``, ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w implies ``z = w
     - g``, with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = m'g -
     1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"
-    minimises the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian, and
-    "dual" maximises the dual itself; "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
+    minimizes the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian, and
+    "dual" maximizes the dual itself; "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
 
     There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
     that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
@@ -298,7 +298,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         event : array-like of bool, shape (n_samples,), optional
             ``y`` holds times: True (or 1) where the event was observed then, False (0) where the time is right-censored
             (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk: documents are
-            ranked by their times, the longest first, as by labels. A pair is comparable, and learnt from, if the
+            ranked by their times, the longest first, as by labels. A pair is comparable, and learned from, if the
             smaller time is that of an observed event (of equal times, a censored one is longer); such pairs are not
             listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional

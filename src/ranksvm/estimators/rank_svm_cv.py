@@ -25,7 +25,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
 
     For each training part, each solution along C starts from the previous one (`regularization_path`). With
     validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data.
-    Ties go to the smallest C, the most regularised; ``rule="one_standard_error"`` chooses the smallest C whose score is
+    Ties go to the smallest C, the most regularized; ``rule="one_standard_error"`` chooses the smallest C whose score is
     within one standard error of the best.
 
     Parameters
@@ -33,7 +33,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        The metric to maximise, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
+        The metric to maximize, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
         pairwise accuracy, and censored times the concordance index: the default stands for them.
     cv : int or splitter, default 5
         Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are

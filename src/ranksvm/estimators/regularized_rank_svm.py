@@ -1,4 +1,4 @@
-"""RegularizedRankSVM: the RankSVM whose dual variables are regularised towards a low-rank matrix for each query."""
+"""RegularizedRankSVM: the RankSVM whose dual variables are regularized toward a low-rank matrix for each query."""
 
 import threading
 import warnings
@@ -37,15 +37,15 @@ INNER_ITERATIONS = 200
 
 @storable
 class RegularizedRankSVM(LowRankRanker):
-    """Regularised RankSVM: dual variables of nearly low rank, by nuclear norms; exact and certified.
+    """Regularized RankSVM: dual variables of nearly low rank, by nuclear norms; exact and certified.
 
-    Minimises over the dual variables alpha of all pairs, ``0 <= alpha_ij <= C``, and a matrix A_q for each query q ::
+    Minimizes over the dual variables alpha of all pairs, ``0 <= alpha_ij <= C``, and a matrix A_q for each query q ::
 
         1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + sum over q of (lam |alpha_q - A_q|_F^2 + gamma |A_q|_*)
 
     where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other documents, and ``|A|_*`` is
     the sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix
-    Y_q of slacks, free within a ball: minimise over w and ``|Y_q|_2 <= gamma`` (the largest singular value) ::
+    Y_q of slacks, free within a ball: minimize over w and ``|Y_q|_2 <= gamma`` (the largest singular value) ::
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
@@ -339,7 +339,7 @@ class RegularizedRankSVM(LowRankRanker):
         objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The learnt dual variables: see `FactorizedRankSVM.dual_coef`.
+        """The learned dual variables: see `FactorizedRankSVM.dual_coef`.
 
         They are computed again from the margins and A_q, divided by 2 lam. If the round-off of the margins divided by
         2 lam is not small, as with unscaled features of 1e8, they have fewer digits than those of ``fit``, to which

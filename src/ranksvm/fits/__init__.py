@@ -1,1 +1,1 @@
-"""Optimisation problems: data, a loss and a model become an objective and its solver; records of solutions."""
+"""Optimization problems: data, a loss and a model become an objective and its solver; records of solutions."""

@@ -1,4 +1,4 @@
-"""The optimisation problems of kernel models: exact, or linear with features that approximate a kernel."""
+"""The optimization problems of kernel models: exact, or linear with features that approximate a kernel."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""The optimisation problem of any RankSVM: pairs and loss, solutions, and stored state."""
+"""The optimization problem of any RankSVM: pairs and loss, solutions, and stored state."""
 
 import threading
 import warnings
@@ -137,7 +137,7 @@ class RankSVMProblem:
         raise NotImplementedError
 
     def outcome(self, result: SolverResult) -> Outcome:
-        """The outcome of a solution; warn if it did not converge, or learnt nothing."""
+        """The outcome of a solution; warn if it did not converge, or learned nothing."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             from sklearn.exceptions import ConvergenceWarning
 

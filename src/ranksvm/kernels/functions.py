@@ -35,7 +35,7 @@ class Documents:
     Parameters
     ----------
     rows : ndarray or CSR matrix of float64, shape (n_rows, n_features)
-        The features in the form for the kernel: centred, or of unit norm.
+        The features in the form for the kernel: centered, or of unit norm.
     squares : ndarray of float64, shape (n_rows,)
         Squared norms of these rows.
     """
@@ -196,7 +196,7 @@ class Kernel:
         Parameters
         ----------
         X, Z : Documents
-            Results of `documents`, with the same centre.
+            Results of `documents`, with the same center.
         out : C-contiguous ndarray of float64, shape (n_X, n_Z)
             Receives the values.
 
@@ -215,7 +215,7 @@ class Kernel:
     def block(self, X: Any, Z: Any) -> np.ndarray:
         """Values for every row of X with every row of Z.
 
-        Distances are computed in float64 from centred rows, so that an offset loses no digits.
+        Distances are computed in float64 from centered rows, so that an offset loses no digits.
 
         Parameters
         ----------

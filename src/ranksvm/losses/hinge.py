@@ -1,4 +1,4 @@
-"""The hinge loss of the original RankSVM, approximated by smooth losses: the Huberised hinge."""
+"""The hinge loss of the original RankSVM, approximated by smooth losses: the Huberized hinge."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ __all__ = ["Hinge", "HuberHinge"]
 
 
 class HuberHinge(MarginLoss):
-    """Huberised hinge of width d: a parabola from margin 1 down to 1 - d, linear below.
+    """Huberized hinge of width d: a parabola from margin 1 down to 1 - d, linear below.
 
     The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
     ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
@@ -85,7 +85,7 @@ class HuberHinge(MarginLoss):
 class Hinge(HuberHinge):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, by a width that is reduced.
 
-    An evaluation gives value and gradient of the Huberised hinge of the given width, the excess of the hinge itself
+    An evaluation gives value and gradient of the Huberized hinge of the given width, the excess of the hinge itself
     over it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual
     variables ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality
     gap there is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective: a sum of non-negative

@@ -104,7 +104,7 @@ class PairwiseLoss(Protocol):
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
     so that callers can go through the data in blocks and on several threads. An evaluation stores the active pairs at
     one score vector in a state, for the products that follow. A loss has no other state: ``width`` is that of a
-    Huberised hinge, and None for losses without a width.
+    Huberized hinge, and None for losses without a width.
     """
 
     pairs: Any
@@ -123,7 +123,7 @@ class PairwiseLoss(Protocol):
         """The operator from scores to the gradient with respect to them; updates ``state``, returns `LossSums`."""
 
     def hessian(self, state: Any) -> QueryOperator:
-        """The (generalised) Hessian with respect to the scores, as an operator."""
+        """The (generalized) Hessian with respect to the scores, as an operator."""
 
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
@@ -137,6 +137,6 @@ class PairwiseLoss(Protocol):
         """What an explicit Hessian is built of, H that with respect to the scores.
 
         Writes rows D with ``D'D = X' H X`` to ``out``, which has twice the rows of X, and returns their number; or
-        returns None, centres X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. X may
-        be centred in the first case, too.
+        returns None, centers X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. X may
+        be centered in the first case, too.
         """

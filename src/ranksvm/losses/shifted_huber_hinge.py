@@ -1,4 +1,4 @@
-"""The Huberised hinge with a shift of the margin for each pair: the loss in a step of the nuclear-norm RankSVM."""
+"""The Huberized hinge with a shift of the margin for each pair: the loss in a step of the nuclear-norm RankSVM."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ class ShiftedState:
 
 
 class ShiftedHuberHinge:
-    """Huberised hinges whose margins a matrix for each query shifts, one number for each pair.
+    """Huberized hinges whose margins a matrix for each query shifts, one number for each pair.
 
-    Minimising ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
+    Minimizing ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
     <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimising ``1/2 |w|^2 + C * loss`` over w: the
-    problems are dual to each other. There the loss of a pair is the Huberised hinge of width ``d = 2 lam C`` of ``h_ij
+    problems are dual to each other. There the loss of a pair is the Huberized hinge of width ``d = 2 lam C`` of ``h_ij
     = 1 - (s_i - s_j) + 2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and
     ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus that of the
     second.
@@ -70,7 +70,7 @@ class ShiftedHuberHinge:
 
     @property
     def width(self) -> float:
-        """The width d of the Huberised hinge."""
+        """The width d of the Huberized hinge."""
         return 2.0 * self.lam * self.C
 
     def over(self, pairs: Any) -> "ShiftedHuberHinge":

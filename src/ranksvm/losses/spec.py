@@ -31,7 +31,7 @@ class LossSpec:
     name : str
         One of ``LOSSES``, or "custom".
     width : float, optional
-        Width of the Huberised hinge, for "huber".
+        Width of the Huberized hinge, for "huber".
     function : MarginFunction, optional
         A convex function of the margin, for "custom".
 
@@ -64,7 +64,7 @@ class LossSpec:
 
     @property
     def smoothed(self) -> bool:
-        """Whether the loss is minimised through smooth losses of decreasing width."""
+        """Whether the loss is minimized through smooth losses of decreasing width."""
         return self.function is None and _CLASSES[self.name].smoothed
 
     @property
@@ -111,7 +111,7 @@ class LossSpec:
         C : float
             Weight of a pair.
         width : float, optional
-            Width of the Huberised hinge that was minimised last.
+            Width of the Huberized hinge that was minimized last.
 
         Returns
         -------

@@ -184,7 +184,7 @@ def estimate(
     Estimators:
 
     - ``"ips"``: these means.
-    - ``"snips"``: self-normalised (Swaminathan & Joachims, NeurIPS 2015): ``"dcg@k"`` is divided by the estimated
+    - ``"snips"``: self-normalized (Swaminathan & Joachims, NeurIPS 2015): ``"dcg@k"`` is divided by the estimated
       number of relevant documents, not of impressions. This is another quantity, a mean discount for each relevant
       document, and does not depend on the factor up to which propensities are identified.
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for

@@ -137,7 +137,7 @@ class AtCutoff(Metric):
 @_named("ndcg_cut")
 @dataclasses.dataclass(frozen=True)
 class NDCG(AtCutoff):
-    """Normalised discounted cumulative gain: DCG@k over its maximum.
+    """Normalized discounted cumulative gain: DCG@k over its maximum.
 
     ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. With ties
     averaged, the expected value over random orders of tied documents: each has the mean gain of its tie. A query

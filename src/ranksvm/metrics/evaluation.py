@@ -47,7 +47,7 @@ class Evaluation(Tabular):
     convention : str
         Name of the convention.
     n_missing : int, default 0
-        Number of queries with judgements that the run lacks (`evaluate_run`).
+        Number of queries with judgments that the run lacks (`evaluate_run`).
 
     Examples
     --------

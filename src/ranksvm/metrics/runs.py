@@ -26,9 +26,9 @@ class RunRankings(Rankings):
     Parameters
     ----------
     y, scores, queries, convention, max_label, docid
-        As of `Rankings`: the documents that were ranked; the label of one without a judgement is 0.
+        As of `Rankings`: the documents that were ranked; the label of one without a judgment is 0.
     judged : Rankings
-        The documents with a judgement, of the same queries in the same order.
+        The documents with a judgment, of the same queries in the same order.
     """
 
     def __init__(self, *arguments: Any, judged: Rankings):
@@ -83,7 +83,7 @@ def evaluate_run(
 
     - Documents are ranked by their scores; equal ones (in single precision, as trec_eval stores them) are in descending
       order of their ids. Other conventions average over ties or keep the order of the rows.
-    - A document of the run without a judgement is not relevant: its label is 0. The best possible ranking, and the
+    - A document of the run without a judgment is not relevant: its label is 0. The best possible ranking, and the
       number of relevant documents, include judged documents that the run lacks.
     - A query of the qrels that the run lacks counts 0 (``trec_eval -c``, ir_measures) or is left out (trec_eval without
       -c); a query of the run that the qrels lack is left out.
@@ -94,7 +94,7 @@ def evaluate_run(
     run : Run, path-like, or dict of dict
         The run; a path is read by `ranksvm.datasets.read_run`; query -> document -> score.
     qrels : Qrels, path-like, or dict of dict
-        The judgements; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label.
+        The judgments; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         As in `evaluate`.
     convention : str or Convention, default "trec"

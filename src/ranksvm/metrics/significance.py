@@ -36,7 +36,7 @@ class Comparison(Tabular):
     difference : float
         ``mean_b - mean_a``.
     p_value : float
-        Two-sided p-value of the paired randomisation test.
+        Two-sided p-value of the paired randomization test.
     t_p_value : float
         Two-sided p-value of the paired t-test.
     confidence_interval : tuple of float
@@ -130,7 +130,7 @@ def compare(
 ) -> Comparison:
     """Paired tests, query by query, of the difference of two evaluations.
 
-    The p-value of the randomisation test is the probability of a difference at least as large when the two values of
+    The p-value of the randomization test is the probability of a difference at least as large when the two values of
     each query are swapped at random (Fisher; Smucker, Allan and Carterette, CIKM 2007): all swaps are tried for up to
     13 queries that differ, else ``n_permutations`` are drawn and the p-value is (1 + as large) / (1 + drawn). If the
     mean weights queries (pairwise accuracy: by pairs), the tests use the same weights and treat them as fixed.
@@ -272,9 +272,9 @@ def compare_systems(
     bounds the probability that *any* comparison of equal systems is taken for a difference. The family is the
     comparisons of one metric.
 
-    - ``"holm"``: the step-down procedure of Holm on the p-values of the randomisation tests; for any dependence.
+    - ``"holm"``: the step-down procedure of Holm on the p-values of the randomization tests; for any dependence.
     - ``"bonferroni"``: p-values times their number; never more powerful than Holm.
-    - ``"tukey"``: the randomised version of Tukey's honestly significant difference. The values of all systems are
+    - ``"tukey"``: the randomized version of Tukey's honestly significant difference. The values of all systems are
       permuted within each query; the p-value of a pair is the share of permutations, the given one included, in which
       the largest difference of any two means is at least that of the pair. It respects how systems depend on each
       other, and is made for all pairs; with a baseline it is conservative.

@@ -1,4 +1,4 @@
-"""Choosing one of several models, from the most to the least regularised, by their scores on test data."""
+"""Choosing one of several models, from the most to the least regularized, by their scores on test data."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def standard_error_over_queries(values: np.ndarray, weights: np.ndarray) -> floa
 
     With equal weights this is the standard deviation divided by the square root of n, the number of queries of positive
     weight. With other weights (of rows, or of a metric whose mean is over pairs) it is the square root of the
-    linearised variance of a ratio, with queries as clusters (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4).
+    linearized variance of a ratio, with queries as clusters (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def standard_error_over_queries(values: np.ndarray, weights: np.ndarray) -> floa
 
 
 def choose(means: np.ndarray, errors: np.ndarray, rule: str) -> int:
-    """Choose one of several models, ordered from the most to the least regularised.
+    """Choose one of several models, ordered from the most to the least regularized.
 
     Parameters
     ----------

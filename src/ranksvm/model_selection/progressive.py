@@ -1,4 +1,4 @@
-"""Progressive (prequential) validation: each query is ranked first, then learnt from."""
+"""Progressive (prequential) validation: each query is ranked first, then learned from."""
 
 import contextlib
 import dataclasses
@@ -41,7 +41,7 @@ class ProgressiveValidation:
     Parameters
     ----------
     per_query : dict of str to ndarray of float64, shape (n_orders, n_queries)
-        Metric name -> value of each query, ranked before it was learnt from; NaN where the metric is undefined.
+        Metric name -> value of each query, ranked before it was learned from; NaN where the metric is undefined.
     weights : dict of str to ndarray of float64, shape (n_orders, n_queries)
         Metric name -> weight of each query in the means, 0 where the value is NaN.
     qid : ndarray, shape (n_orders, n_queries)
@@ -190,7 +190,7 @@ def progressive_validation(
 ) -> ProgressiveValidation:
     """Progressive (prequential) validation: evaluate a model on each query before it learns from the query.
 
-    Every ranked query is new to the model, so no data need to be held out. Before the model has learnt anything all
+    Every ranked query is new to the model, so no data need to be held out. Before the model has learned anything all
     scores are equal: the documents of the first query keep their order, or are evaluated by the mean over their orders,
     depending on the convention.
 
@@ -405,7 +405,7 @@ def _run(
 
 
 def _one_by_one(model: Any, X: Any, y: np.ndarray, queries: Queries, seconds: list[tuple[float, float]]) -> np.ndarray:
-    """Scores of queries before the model learnt from them, one call each; appends the times to ``seconds``."""
+    """Scores of queries before the model learned from them, one call each; appends the times to ``seconds``."""
     scores = np.zeros(len(y))
     for _, rows in queries:
         own = take_rows(X, rows)

@@ -1,4 +1,4 @@
-"""Objectives: a regulariser plus C times the loss of a model's scores, with a certificate."""
+"""Objectives: a regularizer plus C times the loss of a model's scores, with a certificate."""
 
 from typing import TYPE_CHECKING
 

@@ -61,7 +61,7 @@ class DualPoint:
 class PairDual:
     """``max sum of (alpha - ridge / 2 * alpha^2) - 1/2 |sum of alpha_ij (x_i - x_j)|^2``, ``0 <= alpha <= upper``.
 
-    A pair of weight a has the upper bound C a and no ridge with the hinge, C a and ``d / (C a)`` with the Huberised
+    A pair of weight a has the upper bound C a and no ridge with the hinge, C a and ``d / (C a)`` with the Huberized
     hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a
     point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
     ``1/2 |grad f(w)|^2`` it asks no more of w than the primal value shows, however large C is.
@@ -80,7 +80,7 @@ class PairDual:
     loss : str
         Loss of a pair, one of ``supported_losses``.
     width : float
-        Width of the Huberised hinge; other losses ignore it.
+        Width of the Huberized hinge; other losses ignore it.
     C : float
         Weight of a pair.
     cone : SignCone, optional

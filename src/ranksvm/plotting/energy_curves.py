@@ -17,8 +17,8 @@ _OTHER_QUERY = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 class EnergyDisplay:
     """Share of the energy of the dual variables in the first dimensions, with a curve for each query.
 
-    For one model all queries are drawn, the chosen ones in colour and the others in grey; for several models only the
-    chosen ones, with a colour and a marker for each query and dashes for each model. `from_spectra` creates and draws
+    For one model all queries are drawn, the chosen ones in color and the others in grey; for several models only the
+    chosen ones, with a color and a marker for each query and dashes for each model. `from_spectra` creates and draws
     it.
 
     Parameters

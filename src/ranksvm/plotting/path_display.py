@@ -21,7 +21,7 @@ _OTHER_FEATURE = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
 
 
 class PathDisplay:
-    """Scores along C with a band of one standard error, or weights along C; the chosen C is marked and labelled.
+    """Scores along C with a band of one standard error, or weights along C; the chosen C is marked and labeled.
 
     `from_estimator` (scores) and `from_path` (weights) create and draw it; the constructor takes the numbers.
 
@@ -212,7 +212,7 @@ class PathDisplay:
             Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).
         n_named : int, default 8
-            Number of features that have a colour, dashes and a name; the others are grey. They are those with the
+            Number of features that have a color, dashes and a name; the others are grey. They are those with the
             largest weights anywhere along the path: first the largest at each C, then the second largest, and so on.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the mean score or the weights of the named features.

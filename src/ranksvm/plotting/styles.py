@@ -35,12 +35,12 @@ BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 
 
 def colour(place: int) -> str:
-    """The colour of a series."""
+    """The color of a series."""
     return PALETTE[place % len(PALETTE)]
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Colour and dashes of a line; both differ from its neighbours'."""
+    """Color and dashes of a line; both differ from its neighbors'."""
     return {"color": colour(place), "linestyle": DASHES[place % len(DASHES)]}
 
 

@@ -172,7 +172,7 @@ class FeatureRange:
     # -- private methods -----------------------------------------------------------------------------------------------
 
     def _move(self, size: np.ndarray, hour: int) -> None:
-        """Move the sizes of an answer's nonzero features towards the quantile."""
+        """Move the sizes of an answer's nonzero features toward the quantile."""
         assert self._size is not None
         if hour > self._hour:
             self._hour, self._most = hour, np.minimum(_HOURLY * self._size, _MOST)

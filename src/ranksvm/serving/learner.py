@@ -61,7 +61,7 @@ class Served(NamedTuple):
     version : int
         Version of the checkpoint.
     position : int
-        Sequence number of the last entry that was learnt from.
+        Sequence number of the last entry that was learned from.
     at : float
         When it was written.
     models : mapping of str to estimator

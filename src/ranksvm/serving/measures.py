@@ -19,7 +19,7 @@ _Z = 1.959964
 
 
 class Measure:
-    """The mean of a metric over the queries so far, each ranked before it was learnt from.
+    """The mean of a metric over the queries so far, each ranked before it was learned from.
 
     Parameters
     ----------

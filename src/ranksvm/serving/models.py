@@ -108,7 +108,7 @@ def learns(model: Any) -> bool:
 
 
 def scores(model: Any, X: np.ndarray) -> np.ndarray:
-    """Score of each document of one query; all 0 for a model that has learnt nothing."""
+    """Score of each document of one query; all 0 for a model that has learned nothing."""
     *_, ranker = steps_of(model)
     if not hasattr(ranker, "n_features_in_"):
         return np.zeros(len(X))

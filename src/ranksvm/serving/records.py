@@ -176,7 +176,7 @@ class Checkpoint:
     version : int
         Number of the checkpoint, from 1.
     position : int
-        Sequence number of the last entry that was learnt from.
+        Sequence number of the last entry that was learned from.
     at : float
         When it was written, in seconds since 1970.
     digest : bytes

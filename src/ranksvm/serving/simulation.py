@@ -1,4 +1,4 @@
-"""Simulation of a running service's users: queries from labelled data, answered by simulated clicks or labels."""
+"""Simulation of a running service's users: queries from labeled data, answered by simulated clicks or labels."""
 
 import http.client
 import json
@@ -119,7 +119,7 @@ def simulate(
     metrics : str
         What is measured.
     in_step : bool, default False
-        Whether each query waits until the service has learnt from the previous one.
+        Whether each query waits until the service has learned from the previous one.
     random_state : int, default 0
         Seed of the clicks.
 
@@ -171,7 +171,7 @@ def _ids(data: RankingData) -> list[str]:
 
 
 def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[RankingData, np.ndarray]]:
-    """The queries of data, one after another, whose relevance may drift: each feature then takes its neighbour's place.
+    """The queries of data, one after another, whose relevance may drift: each feature then takes its neighbor's place.
 
     Parameters
     ----------

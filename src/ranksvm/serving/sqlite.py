@@ -1,4 +1,4 @@
-"""SQLite: one file, in WAL mode, so that readers never wait; a transaction has been synchronised to disk at its end."""
+"""SQLite: one file, in WAL mode, so that readers never wait; a transaction has been synchronized to disk at its end."""
 
 import os
 import sqlite3

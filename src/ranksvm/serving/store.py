@@ -420,9 +420,9 @@ class Store:
         Parameters
         ----------
         position : int
-            Sequence number of the last entry that was learnt from.
+            Sequence number of the last entry that was learned from.
         state : bytes
-            What was learnt.
+            What was learned.
         at : float
             The time, in seconds since 1970.
         after : int

@@ -1,4 +1,4 @@
-"""Solvers that minimise an objective, one file per method; they depend only on the Objective protocol."""
+"""Solvers that minimize an objective, one file per method; they depend only on the Objective protocol."""
 
 from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.alternating import alternating

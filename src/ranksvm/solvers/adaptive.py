@@ -64,7 +64,7 @@ def adaptive(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
 ) -> SolverResult:
-    """Minimise a strongly convex objective whose Hessian may or may not be worth building.
+    """Minimize a strongly convex objective whose Hessian may or may not be worth building.
 
     The number of products of conjugate gradients depends on the conditioning, which is unknown beforehand. If the
     differences of a few rows show that it will be large, Newton's method is used from the start (`newton`). Otherwise
@@ -123,7 +123,7 @@ def _solve_sample(
 def _minimise(
     objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
 ) -> tuple[SolverResult, Learnt]:
-    """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learnt."""
+    """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""
     earlier = objective.earlier_hessian()  # of other weights, for which it saved time
     if learnt.paid or earlier is not None:
         return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)

@@ -1,4 +1,4 @@
-"""Alternating minimisation: the steps of the objective one after another, with a certificate."""
+"""Alternating minimization: the steps of the objective one after another, with a certificate."""
 
 import threading
 from typing import Any
@@ -26,7 +26,7 @@ def alternating(
     Parameters
     ----------
     objective : SplitObjective
-        The problem, initialised; only its steps are used.
+        The problem, initialized; only its steps are used.
     tol : float
         Stop when the duality gap is at most this part of the absolute value of the objective.
     max_iter : int

@@ -1,4 +1,4 @@
-"""Quadratic models that are easily minimised over a cone: with a diagonal Hessian, or with an explicit one."""
+"""Quadratic models that are easily minimized over a cone: with a diagonal Hessian, or with an explicit one."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -21,10 +21,10 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class ConeModel(Protocol):
-    """An approximate Hessian M, with which minimising over a cone costs no pass over the data."""
+    """An approximate Hessian M, with which minimizing over a cone costs no pass over the data."""
 
     def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The vector x of the cone that minimises ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
+        """The vector x of the cone that minimizes ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A vector of the cone to go on from, w or a better one, and which variables (bool) are to change there."""
@@ -81,7 +81,7 @@ class HessianModel:
         self._solve: Solve = np.copy
 
     def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The minimiser by block principal pivoting.
+        """The minimizer by block principal pivoting.
 
         Variables are free or 0. If the solution for the free ones has wrong signs, or the negative gradient of
         others leads into the cone, all these change sides at once; if that does not lower their number for a
@@ -96,7 +96,7 @@ class HessianModel:
         Returns
         -------
         ndarray of float64, shape (n,)
-            The minimiser, a vector of the cone.
+            The minimizer, a vector of the cone.
         """
         linear = self.hessian @ w - gradient
         signs = self.cone.signs
@@ -120,12 +120,12 @@ class HessianModel:
         return self.cone.project(found)
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The minimiser, and the variables that are not 0 there."""
+        """The minimizer, and the variables that are not 0 there."""
         found = self.minimiser(w, gradient)
         return found, (self.cone.signs == 0) | (found != 0.0)
 
     def inverse_on(self, free: np.ndarray) -> Solve:
-        """The inverse of the free rows and columns, factorised once for the same ones."""
+        """The inverse of the free rows and columns, factorized once for the same ones."""
         if self._free is None or not np.array_equal(free, self._free):
             self._free, self._solve = free, _inverse_of_part(self.hessian, np.flatnonzero(free))
         return self._solve

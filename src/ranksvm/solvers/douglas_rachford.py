@@ -77,7 +77,7 @@ def douglas_rachford(
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
 ) -> SplitResult:
-    """Minimise a sum of two convex functions, each given by its proximal operator.
+    """Minimize a sum of two convex functions, each given by its proximal operator.
 
     Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
     the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
@@ -86,7 +86,7 @@ def douglas_rachford(
     Parameters
     ----------
     objective : SplitObjective
-        The problem, initialised.
+        The problem, initialized.
     tol : float
         Stop when the duality gap is at most this part of the absolute value of the objective.
     max_iter : int

@@ -23,7 +23,7 @@ def dual_ascent(
     interrupted: threading.Event | None = None,
     label: str | None = "",
 ) -> SolverResult:
-    """Maximise a dual by visiting its blocks of variables in a random order, each block nearly maximised in a visit.
+    """Maximize a dual by visiting its blocks of variables in a random order, each block nearly maximized in a visit.
 
     An iteration is one epoch (a visit to every block) or several, and ends with the certificate. In the history,
     ``evaluations`` counts the epochs.

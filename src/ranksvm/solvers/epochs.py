@@ -1,4 +1,4 @@
-"""Minimisation in epochs, passes over the data that update the variables: trace and stopping rule."""
+"""Minimization in epochs, passes over the data that update the variables: trace and stopping rule."""
 
 import logging
 import threading
@@ -21,7 +21,7 @@ ROUND_OFF = 1e-14
 
 
 class EpochObjective(Protocol):
-    """The minimised objective at its current variables."""
+    """The minimized objective at its current variables."""
 
     @property
     def value(self) -> float:

@@ -168,7 +168,7 @@ def by_secant(
 
 @dataclass
 class NewtonStep:
-    """An approximate minimiser of the quadratic model ``g'd + 1/2 d'Hd``."""
+    """An approximate minimizer of the quadratic model ``g'd + 1/2 d'Hd``."""
 
     step: np.ndarray
     residual: np.ndarray  # -(g + H step)

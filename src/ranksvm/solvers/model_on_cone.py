@@ -1,4 +1,4 @@
-"""A quadratic model minimised over a cone by products with its Hessian: conjugate gradients, face by face."""
+"""A quadratic model minimized over a cone by products with its Hessian: conjugate gradients, face by face."""
 
 from collections.abc import Callable
 
@@ -30,9 +30,9 @@ def minimise_model(
     enough: float,
     max_products: int,
 ) -> NewtonStep:
-    """Minimise ``q(d) = g'd + 1/2 d'Hd`` approximately over the steps d with w + d in a cone.
+    """Minimize ``q(d) = g'd + 1/2 d'Hd`` approximately over the steps d with w + d in a cone.
 
-    An approximate Hessian selects the variables at 0; conjugate gradients minimise over the others, the *face*, and
+    An approximate Hessian selects the variables at 0; conjugate gradients minimize over the others, the *face*, and
     their result is projected onto the cone. The variables that the projection has set to 0 leave the face. Once
     the gap comes from variables at 0 rather than from the face, a new face is chosen. q may increase by a projection;
     the best vector of all is returned.
@@ -95,7 +95,7 @@ def minimise_model(
 def _step_down(
     product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, near: ConeModel
 ) -> NewtonStep:
-    """The minimum of the model on the way to the minimiser with the approximate Hessian."""
+    """The minimum of the model on the way to the minimizer with the approximate Hessian."""
     way = near.minimiser(w, gradient) - w
     image, slope = product(way), float(gradient @ way)
     curvature = float(way @ image)

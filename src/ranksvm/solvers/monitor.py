@@ -92,7 +92,7 @@ class SolverResult:
     point : Point
         The evaluation there, from which another solve of the same objective can continue.
     width : float or None
-        Width of the Huberised hinge that was minimised last, set by the caller that chose the loss, because solvers do
+        Width of the Huberized hinge that was minimized last, set by the caller that chose the loss, because solvers do
         not know it.
     alpha : ndarray of float64 or None
         Dual variables of the pairs, if the dual was solved.

@@ -47,12 +47,12 @@ def newton(
     label: str | None = "",
     enough: float = 0.0,
 ) -> SolverResult:
-    """Minimise a strongly convex objective of few variables.
+    """Minimize a strongly convex objective of few variables.
 
     For large data, the explicit Hessian is computed from a sample and preconditions conjugate gradients on the exact
     Hessian, which then need one or two products. If they need so many that Hessians of more rows would have cost less,
     such Hessians are built from then on. The solution of the sample's problem is the starting point. For small data, or
-    few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner
+    few variables, the Hessian is exact and each step is one factorization. Between two Hessians the preconditioner
     learns the curvature along the last step. Steps are accepted by the slope at their end, not by the decrease of the
     objective, which near the optimum is less than its round-off.
 

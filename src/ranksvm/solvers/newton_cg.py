@@ -40,7 +40,7 @@ def newton_cg(
     enough: float = 0.0,
     solve_sampled: Callable[..., SolverResult] = newton,
 ) -> SolverResult:
-    """Minimise a strongly convex objective whose Hessian is known only through products.
+    """Minimize a strongly convex objective whose Hessian is known only through products.
 
     Steps are solutions of Newton's system by conjugate gradients, preconditioned by the objective, with an accuracy
     that follows the quality of the last step (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), and shortened if they

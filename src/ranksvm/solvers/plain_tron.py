@@ -31,7 +31,7 @@ def plain_tron(
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
 ) -> SolverResult:
-    """Minimise until the norm of the gradient is at most ``tol`` times its norm at 0.
+    """Minimize until the norm of the gradient is at most ``tol`` times its norm at 0.
 
     Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), Algorithms 1
     and 2, as Lee & Lin (2014) use it for RankSVM: conjugate gradients without a preconditioner, a trust region in the

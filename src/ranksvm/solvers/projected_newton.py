@@ -1,4 +1,4 @@
-"""Newton's method over a cone: each step minimises a quadratic model over it."""
+"""Newton's method over a cone: each step minimizes a quadratic model over it."""
 
 import threading
 from functools import partial
@@ -38,9 +38,9 @@ def projected_newton(
     label: str | None = "",
     enough: float = 0.0,
 ) -> SolverResult:
-    """Minimise a strongly convex objective over a cone.
+    """Minimize a strongly convex objective over a cone.
 
-    The step from a point is an approximate minimiser of the quadratic model over the cone (`minimise_model`), so it is
+    The step from a point is an approximate minimizer of the quadratic model over the cone (`minimise_model`), so it is
     a direction of descent within the cone, and is shortened like any other. Near the solution the weights at their
     bounds stay the same, and the steps are Newton steps in the other weights (Lin & Moré, "Newton's method
     for large bound-constrained optimization problems", SIAM J. Optim. 9, 1999; Lee, Sun & Saunders, SIAM J. Optim. 24,

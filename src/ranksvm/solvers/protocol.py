@@ -218,7 +218,7 @@ class DualObjective(Protocol):
     """A concave dual whose variables form blocks, with a primal point for each of its points."""
 
     def ascend(self, point: Any, epochs: int) -> None:
-        """Visit every block ``epochs`` times, and maximise over it; the point is changed in place."""
+        """Visit every block ``epochs`` times, and maximize over it; the point is changed in place."""
 
     def certificate(self, point: Any) -> tuple[float, float]:
         """Value of the primal problem, and the duality gap."""
@@ -263,4 +263,4 @@ class SplitObjective(Protocol):
         """Take the next step; a subproblem may keep a gap of ``accuracy``."""
 
     def finish(self, point: Any, accuracy: float) -> Any:
-        """A point that is not worse and can be stored: minimised over half of the variables, the others fixed."""
+        """A point that is not worse and can be stored: minimized over half of the variables, the others fixed."""

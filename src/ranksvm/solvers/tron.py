@@ -41,7 +41,7 @@ def tron(
     interrupted: threading.Event | None = None,
     label: str | None = "",
 ) -> SolverResult:
-    """Minimise a strongly convex objective of any number of variables.
+    """Minimize a strongly convex objective of any number of variables.
 
     Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), as used for
     RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug), preconditioned by the diagonal of the Hessian,

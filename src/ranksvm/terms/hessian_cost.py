@@ -85,7 +85,7 @@ class Size(Protocol):
 
 
 def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
-    """Cost of building and factorising a Hessian, in products with it.
+    """Cost of building and factorizing a Hessian, in products with it.
 
     Parameters
     ----------

@@ -81,10 +81,10 @@ class Term(Protocol):
 
 
 class DataTerm(Protocol):
-    """The loss of the scores ``X w`` as a function of w, without C and without a regulariser.
+    """The loss of the scores ``X w`` as a function of w, without C and without a regularizer.
 
     It contains everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host;
-    rows, scores and pairs stay in the backend. ``width`` is the width of the Huberised hinge that is evaluated,
+    rows, scores and pairs stay in the backend. ``width`` is the width of the Huberized hinge that is evaluated,
     None for other losses: it is an argument of every evaluation and not stored between evaluations. The result of an
     evaluation belongs to the term that computed it, until it is released.
 

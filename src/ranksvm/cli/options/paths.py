@@ -21,7 +21,7 @@ _META = "ranksvm.files"
 
 
 class _File(NamedTuple):
-    """A file of a command line: the option, its path, and what identifies it, however it is spelt."""
+    """A file of a command line: the option, its path, and what identifies it, however it is spelled."""
 
     option: str
     path: str

@@ -44,7 +44,7 @@ def read_letor(
 
     A line is ``label qid:id feature:value ... # comment``.
 
-    The file may be compressed (gzip, bzip2, xz, zstd: recognised by its content), begin with a byte-order mark, and
+    The file may be compressed (gzip, bzip2, xz, zstd: recognized by its content), begin with a byte-order mark, and
     have lines that end in CRLF, blank lines and comment lines. Queries may occur in any order, and their lines need not
     be contiguous. Labels are any finite numbers. Feature ids may be in any order in a line; omitted features are 0.
     Every number is rounded once from its decimal text to the requested type. If no line has a qid, ``qid`` is None (one

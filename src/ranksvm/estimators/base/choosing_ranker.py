@@ -302,7 +302,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         raise NotImplementedError
 
     def _settings(self, data: TrainingSet) -> list[Any]:
-        """The settings to try, the most regularised first."""
+        """The settings to try, the most regularized first."""
         raise NotImplementedError
 
     def _problem(self, data: TrainingSet, options: FitOptions, setting: Any, n_fits: int = 1) -> RankSVMProblem:

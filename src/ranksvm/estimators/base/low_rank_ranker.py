@@ -1,4 +1,4 @@
-"""Base of the low-rank rankers: training data without weights, and the learnt dual variables."""
+"""Base of the low-rank rankers: training data without weights, and the learned dual variables."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -47,7 +47,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The learnt dual variables: one alpha for each pair, query by query, computed on access.
+        """The learned dual variables: one alpha for each pair, query by query, computed on access.
 
         ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
 
@@ -79,7 +79,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
 
     def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The learnt low-rank matrices: a whole block for each query, computed on access.
+        """The learned low-rank matrices: a whole block for each query, computed on access.
 
         For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
         the factors of all other documents, of rank at most ``n_components``; for `RegularizedRankSVM` the A_q, of rank

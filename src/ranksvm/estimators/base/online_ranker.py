@@ -1,4 +1,4 @@
-"""Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
+"""Base of the online rankers: queries arrive one by one, and each is learned from once, without retraining."""
 
 import copy
 import logging
@@ -188,7 +188,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Continue learning from queries, one after another.
 
         Another thread must not read the model meanwhile, except by `snapshot`. ``fit`` on some queries is equivalent to
-        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learnt from
+        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learned from
         the first few of its queries; a refused call leaves the model unchanged.
 
         Parameters
@@ -250,7 +250,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            The scores of the documents of each query before the model learnt from it; all 0 for the first query of a
+            The scores of the documents of each query before the model learned from it; all 0 for the first query of a
             new model.
 
         Raises
@@ -274,7 +274,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features of the documents.
         pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers (preferred, other); if empty, nothing is learnt, but the query counts.
+            Row numbers (preferred, other); if empty, nothing is learned, but the query counts.
         weight : array-like of shape (n_pairs,), optional
             Weight of each pair, not negative; for clicks, for instance, 1 over the propensity.
 
@@ -314,7 +314,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def snapshot(self) -> Self:
         """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
 
-        It may be taken from any thread at any time, and waits for the query that is being learnt from. The copy does
+        It may be taken from any thread at any time, and waits for the query that is being learned from. The copy does
         not change when the model learns on, so that any number of threads may call its ``predict`` and ``rank``.
 
         Returns
@@ -408,7 +408,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     @property
     def n_queries_(self) -> int:  # type: ignore[override]
-        """Number of queries learnt from, counted in every pass."""
+        """Number of queries learned from, counted in every pass."""
         return int(self.counts_[3])
 
     # -- for subclasses ----------------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return {"average": bool(self.average) == (self.lag_ is not None)}
 
     def _begin(self, n_features: int) -> None:
-        """Initialise the state of the learner other than the weights."""
+        """Initialize the state of the learner other than the weights."""
 
     def _learn(self, rows: "OnlineRows", preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         """Learn from the pairs of one query, by row, in this order."""
@@ -451,7 +451,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _is_new(self) -> bool:
-        """Whether nothing has been learnt yet; an existing state must agree with the hyper-parameters."""
+        """Whether nothing has been learned yet; an existing state must agree with the hyper-parameters."""
         if not hasattr(self, "weights_"):
             return True
         for name, agrees in self._shaping().items():
@@ -463,7 +463,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return False
 
     def _state(self) -> dict[str, Any]:
-        """A copy of the learnt state, by attribute."""
+        """A copy of the learned state, by attribute."""
         return copy.deepcopy({name: getattr(self, name) for name in schema_of(type(self)) if name in vars(self)})
 
     def _start(self, n_features: int) -> None:
@@ -475,7 +475,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             self._begin(n_features)
 
     def _check_data(self, given: TrainingArguments, first: bool) -> None:
-        """Refuse validated data that the ranker cannot learn from; ``first`` if it has learnt from none."""
+        """Refuse validated data that the ranker cannot learn from; ``first`` if it has learned from none."""
 
     def _next_data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
@@ -582,7 +582,7 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray, weight:
     Returns
     -------
     bool
-        False if nothing has been learnt, because the ranker is new or has another number of features.
+        False if nothing has been learned, because the ranker is new or has another number of features.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class Outcome:
     n_pairs, n_queries : int
         Numbers of pairs and of queries.
     width : float or None
-        Width of the Huberised hinge that was minimised last, if any.
+        Width of the Huberized hinge that was minimized last, if any.
     device : str or list of str
         Device of the solver: "cpu", or the name of a device or of several.
     pair_alpha : ndarray of float64, shape (n_pairs,), or None

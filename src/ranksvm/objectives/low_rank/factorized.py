@@ -28,9 +28,9 @@ class FactorizedDual:
     """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, with ``w = sum of <v_i, v_j> (x_i - x_j)``, and a V.
 
     Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed: with A_i the sum of
-    the v_j of the lower-labelled documents of its query minus that of the higher-labelled ones, ``w = X'c`` where
+    the v_j of the lower-labeled documents of its query minus that of the higher-labeled ones, ``w = X'c`` where
     ``c_i = <v_i, A_i>``, and with the scores ``s = X w`` the gradient is ``dD/dv_i = s_i A_i - B_i``, B_i the sum of
-    ``(1 + s_j) v_j`` over lower-labelled documents and of ``(1 - s_j) v_j`` over higher-labelled ones.
+    ``(1 + s_j) v_j`` over lower-labeled documents and of ``(1 - s_j) v_j`` over higher-labeled ones.
 
     Along a direction, w is a quadratic function of the step and D a quartic, whose minimum is computed exactly: no
     step increases D, except one of fixed length.
@@ -201,7 +201,7 @@ class FactorizedDual:
 
         Queries that are visited one by one partly undo each other's change of w, so steps are short if features are
         correlated; the joint step replaces many such steps, like the momentum of heavy-ball methods (Polyak, 1964),
-        with the length that minimises the objective.
+        with the length that minimizes the objective.
         """
         pairs1, pairs2 = np.zeros((2, self.pairs.n_queries))
 
@@ -247,6 +247,6 @@ class FactorizedDual:
 
 
 def _length2(w: np.ndarray) -> float:
-    """``|w|^2``, infinite if it overflows, which the minimiser checks."""
+    """``|w|^2``, infinite if it overflows, which the minimizer checks."""
     with np.errstate(over="ignore"):
         return float(w @ w)

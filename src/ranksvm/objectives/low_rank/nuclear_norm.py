@@ -94,7 +94,7 @@ class NuclearNormObjective:
     """``1/2 |sum alpha_ij (x_i - x_j)|^2 - sum alpha_ij + lam |alpha - A|_F^2 + gamma |A|_*`` over ``0 <= alpha <= C``.
 
     Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is between
-    whole blocks: alpha is 0 for entries that are not pairs; A need not be. Minimised over A, the last two terms are a
+    whole blocks: alpha is 0 for entries that are not pairs; A need not be. Minimized over A, the last two terms are a
     smooth convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
     thresholding of singular values; the proximal operator of the rest with the box is the dual solution of a RankSVM
     (`ShiftedHuberHinge`). Douglas-Rachford splitting needs only these two.
@@ -267,7 +267,7 @@ class NuclearNormObjective:
         return self.loss.alpha(self._solution.point.at.scores, query)
 
     def _multipliers(self, alpha: np.ndarray) -> np.ndarray:
-        """Gradient of g, the last two terms minimised over A; its spectral norm is at most gamma."""
+        """Gradient of g, the last two terms minimized over A; its spectral norm is at most gamma."""
         return 2.0 * self.lam * (alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense())
 
     def _balanced_length(self) -> float:

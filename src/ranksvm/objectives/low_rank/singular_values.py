@@ -61,7 +61,7 @@ class LowRank:
 
 
 def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
-    """Matrix A that minimises ``1/2 |A - block|_F^2 + threshold |A|_*``.
+    """Matrix A that minimizes ``1/2 |A - block|_F^2 + threshold |A|_*``.
 
     |A|_* is the nuclear norm, the sum of singular values. The minimum has the singular vectors of ``block``, and its
     singular values minus the threshold if they are above it ([1]_, Theorem 2.1).

@@ -34,7 +34,7 @@ class DeviceOrder(NamedTuple):
 
 
 def order_on_device(pairs: Any, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
-    """The order of documents on a device: the shortest queries of a block first, so that neighbours take equal time.
+    """The order of documents on a device: the shortest queries of a block first, so that neighbors take equal time.
 
     Parameters
     ----------

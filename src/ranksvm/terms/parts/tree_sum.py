@@ -31,7 +31,7 @@ def tree_sum(found: Sequence[Summand], plus: Callable[[Summand, Summand], Summan
 
 
 class TreeSum:
-    """The sum of `tree_sum` for items that arrive in any order, added up as soon as neighbours are there.
+    """The sum of `tree_sum` for items that arrive in any order, added up as soon as neighbors are there.
 
     Parameters
     ----------
