@@ -25,7 +25,7 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them; None: one query.
     feature_names : array-like of str, shape (n_features,), optional
-        Names of the columns of X; None: those of the DataFrame that the model was fitted to, if any.
+        Names of the columns of X; None: the names in the DataFrame that the model was fitted to, if any.
 
     Returns
     -------

@@ -100,7 +100,7 @@ def shape_bands(
     OptionError
         When the model is of another kind, or an option has an invalid value.
     DataError
-        When the data are not those of the model, or of one query.
+        When the data are not the model's training data, or belong to one query.
 
     Examples
     --------

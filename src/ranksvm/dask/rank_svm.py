@@ -169,7 +169,7 @@ class DaskRankSVM(DaskRanker):
         X : dask array, dask DataFrame, list of paths, array-like, or Preferences
             Features. A dask array may have blocks of CSR matrices. Paths, or addresses of fsspec such as
             ``s3://...``, are files that the workers read, of any kind that `read_data` reads: text, CSV, Parquet,
-            caches. They hold labels and query ids, too.
+            caches. They also hold labels and query ids.
         y : dask array, dask Series or array-like of shape (n_samples,)
             Labels, in the same parts as X; for files the name of the column of labels, "label" if it is None.
         qid : dask array, dask Series, array-like of shape (n_samples,), or str

@@ -68,7 +68,7 @@ class DaskRankSVMCV(DaskRanker):
         As in `RankSVMCV`: larger values of C are not considered after this many without a better score. It saves no
         time here, because all values are solved together.
     solver, device, memory_limit, n_jobs, verbose, n_partitions, timeout : optional
-        As in `DaskRankSVM`; for ``solver="dual"`` sets of ``eval_set`` are gathered, too.
+        As in `DaskRankSVM`; for ``solver="dual"`` sets of ``eval_set`` are also gathered.
 
     Attributes
     ----------

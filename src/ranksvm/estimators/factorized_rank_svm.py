@@ -148,7 +148,7 @@ class FactorizedRankSVM(LowRankRanker):
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
     are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published but for the signs.
 
-    With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
+    With ``learning_rate="auto"`` the steps follow Algorithm 1: a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
     along a line the objective is a quartic polynomial. After each epoch all factors take one step together with the
     same line search, in the direction of the combined change by the epoch and the previous such step; this saves many
@@ -263,8 +263,7 @@ class FactorizedRankSVM(LowRankRanker):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When X or y are not finite numbers, lengths differ, or the factors for ``warm_start`` are those of other
-            data.
+            When X or y are not finite numbers, lengths differ, or the factors for ``warm_start`` belong to other data.
         OptionError
             When a hyper-parameter has an invalid value.
 

@@ -75,7 +75,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     solver : {"auto", "newton", "tron"}, default "auto"
         "newton" takes Newton steps in the inner product of Q, with one product with Q per inner step; "tron" is the
         trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an
-        approximation the solvers are those of `RankSVM`.
+        approximation the solvers are as in `RankSVM`.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is that of the solver, with
         respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm. It is small in
@@ -129,11 +129,11 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         function before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_,
     device_
-        As in `RankSVM`. The gap is that of the kernel itself, not of its rounded matrix: the difference is measured
+        As in `RankSVM`. The gap holds for the kernel itself, not of its rounded matrix: the difference is measured
         with columns computed again in float64, all of them for up to 256 documents; for more it is estimated from 64
-        drawn ones, with a margin. The gap of an approximation (``approximation``) is that of its features as stored.
+        drawn ones, with a margin. The gap of an approximation (``approximation``) holds for its features as stored.
     fitted_params_ : dict
-        The hyper-parameters that define the model, with their values in `fit`, including those of the kernel: other
+        The hyper-parameters that define the model, with their values in `fit`, including the kernel's: other
         methods read these values.
     n_features_in_, feature_names_in_, frame_type_, qid_column_, evals_result_
         As in `RankSVM`.

@@ -26,7 +26,7 @@ class PRanker(OnlineRanker):
     Parameters
     ----------
     levels : array-like of float or None, default None
-        All labels that may occur, in any order; None: those of the first call of `fit` or `partial_fit`.
+        All labels that may occur, in any order; None: the labels in the first call of `fit` or `partial_fit`.
     average : bool, default False
         Whether ``coef_`` is the mean of the weights over all documents seen instead of the last weights.
     shuffle_pairs : bool, default True
@@ -122,7 +122,7 @@ class PRanker(OnlineRanker):
         Parameters
         ----------
         X, pairs, weight : object
-            As those of the other online rankers.
+            As in the other online rankers.
 
         Raises
         ------

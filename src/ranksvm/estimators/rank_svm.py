@@ -46,7 +46,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         ``huber_width``; or ``log(1 + exp(-m))``, the model of Bradley and Terry and the linear RankNet, which gives
         probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every pair is visited: its
         work grows with the number of pairs, its memory does not. The hinge is approached by Huberized hinges of
-        decreasing width; the certificate is that of the hinge problem itself. An object with the methods
+        decreasing width; the certificate holds for the hinge problem itself. An object with the methods
         ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to an
         array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited, on
         one thread, and the model cannot be saved to a model file (it can be pickled if the object can).
@@ -63,7 +63,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         Signs that weights must have, because the score is known to increase or decrease with the features. For all
         features "increasing" (no weight is negative) or "decreasing" (none is positive); or for each 1 (increasing), -1
         (decreasing) or 0 (any sign), as an array or as a dict from the names or numbers (from 0) of some features. The
-        minimum is then over these weights, and the certificate is that of this problem (see the notes).
+        minimum is then over these weights, and the certificate holds for this problem (see the notes).
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
@@ -265,7 +265,7 @@ class RankSVMCore(DualMixin, LinearRanker):
             float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
             arrays on a GPU (of torch, CuPy and others) are used without a copy.
             RankingData have their own labels and query ids. If `RankingData.load` mapped them from a file larger than
-            ``memory_limit``, X stays in the file and is read in passes. A path is that of a file that `read_data` reads
+            ``memory_limit``, X stays in the file and is read in passes. A path names a file that `read_data` reads
             with its default options; Parquet or text that may take more than ``memory_limit`` gets a cache in
             ``$XDG_CACHE_HOME/ranksvm`` (``~/.cache/ranksvm``), which later fits find, and is read in passes from there.
             DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
@@ -287,9 +287,9 @@ class RankSVMCore(DualMixin, LinearRanker):
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional
-            Probability, in (0, 1], with which feedback on the row was observed. A pair's weight is divided by that of
-            its preferred document, which makes learning from clicks unbiased where preferred documents are clicked
-            ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
+            Probability, in (0, 1], with which feedback on the row was observed. A pair's weight is divided by the
+            propensity of its preferred document, which makes learning from clicks unbiased if preferred documents are
+            clicked ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
         pairs : array-like of int, shape (n_pairs, 2), optional
             Instead of ``y``: row numbers (preferred, other) of explicit preferences (Joachims, KDD 2002). Both rows
             must be of one query. Only in this case is the work proportional to the number of pairs.
@@ -299,7 +299,7 @@ class RankSVMCore(DualMixin, LinearRanker):
             ``y`` holds times: True (or 1) where the event was observed then, False (0) where the time is right-censored
             (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk: documents are
             ranked by their times, the longest first, as by labels. A pair is comparable, and learned from, if the
-            smaller time is that of an observed event (of equal times, a censored one is longer); such pairs are not
+            smaller time has an observed event (of equal times, a censored one is longer); such pairs are not
             listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do

@@ -87,7 +87,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
 
     Notes
     -----
-    The one-standard-error rule is that of Breiman, Friedman, Olshen & Stone, Classification and Regression Trees
+    The one-standard-error rule is from Breiman, Friedman, Olshen & Stone, Classification and Regression Trees
     (1984), section 3.4.3; see Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed. (2009),
     section 7.10. With K folds the standard error is the standard deviation of the K fold means (with K - 1) divided by
     the square root of K. With one test part it is the standard deviation of its queries' values (with n - 1) divided by

@@ -144,7 +144,7 @@ class RegularizedRankSVM(LowRankRanker):
 
     Notes
     -----
-    The model is that of Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank
+    The model is from Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank
     approximation" (IEEE TKDE 31, 2019), equation (15), with the signs of the dual
     objective (4), which differ in (9) to (11); with the sign of the coupling term of (18) reversed; and with the
     distance over whole blocks: with three or more levels A_q has entries that are not pairs (overlooked in footnote 3),
@@ -342,7 +342,7 @@ class RegularizedRankSVM(LowRankRanker):
         """The learned dual variables: see `FactorizedRankSVM.dual_coef`.
 
         They are computed again from the margins and A_q, divided by 2 lam. If the round-off of the margins divided by
-        2 lam is not small, as with unscaled features of 1e8, they have fewer digits than those of ``fit``, to which
+        2 lam is not small, as with unscaled features of 1e8, they have fewer digits than in ``fit``, to which
         ``objective_`` belongs.
 
         Parameters

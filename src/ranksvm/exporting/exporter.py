@@ -62,7 +62,7 @@ def export(
         Query of each row of X, or the name of the column of X that has the queries.
     names : dict or sequence of str, optional
         Names of the features in the engine: a dict from names in the model (``f1``, ``f2``, ... if it has none) to
-        those of the engine, which may leave out features; or the names of all features in the order of the columns.
+        names in the engine, which may omit features; or the names of all features in the order of the columns.
     name : str, optional
         Name of the model; None: the name of the file.
     store : str, optional

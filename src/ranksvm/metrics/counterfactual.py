@@ -206,7 +206,7 @@ def estimate(
     metrics : str or iterable of str, default ("dcg@10",)
         What to estimate: ``dcg``, ``dcg@k``, ``mrr``, ``mrr@k``, ``mean_relevant_rank``.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: every rank counts as examined,
+        Propensities of the ranks; ``"log"``: the propensities in the log's rows. None: every rank counts as examined,
         the naive estimate.
     data : RankingData, optional
         All documents of the queries, which the new ranker ranks. None: it ranks what each impression showed, and each

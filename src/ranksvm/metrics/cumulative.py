@@ -32,7 +32,7 @@ def check_scale(metrics: Iterable[Metric], max_label: float | None) -> None:
 class CumulativeMetrics:
     """Means over all queries so far, which are added one at a time and not stored.
 
-    The means equal those of `evaluate` on the same queries up to round-off. They are summed in the order of the
+    The means equal the results of `evaluate` on the same queries up to round-off. They are summed in the order of the
     queries, so reading them in between does not change any bit of the result.
 
     Parameters

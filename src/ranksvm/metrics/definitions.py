@@ -382,10 +382,10 @@ class KendallTau(Metric):
 class ConcordanceIndex(Metric):
     """Harrell's concordance index of right-censored times: a HIGHER score has to mean a LONGER time.
 
-    A pair of documents is comparable if the smaller time is that of an observed event (of equal times, an observed one
+    A pair of documents is comparable if the smaller time has an observed event (of equal times, an observed one
     is smaller than a censored one; two observed ones are not comparable). The index is the share of the comparable
     pairs whose scores are in the order of their times; equal scores count one half. Of risks, for which higher means
-    shorter, it is 1 minus that of the other packages: pass ``-risk``. Without ``event`` all times are observed.
+    shorter, it is 1 minus the value of the other packages: pass ``-risk``. Without ``event`` all times are observed.
 
     The value of a query (a stratum) is the share of its own pairs, NaN if it has none. The mean pools the pairs of all
     queries: it is weighted by their numbers. Conventions have no effect.

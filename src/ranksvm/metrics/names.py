@@ -26,7 +26,7 @@ def parse_metric(name: str | Metric) -> Metric:
     Parameters
     ----------
     name : str or Metric
-        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case, or that of another tool:
+        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case, or a name of another tool:
         ``"ndcg_cut_10"``, ``"P_5"``, ``"recall.100"``, ``"recip_rank"`` (trec_eval), ``"AP"``, ``"RR@10"``
         (ir_measures), ``"pre@5"`` (XGBoost). A `Metric` is returned unchanged. A name says nothing about gains, ties
         or queries without relevant documents: these are the convention's.

@@ -79,7 +79,7 @@ def evaluate_run(
     relevance: float | None = None,
     max_label: float | None = None,
 ) -> Evaluation:
-    """Quality of a run, judged by qrels; under the convention ``trec`` the values are those of trec_eval.
+    """Quality of a run, judged by qrels; under the convention ``trec`` the values equal trec_eval's.
 
     - Documents are ranked by their scores; equal ones (in single precision, as trec_eval stores them) are in descending
       order of their ids. Other conventions average over ties or keep the order of the rows.

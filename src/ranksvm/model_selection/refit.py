@@ -69,7 +69,7 @@ class Refit(BaseEstimator):
         Raises
         ------
         DataError
-            When lengths differ, or the number of features differs from that of the queries seen. This, or an error of
+            When lengths differ, or the number of features differs from the queries seen. This, or an error of
             the fit, leaves the model unchanged.
         OptionError
             When ``every`` is not a positive integer.

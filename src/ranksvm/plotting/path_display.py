@@ -171,7 +171,7 @@ class PathDisplay:
         chosen_C : float, optional
             The C to mark.
         feature_names : sequence of str, optional
-            Names of the features; None: those of the DataFrame the path was computed from, if it was one.
+            Names of the features; None: the names in the DataFrame the path was computed from, if it was one.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
             (``plt.subplots(layout="constrained")``).

@@ -160,7 +160,7 @@ class AdditiveRanker(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         feature_names : array-like of str, shape (n_features,), optional
-            Names of the features; None: those of the DataFrame passed to `fit`, if it was one.
+            Names of the features; None: the names in the DataFrame passed to `fit`, if it was one.
 
         Returns
         -------

@@ -159,7 +159,7 @@ class CalibratedMixin(Ranker):
         Raises
         ------
         DataError
-            When the numbers of rows differ, or the features are not those of the model.
+            When the numbers of rows differ, or the features differ from the model's.
         """
         if isinstance(chosen, Preferences) and rejected is None:
             chosen, rejected = chosen.chosen, chosen.rejected

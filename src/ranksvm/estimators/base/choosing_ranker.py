@@ -183,7 +183,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
             rows.
         pairs, pair_weight : array-like, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: pairs of one query
             (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
             is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
             ``metric`` says by default. The features are not copied.

@@ -238,7 +238,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Relevance labels; those of a query are not used before it is scored.
+            Relevance labels; the labels of a query are not used before it is scored.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, or the column of X that has them; None: the column named in the first call, if X has it,
             else all rows are one query.

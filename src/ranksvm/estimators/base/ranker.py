@@ -101,7 +101,7 @@ class Ranker:
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features. The column of query ids of a DataFrame, the one of `fit` or "qid", is ignored; the other columns
-            must be those of `fit`.
+            must be as in `fit`.
 
         Returns
         -------

@@ -136,7 +136,8 @@ class Explanation:
         Returns
         -------
         ScoreDifference
-            The contribution of each feature to the score of the first minus that of the second.
+            The contribution of each feature to the score of the first document minus its contribution to the score of
+            the second.
 
         Raises
         ------
