@@ -30,6 +30,15 @@ def test_its_commands_can_be_typed(line, tmp_path, monkeypatch):
     parse(line, tmp_path)
 
 
+def test_the_command_for_a_figure_can_be_typed_and_names_the_figure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (line,) = re.findall(r"^(ranksvm folds .*)$", README, re.M)
+    command, _, claim = line.partition("#")
+    parse(command.strip().replace("letor/MQ2008", str(tmp_path)), tmp_path)
+    (figure,) = re.findall(r"\d\.\d+", claim)
+    assert f"`--convention letor` | **{figure}** |" in README
+
+
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)", README))))
 def test_its_links_lead_somewhere(target):
     assert target.startswith("https://") or (ROOT / target).exists()
