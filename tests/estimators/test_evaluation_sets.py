@@ -1,15 +1,27 @@
 """eval_set, eval_qid, eval_group and group: the calls that code written for LightGBM, XGBoost or PyTerrier makes."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, load, make_ranking
+from ranksvm import (
+    AdditiveRankSVM,
+    FactorizedRankSVM,
+    KernelRankSVM,
+    RankSVM,
+    RankSVMCV,
+    RegularizedRankSVM,
+    SOLARRanker,
+    load,
+    make_ranking,
+)
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.metrics import evaluate
 
@@ -46,6 +58,30 @@ def test_what_the_model_gives_on_each_set(data, others, tmp_path):
     plain = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_array_equal(plain.coef_, model.coef_)
     assert plain.evals_result_ == {}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankSVM(C=0.01),
+        RankSVMCV(CS),
+        KernelRankSVM(C=0.01),
+        AdditiveRankSVM(C=0.01),
+        FactorizedRankSVM(C=0.01, max_epochs=3, random_state=0),
+        RegularizedRankSVM(C=0.01),
+        SOLARRanker(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_features_and_labels_may_be_given_apart_as_in_lightgbm(data, others, model):
+    fit = partial(clone(model).fit, data.X, data.y, group=sizes(data))
+    Xs, ys = tuple(each.X for each in others), tuple(each.y for each in others)
+    groups = [*map(sizes, others)]
+    expected = fit(eval_set=list(zip(Xs, ys, strict=True)), eval_group=groups).evals_result_
+    assert expected.keys() == {"valid_0", "valid_1"}
+    assert fit(eval_X=Xs, eval_y=ys, eval_group=groups).evals_result_ == expected
+    one = fit(eval_X=Xs[0], eval_y=ys[0], eval_group=groups[0]).evals_result_
+    assert one == {"valid_0": expected["valid_0"]}
 
 
 def test_the_first_set_chooses_C(data, others):
@@ -148,6 +184,9 @@ def test_pyterrier(data, others, make):
         ({"eval_qid": [1]}, r"eval_qid is given without eval_set=\[\(X, y\)\]"),
         ({"eval_group": [1]}, "eval_group is given without eval_set"),
         ({"eval_set": []}, "eval_set must be a list of tuples"),
+        ({"eval_X": np.eye(5)}, "eval_X and eval_y belong together"),
+        ({"eval_X": np.eye(5), "eval_y": (np.zeros(5),)}, "must both be arrays, or tuples with one array for each set"),
+        ({"eval_X": np.eye(5), "eval_y": np.zeros(5), "eval_set": [(np.eye(5), np.zeros(5))]}, "give one of them"),
         ({"eval_set": [np.eye(5)]}, "eval_set must be a list of tuples"),
         ({"eval_set": (np.eye(5), np.zeros(5))}, "valid_0: the training data have 40 queries: give this set's"),
         ({"eval_set": [(np.eye(5), np.zeros(5))] * 2, "eval_group": [5]}, "eval_group must be a list of 2"),

@@ -1,8 +1,10 @@
 """evaluate_run against trec_eval, and against evaluate where a run ranks every judged document."""
 
+import collections
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ranksvm import metrics
@@ -122,6 +124,68 @@ def test_files_are_read(judged, tmp_path):
     found = metrics.evaluate_run(tmp_path / "run.gz", str(tmp_path / "qrels"))
     assert found.means == metrics.evaluate_run(run, qrels).means
     assert metrics.compare(found, metrics.evaluate_run(run, qrels), "map").difference == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "label"),
+    [("query_id", "doc_id", "relevance"), ("qid", "docno", "label"), ("q_id", "docid", "rel")],
+)
+@pytest.mark.parametrize("library", ["pandas", "polars", "named tuples"])
+def test_rows_are_the_dictionaries_that_they_hold(judged, query, document, label, library):
+    qrels, run = judged
+    rows = []
+    for nested, value in ((qrels, label), (run, "score")):
+        table = [(q, d, value, "0") for q, found in nested.items() for d, value in found.items()]
+        row = collections.namedtuple("Row", [query, document, value, "iteration"])
+        if library == "named tuples":
+            rows.append(iter([row(*each) for each in table]))
+        else:
+            columns = dict(zip(row._fields, map(list, zip(*table, strict=True)), strict=True))
+            rows.append(pytest.importorskip(library).DataFrame(columns))
+    expected = metrics.evaluate_run(run, qrels, "ndcg@10,map")
+    found = metrics.evaluate_run(rows[1], rows[0], "ndcg@10,map")
+    assert found.means == expected.means
+    assert found.qid.tolist() == expected.qid.tolist()
+
+
+def test_the_tuples_and_frames_of_ir_measures_go_where_its_own_values_come_from(judged):
+    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    qrels, run = judged
+    tuples = (
+        [ir_measures.ScoredDoc(q, d, score) for q, found in run.items() for d, score in found.items()],
+        [ir_measures.Qrel(q, d, label) for q, found in qrels.items() for d, label in found.items()],
+    )
+    frames = [pd.DataFrame(rows) for rows in tuples]
+    names = {"nDCG@10": ir_measures.nDCG @ 10, "AP": ir_measures.AP, "RR": ir_measures.RR}
+    theirs = ir_measures.calc_aggregate(names.values(), tuples[1], tuples[0])
+    expected = pytest.approx({name: theirs[each] for name, each in names.items()})
+    for given in (tuples, frames):
+        found = metrics.evaluate_run(*given, list(names))
+        assert {name: found[name] for name in names} == expected
+
+
+def test_the_tuples_of_ir_datasets_are_rows():
+    formats = pytest.importorskip("ir_datasets.formats", reason="ir_datasets is not installed")
+    qrels = [formats.TrecQrel("q1", "d1", 2, "0"), formats.TrecQrel("q1", "d2", 0, "0")]
+    run = [formats.GenericScoredDoc("q1", "d2", 3.0), formats.GenericScoredDoc("q1", "d1", 2.0)]
+    assert metrics.evaluate_run(iter(run), iter(qrels), "mrr")["mrr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (3, "run must be a Run, the path of a file, a dict of dicts, or a DataFrame or named tuples .* got int"),
+        ([("q", "d", 1.0)], "with query_id, doc_id and score; got rows of type tuple"),
+        (
+            pd.DataFrame({"qid": ["q"], "score": [1.0]}),
+            "run has no 'doc_id' or 'docid' or 'docno', only 'qid'",
+        ),
+        ([], "no query in common"),
+    ],
+)
+def test_rows_that_are_not_a_run(judged, rows, message):
+    with pytest.raises(DataError, match=message):
+        metrics.evaluate_run(rows, judged[0])
 
 
 def test_refused(judged):

@@ -62,6 +62,9 @@ def test_values_are_those_of_the_loop(data):
         np.testing.assert_array_equal(found.estimators[fold].coef_, model.coef_)
         np.testing.assert_array_equal(found.estimators[fold].seen_["qid"], qid[train])
     assert found.means["map"] == pytest.approx(np.mean([fold.means["map"] for fold in found.folds]))
+    assert found["AP"] == found.means["map"]
+    with pytest.raises(ranksvm.exceptions.OptionError, match="'mrr' was not evaluated: choose from"):
+        found["mrr"]
     assert found.stds["map"] == pytest.approx(np.std(found.scores["map"], ddof=1))
     assert sorted(found.qid) == sorted(set(qid))
     assert len(found.per_query["map"]) == 20

@@ -13,7 +13,7 @@ from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.evaluation import metrics_of_sets
+from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
@@ -161,6 +161,8 @@ class DaskRankSVM(DaskRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Learn the weights.
 
@@ -186,6 +188,8 @@ class DaskRankSVM(DaskRanker):
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
             accuracy, ``(X, time, event)`` for censored times.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVM.fit`.
 
@@ -210,6 +214,7 @@ class DaskRankSVM(DaskRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._options()
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
         TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(

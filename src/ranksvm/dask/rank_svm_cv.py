@@ -28,7 +28,7 @@ from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.evaluation import metrics_of_sets
+from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions, loss_of
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import TrainingArguments
@@ -165,6 +165,8 @@ class DaskRankSVMCV(DaskRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Choose C and learn the weights.
 
@@ -174,6 +176,8 @@ class DaskRankSVMCV(DaskRanker):
             As in `DaskRankSVM.fit`. Folds divide listed pairs as in `RankSVMCV.fit`.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVMCV.fit`.
 
@@ -192,6 +196,7 @@ class DaskRankSVMCV(DaskRanker):
         ConvergenceWarning
             When a certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         linear = self._options()
         self._check_options()
         checks.check(rule=checks.one_of(self.rule, RULES))

@@ -13,6 +13,7 @@ from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.numeric_column import label_column, numeric_column
 from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.datasets.run_rows import LABEL, SCORE, columns_of_rows
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
@@ -69,6 +70,28 @@ class Qrels:
             The same judgments.
         """
         return cls(*_columns(judgements))
+
+    @classmethod
+    def from_rows(cls, rows: Any) -> "Qrels":
+        """Judgments in rows: a DataFrame, or the named tuples of ir_datasets and ir_measures.
+
+        Parameters
+        ----------
+        rows : DataFrame or iterable of named tuples
+            Each has the ids of a query (``query_id``, ``qid`` or ``q_id``) and a document (``doc_id``, ``docid`` or
+            ``docno``), and a label (``relevance``, ``label`` or ``rel``).
+
+        Returns
+        -------
+        Qrels
+            The same judgments.
+
+        Raises
+        ------
+        DataError
+            When one of these is missing.
+        """
+        return cls(*columns_of_rows(rows, LABEL, "qrels"))
 
     @classmethod
     def from_data(cls, data: RankingData) -> "Qrels":
@@ -193,6 +216,36 @@ class Run:
             The same rankings.
         """
         return cls(*_columns(rankings), name=name)
+
+    @classmethod
+    def from_rows(cls, rows: Any, name: str = "ranksvm") -> "Run":
+        """Rankings in rows: a DataFrame, or the named tuples of ir_datasets and ir_measures.
+
+        Parameters
+        ----------
+        rows : DataFrame or iterable of named tuples
+            Each has the ids of a query (``query_id``, ``qid`` or ``q_id``) and a document (``doc_id``, ``docid`` or
+            ``docno``), and a ``score``.
+        name : str, default "ranksvm"
+            Name of the system.
+
+        Returns
+        -------
+        Run
+            The same rankings.
+
+        Raises
+        ------
+        DataError
+            When one of these is missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> Run.from_rows(pd.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "score": [2.5, 0.5]})).to_dict()
+        {'1': {'a': 2.5, 'b': 0.5}}
+        """
+        return cls(*columns_of_rows(rows, SCORE, "run"), name=name)
 
     @classmethod
     def from_scores(cls, data: RankingData, scores: Any, name: str = "ranksvm", *, first_row: int = 0) -> "Run":

@@ -102,14 +102,14 @@ def read_run(path: Any) -> Run:
     return Run(np.array(qid), np.array(docid), np.array(score), last)
 
 
-def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any, float]]) -> None:
+def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any, float]] | Any) -> None:
     """Write relevance judgments in the format of TREC, atomically; compressed if the file name says so.
 
     Parameters
     ----------
     path : path-like
         The file.
-    qrels : Qrels, RankingData or dict of dict
+    qrels : Qrels, RankingData, dict of dict, or what `Qrels.from_rows` takes
         The judgments; of ranking data the labels. Spaces in ids become ``_``.
 
     Raises
@@ -135,7 +135,7 @@ def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any
     write_lines(path, (f"{query} 0 {document} {label}" for query, document, label in lines))
 
 
-def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]]) -> None:
+def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]] | Any) -> None:
     """Write a run in the format of TREC, atomically; compressed if the file name says so.
 
     Queries are in order of first appearance, documents in the order in which trec_eval ranks them (by score, then by id
@@ -145,7 +145,7 @@ def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]]) -> None:
     ----------
     path : path-like
         The file.
-    run : Run or dict of dict
+    run : Run, dict of dict, or what `Run.from_rows` takes
         The run. Spaces in ids become ``_``.
 
     Raises
@@ -200,17 +200,21 @@ def kind_of(path: Any) -> str | None:
 
 
 def as_qrels(qrels: Any) -> Qrels:
-    """Judgments from a `Qrels`, a dictionary, or the path of a file."""
+    """Judgments from a `Qrels`, a dictionary, rows, or the path of a file."""
     if isinstance(qrels, Qrels):
         return qrels
-    return Qrels.from_dict(qrels) if isinstance(qrels, Mapping) else read_qrels(qrels)
+    if isinstance(qrels, Mapping):
+        return Qrels.from_dict(qrels)
+    return read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else Qrels.from_rows(qrels)
 
 
 def as_run(run: Any) -> Run:
-    """A run from a `Run`, a dictionary, or the path of a file."""
+    """A run from a `Run`, a dictionary, rows, or the path of a file."""
     if isinstance(run, Run):
         return run
-    return Run.from_dict(run) if isinstance(run, Mapping) else read_run(run)
+    if isinstance(run, Mapping):
+        return Run.from_dict(run)
+    return read_run(run) if isinstance(run, str | os.PathLike) else Run.from_rows(run)
 
 
 def _words(ids: np.ndarray, what: str) -> list[str]:

@@ -14,6 +14,7 @@ from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.interactions import solve_with_interactions
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -207,6 +208,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Learn the scoring function.
 
@@ -228,6 +231,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in `RankSVM.fit`. With ``interactions="auto"`` the first metric on the
             first set decides on their number.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_metric, eval_at : optional
@@ -252,6 +257,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = additive_options(self)
         if self.interactions == "auto" and eval_set is None:
             raise OptionError(

@@ -18,6 +18,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.exceptions import DataError
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments, TrainingSet
@@ -221,6 +222,8 @@ class FactorizedRankSVM(LowRankRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
         callbacks: Any = None,
     ) -> Self:
         """Learn the factors and the weights that follow from them.
@@ -241,6 +244,8 @@ class FactorizedRankSVM(LowRankRanker):
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on after each epoch, as in LightGBM and XGBoost.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_at : optional
@@ -272,6 +277,7 @@ class FactorizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters("factorized", hyper_parameters(self, "factorized"), random_state=checks.seed)
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):

@@ -9,6 +9,7 @@ from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.kernel import kernel_problem, kernel_training_set
 from ranksvm.fits.kernel_options import gamma_of
 from ranksvm.fits.problem import interruptible_if
@@ -246,6 +247,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Learn the scoring function.
 
@@ -268,6 +271,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values of
             its documents with those of the fit.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_metric, eval_at : optional
@@ -293,6 +298,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._kernel_options()
         with all_or_nothing(self), verbosity(self.verbose):
             given = read_training_data(

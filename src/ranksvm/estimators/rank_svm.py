@@ -16,6 +16,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -255,6 +256,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Learn the weights.
 
@@ -305,6 +308,8 @@ class RankSVMCore(DualMixin, LinearRanker):
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
             not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,
             time, event)``, for the concordance index.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names : list of str, or one for a single set, optional
@@ -335,6 +340,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = linear_options(self)
         with all_or_nothing(self):
             given = TrainingArguments(

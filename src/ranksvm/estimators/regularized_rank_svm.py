@@ -17,6 +17,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, KeptDualCoef
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -226,6 +227,8 @@ class RegularizedRankSVM(LowRankRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Learn the weights.
 
@@ -245,6 +248,8 @@ class RegularizedRankSVM(LowRankRanker):
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on. The values are stored in ``evals_result_`` and do not affect the fit.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``.
         eval_names, eval_sample_weight, eval_metric, eval_at : optional
@@ -269,6 +274,7 @@ class RegularizedRankSVM(LowRankRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters("regularized", hyper_parameters(self, "regularized"), memory_limit=memory_complaint)
         if self.learning_rate != "auto" and self.solver != "alternating":
             raise OptionError("learning_rate is the step of solver='alternating': choose that one, or leave 'auto'.")

@@ -187,6 +187,38 @@ class EvaluationSets:
         }
 
 
+def joined_sets(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+    """The sets in the form of ``eval_set``, from whichever arguments of ``fit`` were given.
+
+    Parameters
+    ----------
+    eval_set
+        The argument of ``fit``.
+    eval_X, eval_y : array-like, or tuple of array-likes, or None
+        The features and the labels of one set, or, in tuples, of several.
+
+    Returns
+    -------
+    list of tuple, or eval_set
+        The sets.
+
+    Raises
+    ------
+    DataError
+        When both forms are given, or features without labels or labels without features.
+    """
+    if eval_X is None and eval_y is None:
+        return eval_set
+    if eval_set is not None:
+        raise DataError("eval_set and eval_X with eval_y are two forms of the same sets: give one of them.")
+    if eval_X is None or eval_y is None:
+        raise DataError("eval_X and eval_y belong together: give both, or eval_set=[(X, y)].")
+    several = isinstance(eval_X, tuple)
+    if several != isinstance(eval_y, tuple) or (several and len(eval_X) != len(eval_y)):
+        raise DataError("eval_X and eval_y must both be arrays, or tuples with one array for each set.")
+    return list(zip(eval_X, eval_y, strict=True)) if several else [(eval_X, eval_y)]
+
+
 def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:
     """The estimator's own metrics, then the metrics requested in ``fit``; a default if there are none.
 

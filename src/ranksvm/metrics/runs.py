@@ -91,10 +91,12 @@ def evaluate_run(
 
     Parameters
     ----------
-    run : Run, path-like, or dict of dict
-        The run; a path is read by `ranksvm.datasets.read_run`; query -> document -> score.
-    qrels : Qrels, path-like, or dict of dict
-        The judgments; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label.
+    run : Run, path-like, dict of dict, DataFrame, or iterable of named tuples
+        The run; a path is read by `ranksvm.datasets.read_run`; query -> document -> score; rows as in
+        `ranksvm.datasets.Run.from_rows`, with the names of ir_datasets, ir_measures, PyTerrier or ranx.
+    qrels : Qrels, path-like, dict of dict, DataFrame, or iterable of named tuples
+        The judgments; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label; rows as in
+        `ranksvm.datasets.Qrels.from_rows`.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         As in `evaluate`.
     convention : str or Convention, default "trec"

@@ -24,7 +24,7 @@ from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric, parse_metric
 from ranksvm.metrics.scorers import predict_scores
 from ranksvm.model_selection.splitters import QueryKFold
 
@@ -53,12 +53,20 @@ class CrossValidation(Tabular):
     >>> found = cross_validate(RankSVM(C=0.01), data.X, data.y, qid=data.qid, cv=4)
     >>> found.scores["ndcg@10"].shape, found.pooled().n_queries
     ((4,), 20)
+    >>> bool(found["ndcg@10"] == found.scores["ndcg@10"].mean())
+    True
     """
 
     folds: list[Evaluation]
     fit_seconds: np.ndarray
     predict_seconds: np.ndarray
     estimators: list[Any] | None = None
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        name = parse_metric(metric).name
+        if name not in self.means:
+            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(self.means)}.")
+        return self.means[name]
 
     @property
     def scores(self) -> dict[str, np.ndarray]:

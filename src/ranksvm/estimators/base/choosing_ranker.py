@@ -27,7 +27,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts
+from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, joined_sets
 from ranksvm.fits.file_folds import evaluated_in_file, file_folds
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.problem import RankSVMProblem, interruptible_if
@@ -166,6 +166,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
         callbacks: Any = None,
     ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
@@ -194,6 +196,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
             is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
             accuracy, or ``(X, time, event)``, for the concordance index.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_at : optional
@@ -223,6 +227,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         ConvergenceWarning
             When a certificate does not meet ``tol``.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         checks.check(rule=checks.one_of(self.rule, RULES))
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)

@@ -31,6 +31,7 @@ from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.schema import Array, Number, Schema, Trace, schema_of
 
@@ -98,6 +99,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
+        eval_X: Any = None,
+        eval_y: Any = None,
         callbacks: Any = None,
     ) -> Self:
         """Learn from scratch, in ``n_passes`` passes over queries in the order in which they first appear.
@@ -121,6 +124,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             which the row is preferred.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on after each pass, as in LightGBM and XGBoost.
+        eval_X, eval_y : array-like, or tuples of array-likes, optional
+            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_at : optional
@@ -143,6 +148,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         OptionError
             When a hyper-parameter has an invalid value.
         """
+        eval_set = joined_sets(eval_set, eval_X, eval_y)
         self._check_options()
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self), verbosity(self.verbose):
