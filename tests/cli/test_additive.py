@@ -210,7 +210,6 @@ def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
         ([*ADDITIVE, "--low-rank", "factorized"], "--model additive with --low-rank: give one of them."),
         ([*ADDITIVE, "--gamma", "1"], "--gamma is an option of kernel models"),
         ([*ADDITIVE, "--gamma-range", "1"], "--model additive with --gamma-range: it is an option of kernels."),
-        ([*ADDITIVE, "--memory-limit", "1GB"], "--model additive with --memory-limit: additive models need TRAIN"),
         ([*ADDITIVE, "--device", "cpu"], "omit it with --model additive"),
         ([*ADDITIVE, "--stopping", "gap"], "--stopping is for one C of a linear or kernel model"),
         ([*ADDITIVE, "--no-linear-part", "--step-weight", "0"], "leaves nothing to learn."),

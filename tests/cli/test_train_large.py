@@ -62,6 +62,24 @@ def test_the_model_is_that_of_a_fit_in_memory(ranksvm, ranksvm_json, large, fold
         assert len(list(caches.iterdir())) == 3
 
 
+def test_additive_models(ranksvm, ranksvm_json, large, folder, tmp_path):
+    additive = ("--model", "additive", "--interactions", "2", "--max-bins", "8", "-C", "0.1", "--tol", "1e-8")
+    arguments = ("--memory-limit", "60KB", "--cache-dir", tmp_path / "caches", *additive)
+    found = ranksvm_json("train", large(".txt"), *arguments, "-o", tmp_path / "a.rsvm")
+    expected = ranksvm_json("train", large(".txt"), *additive, "-o", tmp_path / "b.rsvm")
+    models = [package.load(tmp_path / name) for name in ("a.rsvm", "b.rsvm")]
+    np.testing.assert_array_equal(models[0].cuts_, models[1].cuts_)
+    np.testing.assert_array_equal(models[0].interactions_, models[1].interactions_)
+    np.testing.assert_allclose(models[0].shape_values_, models[1].shape_values_, atol=1e-4)
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-7)
+    assert found["data"]["train"] == expected["data"]["train"]
+    # C and the step weight are chosen by folds of the file
+    arguments = (*arguments[:4], *additive[:2], "--C-range", "2^-6:2^0:3", "--folds", "2")
+    found = ranksvm_json("train", large(".txt"), *arguments, "-o", tmp_path / "a.rsvm")
+    expected = ranksvm_json("train", large(".txt"), *arguments[4:], "-o", tmp_path / "b.rsvm")
+    assert (found["C"], found["additive"]) == (expected["C"], expected["additive"])
+
+
 def test_c_is_chosen_on_validation_data(ranksvm_json, large, folder, tmp_path):
     arguments = ("--C-range", "2^-8:2^0:2", "--valid", folder / "valid.txt", "--cache-dir", tmp_path / "caches")
     found = ranksvm_json("train", large(".txt"), *LIMIT[:2], *arguments, "-o", tmp_path / "a.rsvm")

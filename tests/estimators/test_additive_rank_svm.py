@@ -137,14 +137,6 @@ def test_bounds_without_interactions():
     assert model.interaction_bounds_.argmax() == 4  # the pair (0, 5)
 
 
-def test_a_file_larger_than_the_memory_is_refused(tmp_path, monkeypatch):
-    X, y, qid = curved()
-    ranksvm.RankingData(X, y, qid).save(tmp_path / "data.rsd")
-    monkeypatch.setattr("ranksvm.datasets.file_data.memory_bytes", lambda limit: 1000)
-    with pytest.raises(OptionError, match="additive models are fitted to rows in memory"):
-        AdditiveRankSVM().fit(str(tmp_path / "data.rsd"))
-
-
 def test_the_number_of_interactions_is_chosen_on_validation_data():
     X, y, qid = curved(150)
     Z, v, q = curved(80, seed=3)

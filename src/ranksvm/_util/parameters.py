@@ -346,10 +346,10 @@ PARAMETERS = (
     ),
     Parameter(
         "memory_limit",
-        ("linear", "kernel", "regularized"),
+        ("linear", "additive", "kernel", "regularized"),
         section="kernel",
-        help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear "
-        "model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
+        help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear or "
+        "additive model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
         metavar="SIZE",
         saved=False,
     ),

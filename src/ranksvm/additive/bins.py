@@ -18,10 +18,15 @@ __all__ = [
     "MAX_BINS",
     "FeatureBins",
     "FeatureStatistics",
+    "as_floats",
     "codes_of",
     "described_features",
+    "described_sample",
     "feature_bins",
+    "level_counts",
     "level_shares",
+    "missing_features",
+    "quantile_rows",
 ]
 
 # A code has one byte; one level is for missing values.
@@ -190,10 +195,39 @@ def described_features(
     statistics : FeatureStatistics
         The statistics.
     """
-    missing = _missing_features(X, n_threads)
     rows, weights = _sampled(X, sample_weight)
-    columns = _columns(rows)
-    n_features = X.shape[1]
+    return described_sample(rows, missing_features(X, n_threads), max_bins, categorical, n_threads, weights)
+
+
+def described_sample(
+    rows: Any,
+    missing: np.ndarray,
+    max_bins: int,
+    categorical: Sequence[int] = (),
+    n_threads: int = 1,
+    weights: np.ndarray | None = None,
+) -> tuple[list[FeatureBins], FeatureStatistics]:
+    """What `described_features` returns, from the rows that decide on it.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+        The rows with the numbers `quantile_rows`.
+    missing : ndarray of bool, shape (n_features,)
+        Which features have missing values in any row.
+    max_bins, categorical, n_threads
+        As in `feature_bins`.
+    weights : ndarray of float64, shape (n_rows,), optional
+        How often each of the rows counts.
+
+    Returns
+    -------
+    bins : list of FeatureBins
+        The levels.
+    statistics : FeatureStatistics
+        The statistics.
+    """
+    columns, n_features = _columns(rows), rows.shape[1]
     mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
 
     def described(j: int) -> tuple[FeatureBins, np.ndarray]:
@@ -227,6 +261,45 @@ def described_features(
 
     found = parallel_map(described, range(n_features), n_threads)
     return [bins for bins, _ in found], FeatureStatistics(mean, ranges, [means for _, means in found])
+
+
+def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """The rows whose quantiles are computed: all that count, or 65,536 evenly spaced ones of these.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    sample_weight : ndarray of float64, shape (n_rows,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    ndarray of int64
+        Their numbers, ascending.
+    """
+    counted = None if sample_weight is None else np.flatnonzero(sample_weight > 0.0)
+    n_rows = n_rows if counted is None else len(counted)
+    if n_rows > QUANTILE_ROWS:
+        places = np.linspace(0, n_rows - 1, QUANTILE_ROWS).astype(np.int64)
+        return places if counted is None else counted[places]
+    return np.arange(n_rows) if counted is None else counted
+
+
+def as_floats(X: Any) -> Any:
+    """X of a file as ``fit`` has it in memory: float32 and float64 as they are, other types as float64.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The features.
+
+    Returns
+    -------
+    ndarray or CSR matrix
+        X itself, or a copy.
+    """
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndarray:
@@ -296,14 +369,31 @@ def level_shares(
     list of ndarray of float64
         The shares.
     """
+    total = max(1, len(codes)) if sample_weight is None else sample_weight.sum()
+    ends = np.cumsum([each.n_levels for each in bins])[:-1]
+    return np.split(level_counts(bins, codes, sample_weight) / total, ends) if len(bins) else []
+
+
+def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """Number of rows at each level of one feature after the other, or the sum of their weights.
+
+    Parameters
+    ----------
+    bins, codes, sample_weight
+        As in `level_shares`.
+
+    Returns
+    -------
+    ndarray of int64, or of float64 for weights, shape (number of all levels,)
+        The numbers.
+    """
     if sample_weight is not None:
-        total = sample_weight.sum()
-        return [np.bincount(codes[:, j], sample_weight, each.n_levels) / total for j, each in enumerate(bins)]
-    sizes = [each.n_levels for each in bins]
-    pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    counts = np.zeros(pointers[-1], dtype=np.int64)
-    coded.level_counts(codes, pointers, counts)
-    return np.split(counts / max(1, len(codes)), pointers[1:-1]) if len(sizes) else []
+        counts = [np.bincount(codes[:, j], sample_weight, each.n_levels) for j, each in enumerate(bins)]
+        return np.concatenate([np.empty(0), *counts])
+    pointers = np.concatenate([[0], np.cumsum([each.n_levels for each in bins])]).astype(np.int64)
+    found = np.zeros(pointers[-1], dtype=np.int64)
+    coded.level_counts(codes, pointers, found)
+    return found
 
 
 def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, start: int) -> None:
@@ -319,10 +409,23 @@ def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray,
         )
 
 
-def _missing_features(X: Any, n_threads: int) -> np.ndarray:
-    """Which features have missing values."""
+def missing_features(X: Any, n_threads: int = 1) -> np.ndarray:
+    """Which features have missing values.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of float32 or float64, or TwoBlocks, shape (n_rows, n_features)
+        The features.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_features,)
+        True if a value is NaN.
+    """
     if isinstance(X, TwoBlocks):
-        return _missing_features(X.first, n_threads) | _missing_features(X.second, n_threads)
+        return missing_features(X.first, n_threads) | missing_features(X.second, n_threads)
     missing = np.zeros(X.shape[1], dtype=bool)
     if is_sparse(X):
         missing[X.indices[np.isnan(X.data)]] = True
@@ -334,15 +437,9 @@ def _missing_features(X: Any, n_threads: int) -> np.ndarray:
 
 def _sampled(X: Any, sample_weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
     """The rows whose quantiles are computed, without those that do not count, and how often each counts."""
-    if sample_weight is not None:
-        rows = np.flatnonzero(sample_weight > 0.0)
-        X, sample_weight = X[rows], sample_weight[rows]
-    elif isinstance(X, TwoBlocks) and X.shape[0] <= QUANTILE_ROWS:
-        X = X.stacked()
-    n_rows = X.shape[0]
-    if n_rows <= QUANTILE_ROWS:
-        return X, sample_weight
-    rows = np.linspace(0, n_rows - 1, QUANTILE_ROWS).astype(np.int64)
+    rows = quantile_rows(X.shape[0], sample_weight)
+    if len(rows) == X.shape[0]:
+        return X.stacked() if isinstance(X, TwoBlocks) else X, sample_weight
     return X[rows], None if sample_weight is None else sample_weight[rows]
 
 

@@ -9,12 +9,15 @@ import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.cached import cached_property
-from ranksvm.additive.bins import FeatureBins
+from ranksvm._util.checks import is_sparse
+from ranksvm.additive.bins import FeatureBins, as_floats, codes_of
 from ranksvm.additive.columns import Pair, coded_columns, increments, level_scales, new_levels, pair_codes
-from ranksvm.additive.function import AdditiveFunction, Interaction
+from ranksvm.additive.function import AdditiveFunction, Interaction, filled
+from ranksvm.additive.interactions import pair_sums
+from ranksvm.data import TwoBlockDesign, TwoBlocks, as_design_matrix
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts
 
-__all__ = ["AdditiveDesign", "AdditiveTerms"]
+__all__ = ["AdditiveDesign", "AdditiveTerms", "features_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +149,37 @@ class AdditiveTerms:
         starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
         return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
+    def design(self, X: Any) -> "AdditiveDesign":
+        """The design matrix of rows.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix, shape (n_rows, n_features)
+            The features; NaN is a missing value.
+
+        Returns
+        -------
+        AdditiveDesign
+            Its products.
+        """
+        X = as_floats(X)
+        return AdditiveDesign.of(features_of(X, self), codes_of(self.bins, X), self)
+
+    def row_bytes(self, X_bytes: float) -> float:
+        """Bytes that are read of a row in a product.
+
+        Parameters
+        ----------
+        X_bytes : float
+            Bytes of a row of X.
+
+        Returns
+        -------
+        float
+            These bytes if there is a linear part, and one for each code.
+        """
+        return (X_bytes if self.linear else 0.0) + len(self.columns)
+
     def with_pairs(self, pairs: Sequence[Pair]) -> "AdditiveTerms":
         """The same with other pairs of features.
 
@@ -246,7 +280,7 @@ class AdditiveDesign:
         self.codes = codes
         self.terms = terms
         self.n_features = terms.n_variables
-        self.row_bytes = (features.row_bytes if terms.linear else 0.0) + codes.shape[1]
+        self.row_bytes = terms.row_bytes(features.row_bytes)
         self._coded = coded.CodedFeatures(codes, terms.columns, terms.scales)
 
     @classmethod
@@ -320,8 +354,54 @@ class AdditiveDesign:
         most_steps = max((each.n_steps for each in self.terms.bins), default=0)
         return self.terms.n_linear + self.codes.shape[1] + 2 * most_steps
 
+    def pair_sums(self, derivative: np.ndarray, n_levels: int) -> np.ndarray:
+        """Sums of a derivative over the rows of each cell of every two features: `ranksvm.additive.interactions`.
+
+        Parameters
+        ----------
+        derivative : ndarray of float64, shape (n_rows,)
+            The derivative by the score of each row.
+        n_levels : int
+            Maximum number of levels of a feature.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features * (n_features - 1) / 2, n_levels, n_levels)
+            The sums, in the order of `all_pairs`.
+        """
+        return pair_sums(self.terms, self.codes, derivative, n_levels)
+
+    def cell_counts(self) -> np.ndarray:
+        """Number of rows in each cell of each pair: int64, shape (number of all cells,)."""
+        n = self.terms.n_features
+        counts = [np.bincount(self.codes[:, n + k], minlength=pair.n_cells) for k, pair in enumerate(self.terms.pairs)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *counts])
+
     def taken(self, rows):
         return AdditiveDesign(self.features.taken(rows), self.codes[rows], self.terms)
 
     def __reduce__(self) -> Any:
         return AdditiveDesign, (self.features, self.codes, self.terms)
+
+
+def features_of(X: Any, terms: AdditiveTerms) -> DesignMatrix:
+    """The features of rows for the linear part: X with means in place of missing values.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of float32 or float64, or TwoBlocks, shape (n_rows, n_features)
+        The rows, not copied if no feature has missing values.
+    terms : AdditiveTerms
+        The variables.
+
+    Returns
+    -------
+    DesignMatrix
+        The features.
+    """
+    complete = not any(each.missing for each in terms.bins)
+    if isinstance(X, TwoBlocks):
+        blocks = [block if complete else filled(block, terms.fill) for block in (X.first, X.second)]
+        return TwoBlockDesign(TwoBlocks(*blocks))
+    X = X.tocsr() if is_sparse(X) else X
+    return as_design_matrix(X if complete else filled(X, terms.fill))

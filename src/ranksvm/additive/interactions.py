@@ -1,14 +1,27 @@
 """Which interactions to add: bounds on what each pair of features could still gain."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.threads import parallel_map
 from ranksvm.additive.bins import FeatureBins
 from ranksvm.additive.columns import Pair, new_levels, variable_support
-from ranksvm.additive.design import AdditiveTerms
 
-__all__ = ["all_pairs", "chosen_pairs", "coarse_pairs", "interaction_bounds", "pair_signs"]
+if TYPE_CHECKING:
+    from ranksvm.additive.design import AdditiveTerms
+
+__all__ = [
+    "all_pairs",
+    "bounds_of_sums",
+    "chosen_pairs",
+    "coarse_pairs",
+    "interaction_bounds",
+    "pair_signs",
+    "pair_sums",
+]
 
 
 def all_pairs(n_features: int) -> np.ndarray:
@@ -27,7 +40,7 @@ def all_pairs(n_features: int) -> np.ndarray:
     return np.column_stack(np.triu_indices(n_features, 1)).astype(np.int64)
 
 
-def coarse_pairs(terms: AdditiveTerms, pairs: np.ndarray, n_levels: int) -> list[Pair]:
+def coarse_pairs(terms: "AdditiveTerms", pairs: np.ndarray, n_levels: int) -> list[Pair]:
     """Pairs of features with levels of their own, fewer than those of single features.
 
     Parameters
@@ -51,7 +64,7 @@ def coarse_pairs(terms: AdditiveTerms, pairs: np.ndarray, n_levels: int) -> list
 
 
 def interaction_bounds(
-    terms: AdditiveTerms,
+    terms: "AdditiveTerms",
     codes: np.ndarray,
     derivative: np.ndarray,
     n_levels: int,
@@ -89,37 +102,97 @@ def interaction_bounds(
     With signs the weights of a function are restricted to a cone, and only the part of the gradient that points into it
     counts; a bound is 0 where the signs of both features exclude a function of both.
     """
+    coarse, u = _coarse_codes(terms, codes, derivative, n_levels)
+    firsts = range(max(0, terms.n_features - 1))
+    to_bounds = _Gradients(terms, n_levels, signs)
+    found = parallel_map(lambda a: to_bounds(a, _sums_with(coarse, u, n_levels, a)), firsts, n_threads)
+    return np.concatenate([np.empty(0), *found])
+
+
+def pair_sums(terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int) -> np.ndarray:
+    """The sums over rows of which `interaction_bounds` computes bounds: those of parts of the rows are added up.
+
+    Parameters
+    ----------
+    terms, codes, derivative, n_levels
+        As in `interaction_bounds`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_features * (n_features - 1) / 2, n_levels, n_levels)
+        The sum of the derivative over the rows of each cell of every two features, in the order of `all_pairs`.
+    """
+    coarse, u = _coarse_codes(terms, codes, derivative, n_levels)
+    found = [_sums_with(coarse, u, n_levels, a) for a in range(terms.n_features - 1)]
+    return np.concatenate([np.empty((0, n_levels, n_levels)), *found])
+
+
+def bounds_of_sums(
+    terms: "AdditiveTerms", sums: np.ndarray, n_levels: int, signs: np.ndarray | None = None
+) -> np.ndarray:
+    """The bounds of `interaction_bounds`, from sums over all rows.
+
+    Parameters
+    ----------
+    terms, n_levels, signs
+        As in `interaction_bounds`.
+    sums : ndarray of float64, shape (n_features * (n_features - 1) / 2, n_levels, n_levels)
+        The total of `pair_sums`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_features * (n_features - 1) / 2,)
+        The bounds.
+    """
     n = terms.n_features
-    pairs = all_pairs(n)
-    if not len(pairs):
-        return np.empty(0)
-    single = np.column_stack([np.arange(n), np.arange(n)])
-    bins = [pair.first_bins for pair in coarse_pairs(terms, single, n_levels)]
-    used = np.flatnonzero(derivative)
-    coarse = np.empty((n, len(used)), dtype=np.uint8)
-    maps = np.zeros((n, n_levels, n_levels))
-    for j in range(n):
-        coarse[j] = new_levels(terms.bins[j], bins[j])[codes[used, j]]
-        scales = terms.pair_scales(Pair(j, j, bins[j], bins[j]), 0)
-        maps[j, : bins[j].n_levels - 1, : bins[j].n_levels] = scales[:, None] * variable_support(bins[j])
-    u = np.ascontiguousarray(derivative[used])
-    firsts = np.repeat(np.arange(n), n - 1 - np.arange(n))
-    bounds = np.empty(len(pairs))
+    to_bounds, ends = _Gradients(terms, n_levels, signs), np.cumsum(np.arange(n - 1, 0, -1))
+    parts: Iterable[np.ndarray] = np.split(sums, ends[:-1]) if n > 1 else []
+    return np.concatenate([np.empty(0), *(to_bounds(a, part) for a, part in enumerate(parts))])
 
-    def bound(a: int) -> None:
-        if a == n - 1:
-            return
-        sums = np.zeros((n - 1 - a, n_levels, n_levels))
-        coded.cell_sums(coarse, u, n_levels, a, a + 1, sums)
-        gradient = maps[a] @ sums @ maps[a + 1 :].transpose(0, 2, 1)
-        if signs is not None:
-            for b in range(a + 1, n):
-                allowed = pair_signs(bins[a], bins[b], int(signs[a]), int(signs[b]))
+
+class _Gradients:
+    """From sums over cells to the gradients by the weights of a function of two features, and bounds."""
+
+    def __init__(self, terms: "AdditiveTerms", n_levels: int, signs: np.ndarray | None):
+        n = terms.n_features
+        self._bins, self._signs = _single_bins(terms, n_levels), signs
+        self._maps = np.zeros((n, n_levels, n_levels))
+        for j, bins in enumerate(self._bins):
+            scales = terms.pair_scales(Pair(j, j, bins, bins), 0)
+            self._maps[j, : bins.n_levels - 1, : bins.n_levels] = scales[:, None] * variable_support(bins)
+
+    def __call__(self, a: int, sums: np.ndarray) -> np.ndarray:
+        """The bounds of the pairs of a feature with those after it."""
+        gradient = self._maps[a] @ sums @ self._maps[a + 1 :].transpose(0, 2, 1)
+        if self._signs is not None:
+            for b in range(a + 1, len(self._bins)):
+                allowed = pair_signs(self._bins[a], self._bins[b], int(self._signs[a]), int(self._signs[b]))
                 gradient[b - a - 1] = _into_the_cone(gradient[b - a - 1], allowed)
-        bounds[firsts == a] = 0.5 * np.einsum("kij,kij->k", gradient, gradient)
+        return 0.5 * np.einsum("kij,kij->k", gradient, gradient)
 
-    parallel_map(bound, range(n), n_threads)
-    return bounds
+
+def _single_bins(terms: "AdditiveTerms", n_levels: int) -> list[FeatureBins]:
+    """The coarser levels of each feature."""
+    single = np.arange(terms.n_features)
+    return [pair.first_bins for pair in coarse_pairs(terms, np.column_stack([single, single]), n_levels)]
+
+
+def _coarse_codes(
+    terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The coarser levels of the rows whose derivative is not 0, feature by feature, and these derivatives."""
+    used = np.flatnonzero(derivative)
+    coarse = np.empty((terms.n_features, len(used)), dtype=np.uint8)
+    for j, bins in enumerate(_single_bins(terms, n_levels)):
+        coarse[j] = new_levels(terms.bins[j], bins)[codes[used, j]]
+    return coarse, np.ascontiguousarray(derivative[used])
+
+
+def _sums_with(coarse: np.ndarray, u: np.ndarray, n_levels: int, a: int) -> np.ndarray:
+    """The sums of u over the cells of a feature with each one after it."""
+    sums = np.zeros((len(coarse) - 1 - a, n_levels, n_levels))
+    coded.cell_sums(coarse, u, n_levels, a, a + 1, sums)
+    return sums
 
 
 def pair_signs(first_bins: FeatureBins, second_bins: FeatureBins, first: int, second: int) -> np.ndarray | None:

@@ -58,7 +58,7 @@ class DataInFile:
 
 
 def large_data(path: Path, options: dict[str, Any]) -> bool:
-    """Whether a file may not fit into the memory of a linear model's fit."""
+    """Whether a file may not fit into the memory of a linear or additive model's fit."""
     from ranksvm._util import checks
     from ranksvm._util.memory import memory_bytes, memory_complaint
     from ranksvm.datasets.cache.conversion import memory_to_read
@@ -66,8 +66,7 @@ def large_data(path: Path, options: dict[str, Any]) -> bool:
 
     limit = options["memory_limit"]
     checks.check(memory_limit=memory_complaint(limit))
-    others = options["model"] == "additive" or options["kernel"] or options["low_rank"]
-    if path == STDIN or not path.is_file() or others:
+    if path == STDIN or not path.is_file() or options["kernel"] or options["low_rank"]:
         return False
     if _is_cache(path):
         return in_file(str(path), limit)

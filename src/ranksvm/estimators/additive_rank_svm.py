@@ -62,6 +62,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         functions of two features (which no two features of opposite signs have).
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
+    memory_limit : int, str or None, default None
+        As in `RankSVM`: data in a larger file are read in passes.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors.
     verbose : int, default 0
@@ -165,6 +167,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -185,6 +188,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -277,7 +281,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 propensity=propensity,
                 event=event,
             )
-            given = read_training_data(self, resolve_files(given, None))
+            given = read_training_data(self, resolve_files(given, self.memory_limit))
             self.censored_ = event is not None
             data = additive_training_set(given, options, getattr(self, "feature_names_in_", None))
             sets = read_evaluation_sets(
@@ -299,7 +303,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                     problem, result = found.problem, found.result
                     self.candidate_bounds_, self.interaction_bounds_ = found.candidate_bounds, found.bounds
             self._assign_function(problem.function(result.w))
-            self.monotone_ = data.signs
+            self.monotone_ = data.levels.signs
             self._assign_outcome(problem.outcome(result))
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])

@@ -13,7 +13,7 @@ from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.additive import AdditiveProblem, AdditiveTrainingSet, additive_problem, additive_training_set
+from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.model_files.registry import storable
@@ -65,6 +65,8 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         by their bounds at the solution without interactions for the middle one of ``Cs``.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
+    memory_limit : int, str or None, default None
+        As in `RankSVM`: data in a larger file are read in passes.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors.
     verbose : int, default 0
@@ -156,6 +158,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -180,6 +183,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -187,31 +191,36 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         return DEFAULT_CS
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        return resolve_files(given, None)
+        return resolve_files(given, self.memory_limit)
 
     def _options(self) -> AdditiveOptions:
         counts = self._counts()
         listed = 0 if counts is not None else self.interactions
         return additive_options(self, interactions=listed, step_weight=max(self._step_weights()))
 
-    def _training_set(self, given: TrainingArguments, options: Any) -> AdditiveTrainingSet:
+    def _training_set(self, given: TrainingArguments, options: Any) -> Any:
         return additive_training_set(given, options, getattr(self, "feature_names_in_", None))
+
+    def _part_of_file(self, data: Any, options: Any) -> Any:
+        from ranksvm.fits.additive_file import file_additive_training_set
+
+        return file_additive_training_set(data, options, getattr(self, "feature_names_in_", None))
 
     def _settings(self, data: Any) -> list[Setting]:
         counts = self._counts()
         weights = self._step_weights()
         return [Setting(weight, count) for weight in weights for count in ([None] if counts is None else counts)]
 
-    def _problem(self, data: Any, options: Any, setting: Setting, n_fits: int = 1) -> AdditiveProblem:
+    def _problem(self, data: Any, options: Any, setting: Setting, n_fits: int = 1) -> Any:
         problem = additive_problem(data, options, setting.step_weight)
         if setting.n_interactions is None:
             problem = problem.with_pairs(problem.listed_pairs())
         elif setting.n_interactions > 0:
-            bounds = data.bounds.get(setting.step_weight)
+            bounds = data.levels.bounds.get(setting.step_weight)
             if bounds is None:
                 Cs = self._tried_cs()
                 result = problem.solve(float(Cs[len(Cs) // 2]))
-                bounds = data.bounds[setting.step_weight] = problem.interaction_bounds(result.w, result.width)
+                bounds = data.levels.bounds[setting.step_weight] = problem.interaction_bounds(result.w, result.width)
             problem = problem.with_pairs(problem.chosen_pairs(bounds, setting.n_interactions))
         problem.label = f"step weight = {power(setting.step_weight)}, "
         if problem.terms.pairs:
@@ -220,14 +229,14 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
 
     def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
         self._assign_function(problem.function(w))
-        self.monotone_ = problem.data.signs
+        self.monotone_ = problem.levels.signs
         self.step_weight_ = float(problem.terms.step_weight)
         self.n_interactions_ = len(problem.terms.pairs)
         self.candidate_bounds_ = self.interaction_bounds_ = None
         if self.n_interactions_:
             problem.objective.reweight(self.C_)
             self.interaction_bounds_ = problem.interaction_bounds(w, self.width_)
-            self.candidate_bounds_ = problem.data.bounds.get(self.step_weight_, self.interaction_bounds_)
+            self.candidate_bounds_ = problem.levels.bounds.get(self.step_weight_, self.interaction_bounds_)
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
         self.step_weights_ = np.array([each.step_weight for each in settings], dtype=np.float64)

@@ -1,12 +1,11 @@
 """Folds of the queries of a file that is read in passes: training parts, and metrics of test parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ranksvm.data import Queries
-from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.fits.file_training_set import FileTrainingSet, file_backend
@@ -42,7 +41,7 @@ def file_folds(data: FileTrainingSet, cv: Any) -> Iterator[tuple[FileTrainingSet
 
 def evaluated_in_file(
     rows: FileRows,
-    coefs: Sequence[np.ndarray],
+    models: Sequence[Callable[[Any], np.ndarray]],
     metric: Metric,
     convention: Convention,
     memory_limit: Any,
@@ -54,8 +53,8 @@ def evaluated_in_file(
     ----------
     rows : FileRows
         The rows.
-    coefs : sequence of ndarray
-        The weights of each model.
+    models : sequence of callable
+        The scores of rows of X under each model.
     metric : Metric
         The metric.
     convention : Convention
@@ -75,7 +74,7 @@ def evaluated_in_file(
     def of_block(first: int, last: int, X: Any) -> list[Evaluation]:
         queries, labels, weights = rows.columns(first, last)
         given = {name: weights.get(name) for name in ("sample_weight", "event")}
-        scores = [check_scores(linear_scores(X, coef, 1)) for coef in coefs]
+        scores = [check_scores(model(X)) for model in models]
         return [evaluate(labels, each, queries.numbers(), metric, convention=convention, **given) for each in scores]
 
     return [pooled(blocks) for blocks in zip(*backend.each(of_block), strict=True)]

@@ -11,7 +11,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions
 from ranksvm.objectives import ConstrainedObjective, LinearObjective
-from ranksvm.solvers import SolverResult, newton, projected_newton
+from ranksvm.solvers import SolverResult, projected_newton
 from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.linear_systems import load_lapack
 from ranksvm.solvers.newton import SAMPLE_TOL
@@ -122,7 +122,7 @@ class PartitionedProblem(LinearProblem):
             return [None] * len(Cs)
         scale, w = sample.C / Cs[0], np.zeros(sample.n_variables)
         starts: list[np.ndarray | None] = []
-        solve = newton if self.signs is None else projected_newton
+        solve = self.newton if self.signs is None else projected_newton
         options: dict[str, Any] = {"tol": max(self.tol, SAMPLE_TOL), "interrupted": interrupted, "label": None}
         load_lapack(sample.n_variables)
         with one_blas_thread():

@@ -7,10 +7,11 @@ import numpy as np
 
 from ranksvm.additive import AdditiveTerms
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
-from ranksvm.solvers.linear_systems import by_cholesky
-from ranksvm.terms.host import ThreadedTerm
+from ranksvm.solvers.linear_systems import by_cholesky, conjugate_gradient
+from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
+from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
-__all__ = ["AdditiveObjective"]
+__all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
 
 # Rows from which the preconditioner is made, at least, and for each level of the feature that has the most.
 ROWS, ROWS_PER_LEVEL = 2000, 64
@@ -23,6 +24,8 @@ PRODUCTS = 30
 # The problem on a sample is solved first if there are at least so many rows, on this fraction of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
 SEED = 0
+# If a product takes a round over parts, its preconditioner solves Newton's system of a sample to this accuracy.
+SAMPLE_REDUCTION, SAMPLE_PRODUCTS = 0.02, 300
 
 
 class AdditiveObjective(LinearObjective):
@@ -145,6 +148,98 @@ class AdditiveObjective(LinearObjective):
             return None
         C = self.C * self.term.weight / term.weight
         return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
+
+
+class PartitionedAdditiveObjective(LinearObjective):
+    """The same over parts of the rows, where a product with the Hessian takes a round: a reading of a file.
+
+    The Hessian of a sample in this process is close to that of all rows. Its inverse, by conjugate gradients with the
+    preconditioner of `AdditiveObjective`, costs no round.
+
+    Parameters
+    ----------
+    term : PartitionedTerm
+        The loss as a function of w, over parts whose features are ``terms``.
+    terms : AdditiveTerms
+        The variables.
+    C : float
+        Weight of a pair.
+    width : float, optional
+        Width at which the loss is evaluated.
+    reducible : bool
+        Whether the width is a smoothing, to be reduced until the target problem is solved.
+    """
+
+    def __init__(
+        self,
+        term: PartitionedTerm,
+        terms: AdditiveTerms,
+        C: float,
+        width: float | None = None,
+        reducible: bool = False,
+    ):
+        super().__init__(term, C, width, reducible, fraction_of=_no_hessian)
+        self.parts_term = term
+        self.terms = terms
+        self._sampled: AdditiveObjective | None = None
+
+    def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
+        """The inverse of the Hessian of the sample, weighted as all rows.
+
+        Parameters
+        ----------
+        point : LinearPoint
+            The point.
+
+        Returns
+        -------
+        callable
+            From a vector to the inverse times it.
+        """
+        at: Any = point.at
+        found = self._at_sample(at)
+        if found is None:
+            return lambda v: v
+        objective, own = found
+        there = LinearPoint(point.w, own, objective.C)
+        inverse = objective.preconditioner(there)
+
+        def solve(v: np.ndarray) -> np.ndarray:
+            return -conjugate_gradient(
+                lambda u: objective.hessian_product(there, u),
+                v,
+                inverse,
+                tolerance=SAMPLE_REDUCTION,
+                max_products=SAMPLE_PRODUCTS,
+            ).step
+
+        return solve
+
+    def sample(self) -> AdditiveObjective | None:
+        """The problem on the sample, C raised so that all pairs weigh as much as here; None if there is no pair."""
+        term = self.parts_term.sample(self.term.n_rows, SEED)
+        return None if term is None else self._over_sample(term)
+
+    def _at_sample(self, at: PartitionedPoint) -> tuple[AdditiveObjective, ThreadedPoint] | None:
+        """The problem on the sample, and the evaluation of a point there."""
+        found = self.parts_term.sample_at(at)
+        if found is None:
+            return None
+        term, point = found
+        if self._sampled is None or self._sampled.width != self.width:
+            self._sampled = self._over_sample(term)
+        C = self.C * self.term.weight / term.weight
+        if C != self._sampled.C:
+            self._sampled.reweight(C)
+        return self._sampled, point
+
+    def _over_sample(self, term: ThreadedTerm) -> AdditiveObjective:
+        C = self.C * self.term.weight / term.weight
+        return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
+
+
+def _no_hessian(size: Any) -> float:
+    return 0.0
 
 
 def _blocks(terms: AdditiveTerms) -> list[np.ndarray]:

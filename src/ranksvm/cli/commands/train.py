@@ -92,8 +92,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
     The model is linear unless --model additive, --kernel or --low-rank is given.
 
-    A linear model can be trained on a file larger than --memory-limit: the file is converted to a cache, which is read
-    in passes.
+    A linear or additive model can be trained on a file larger than --memory-limit: the file is converted to a cache,
+    which is read in passes.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. With --clicks and without -C, the best C (of --C-range, or of six

@@ -27,7 +27,6 @@ _MISSING = {
     "kernel": "give one of them",
     "low_rank": "give one of them",
     "gammas": "it is an option of kernels",
-    "memory_limit": "additive models need TRAIN in memory",
 }
 _EXPECTED = "a number from 0, auto, or pairs such as 1:3,bm25:age, by number (from 1) or name"
 

@@ -86,6 +86,11 @@ class FileRows:
         self.weight_per_query = np.zeros(self.n_queries)
         self.n_pairs = 0
 
+    @property
+    def sample_weight(self) -> np.ndarray | None:
+        """How often each row of the file counts, by its number in the file; None if all count once."""
+        return self._weights.get("sample_weight")
+
     def taken(self, queries: np.ndarray) -> "FileRows":
         """Some of the queries, with their labels and weights.
 
@@ -233,7 +238,7 @@ class FileRows:
         _Reading(self, blocks, n_buffers, work).run(n_threads)
         self.file.check_unchanged()
 
-    def check_finite(self, block: Block, X: Any) -> None:
+    def check_finite(self, block: Block, X: Any, missing: bool = False) -> None:
         """Refuse values that are NaN or infinite.
 
         Parameters
@@ -242,6 +247,8 @@ class FileRows:
             The block.
         X : ndarray or CSR matrix
             Its rows.
+        missing : bool
+            Whether values may be NaN.
 
         Raises
         ------
@@ -251,7 +258,10 @@ class FileRows:
         values = X.data if self.sparse else X.reshape(-1)
         if all_finite(X):
             return
-        bad = np.flatnonzero(~np.isfinite(values))[0]
+        all_bad = np.flatnonzero(np.isinf(values) if missing else ~np.isfinite(values))
+        if not len(all_bad):
+            return
+        bad = all_bad[0]
         if self.sparse:
             row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
         else:

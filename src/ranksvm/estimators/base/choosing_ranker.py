@@ -50,15 +50,6 @@ Held = EvaluationSet | PairEvaluationSet | FileRows
 Fold = Callable[[], tuple[Any, Held]]
 
 
-def _folds_of_file(data: Any, cv: Any) -> list[Fold]:
-    """The folds of data in a file, whose rows stay there."""
-
-    def made(fold: tuple[Any, Held]) -> tuple[Any, Held]:
-        return fold
-
-    return [partial(made, fold) for fold in file_folds(data, cv)]
-
-
 @contextmanager
 def _naming_fold(number: int) -> Iterator[None]:
     """Name the fold, numbered from 0, whose training part has no pair."""
@@ -306,6 +297,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """The training set of arrays: all data, or the data of a fold."""
         raise NotImplementedError
 
+    def _part_of_file(self, data: Any, options: FitOptions) -> Any:
+        """The training set of some queries of a file."""
+        return data
+
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The settings to try, the most regularized first."""
         raise NotImplementedError
@@ -399,10 +394,18 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     def _folds(self, data: Any, given: TrainingArguments, options: FitOptions) -> list[Fold]:
         """The folds of the data."""
         if isinstance(given.X, FileData):
-            return _folds_of_file(data, self.cv)
+            return self._folds_of_file(data, options)
         if data.listed is not None:
             return self._folds_of_pairs(data, data.listed)
         return self._folds_of_queries(data, given, options)
+
+    def _folds_of_file(self, data: Any, options: FitOptions) -> list[Fold]:
+        """Folds of data in a file, whose rows stay there."""
+
+        def parts(train: Any, test: Held) -> tuple[Any, Held]:
+            return self._part_of_file(train, options), test
+
+        return [partial(parts, *fold) for fold in file_folds(getattr(data, "file", data), self.cv)]
 
     def _folds_of_queries(self, data: TrainingSet, given: TrainingArguments, options: FitOptions) -> list[Fold]:
         """Folds whose training and test parts have copies of their rows."""
@@ -473,9 +476,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         steps: Steps,
     ) -> list[Parts]:
         """The evaluation of each solution along C on rows of a file, all in one reading of them."""
-        coefs = [result.w for _, result in solve_along(problem, Cs)]
+        models = [partial(problem.scores, result.w) for _, result in solve_along(problem, Cs)]
         evaluations = evaluated_in_file(
-            held_out, coefs, metric, convention, self.memory_limit, effective_n_jobs(self.n_jobs)
+            held_out, models, metric, convention, self.memory_limit, effective_n_jobs(self.n_jobs)
         )
         for C, evaluation in zip(Cs, evaluations, strict=True):
             value = evaluation.means[metric.name]

@@ -56,4 +56,4 @@ def additive_options(estimator: Any, **fixed: Any) -> AdditiveOptions:
         When a hyper-parameter is invalid.
     """
     given = hyper_parameters(estimator, "additive")
-    return AdditiveOptions.validated(given | {"device": "cpu", "memory_limit": None} | fixed)
+    return AdditiveOptions.validated(given | {"device": "cpu"} | fixed)

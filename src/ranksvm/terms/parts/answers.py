@@ -89,6 +89,20 @@ class _Asked:
     def scores(self, w: np.ndarray) -> Listed:
         return Listed([self.term.scores(w)])
 
+    # of additive models
+
+    def pair_sums(self, point: PointAt, n_levels: int) -> np.ndarray:
+        design, rows = self.term.design, self.term.pairs.rows
+        derivative = self.term.score_gradient(self.at(point))
+        if rows is not None:
+            by_row = np.zeros(len(design.codes))
+            by_row[rows] = derivative
+            derivative = by_row
+        return design.pair_sums(derivative, n_levels)
+
+    def cell_counts(self) -> np.ndarray:
+        return self.term.design.cell_counts()
+
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
     function.__name__: function
@@ -101,6 +115,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
         _Asked.sizes,
         _Asked.round_off,
         _Asked.scores,
+        _Asked.pair_sums,
+        _Asked.cell_counts,
     )
 }
 

@@ -1,5 +1,6 @@
 """The backend of a file: every round is one reading of it, a block of whole queries at a time."""
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from ranksvm.datasets.cache.rows import READERS, FileRows, Summary, all_finite
 from ranksvm.exceptions import OptionError
 from ranksvm.terms.parts.answers import add, answer
 from ranksvm.terms.parts.backend import Job, PartInfo
-from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.part import Features, Part
 from ranksvm.terms.parts.tree_sum import TreeSum
 
 __all__ = ["FileBackend"]
@@ -53,10 +54,28 @@ class FileBackend:
         self.n_threads = n_threads
         self.n_reads = 0
         self._thread: ThreadPoolExecutor | None = None
+        self._features: Features | None = None
         self._n_buffers = n_threads + READERS
         self._blocks = rows.blocks(max(1, min(BLOCK_BYTES, block_bytes)))
         self._fit_buffers(int(BUFFER_SHARE * memory))
         self._info: list[PartInfo] | None = None
+
+    def computing(self, features: Features) -> "FileBackend":
+        """The same rows for a model that computes features from them; each reading computes them again.
+
+        Parameters
+        ----------
+        features : Features
+            The features, which also decide whether values may be missing.
+
+        Returns
+        -------
+        FileBackend
+            The backend.
+        """
+        other = copy.copy(self)
+        other._features, other._info = features, None
+        return other
 
     def put(self, parts: Sequence[Any]) -> None:
         """The parts are in the file already."""
@@ -66,9 +85,9 @@ class FileBackend:
         total = TreeSum(len(self._blocks), add)
 
         def work(number: int, X: Any) -> None:
-            if self.n_reads == 1:
+            if self.n_reads == 1 and self._features is None:
                 self._check_finite(number, X)
-            part = Part(X, self.rows.pairs(*self._blocks[number]))
+            part = Part(X, self.rows.pairs(*self._blocks[number]), self._features)
             answers = []
             for job in jobs:
                 answers += answer(part, [job])
@@ -105,9 +124,9 @@ class FileBackend:
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
         X, pairs = self.rows.sample(n_rows, seed)
-        if not all_finite(X):  # the error names the first such value of the file
+        if self._features is None and not all_finite(X):  # the error names the first such value of the file
             self.rows.each(self._blocks, self.n_threads, self._n_buffers, self._check_finite)
-        return [Part(X, pairs)]
+        return [Part(X, pairs, self._features)]
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts, from their labels."""
@@ -120,8 +139,10 @@ class FileBackend:
 
     def _info_of(self, part: Summary) -> PartInfo:
         rank = min(part.n_pairs, part.n_rows)
-        sizes = self.rows.shape[1], part.n_rows, part.n_queries, part.n_pairs, rank
-        return PartInfo(*sizes, self.rows.row_bytes, not self.rows.sparse, part.weight)
+        n_variables, row_bytes, dense = self.rows.shape[1], self.rows.row_bytes, not self.rows.sparse
+        if self._features is not None:
+            n_variables, row_bytes, dense = self._features.n_variables, self._features.row_bytes(row_bytes), True
+        return PartInfo(n_variables, part.n_rows, part.n_queries, part.n_pairs, rank, row_bytes, dense, part.weight)
 
     def _in_one_thread(self, reading: Callable[[], None]) -> None:
         """Run a reading here, or, for solvers in threads of their own, in the same thread every time.

@@ -2,27 +2,47 @@
 
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ranksvm.data import DesignMatrix, as_design_matrix
+from ranksvm._util.cached import cached_property
+from ranksvm.data import DesignMatrix, as_design_matrix, frames, joined
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.device import open_device
 from ranksvm.losses import LossSpec, Pairs
 from ranksvm.terms.host import ThreadedTerm
 
-__all__ = ["Part"]
+__all__ = ["Features", "Part"]
 
 # Number of fits whose compiled terms a part keeps, if it is not told that they have ended.
 MOST_FITS = 16
 
 
+class Features(Protocol):
+    """What a model computes from the columns of X: its design matrix has other variables than X has columns.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    """
+
+    @property
+    def n_variables(self) -> int: ...
+
+    def design(self, X: Any) -> DesignMatrix:
+        """The design matrix of rows of X."""
+
+    def row_bytes(self, X_bytes: float) -> float:
+        """Bytes that are read of a row in a product, if X has ``X_bytes`` for it."""
+
+
 class Part:
     """Some whole queries: their features and their pairs.
 
-    Pickled, a part is its arrays alone. What it keeps beside them, compiled terms and evaluated points, is lost on the
-    way to another process and computed again there, with the same bits.
+    Pickled, a part is its arrays alone. What it keeps in addition, the design matrix, compiled terms and evaluated
+    points, is lost on the way to another process and computed again there, with the same bits.
 
     Parameters
     ----------
@@ -30,26 +50,49 @@ class Part:
         The features.
     pairs : ComparablePairs or PairList
         Pairs of these rows; there may be none.
+    features : Features, optional
+        What the model computes from X; None: its variables are the columns of X.
     """
 
-    def __init__(self, X: Any, pairs: Pairs):
+    def __init__(self, X: Any, pairs: Pairs, features: Features | None = None):
         self.X = X
         self.pairs = pairs
+        self.features = features
         self.lock = threading.Lock()
         self._terms: OrderedDict[str, Any] = OrderedDict()
         self._points: dict[tuple[str, int], dict[int, Any]] = {}
 
     def __reduce__(self):
-        return type(self), (self.X, self.pairs)
+        return type(self), (self.X, self.pairs, self.features)
 
     def __sizeof__(self) -> int:
         # labels, factors of weights and their compiled form take about as much as this
-        return object.__sizeof__(self) + stored_bytes(self.X) + 40 * self.pairs.n_rows
+        computed = 0.0 if self.features is None else self.features.row_bytes(0.0)
+        return object.__sizeof__(self) + stored_bytes(self.X) + int((40 + computed) * self.pairs.n_rows)
 
-    @property
+    @classmethod
+    def joined(cls, parts: "list[Part]") -> "Part":
+        """All rows of some parts as one part.
+
+        Parameters
+        ----------
+        parts : list of Part
+            The parts, at least one.
+
+        Returns
+        -------
+        Part
+            Their rows; the part itself if there is only one.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        X = frames.stacked(*(part.X for part in parts))
+        return cls(X, joined([part.pairs for part in parts]), parts[0].features)
+
+    @cached_property
     def design(self) -> DesignMatrix:
         """The design matrix of X."""
-        return as_design_matrix(self.X)
+        return as_design_matrix(self.X) if self.features is None else self.features.design(self.X)
 
     def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> Any:
         """The compiled term of a loss over these rows, on one thread, or on a device: parts are computed side by side.
@@ -133,7 +176,7 @@ class Part:
             return None
         if share >= 1.0:
             pairs, rows = self.pairs.comparable()
-            return Part(self.X[rows], pairs)
+            return Part(self.X[rows], pairs, self.features)
         pairs, positions = self.pairs.sample(max(1, int(share * self.pairs.n_rows)), seed)
         rows = positions if pairs.rows is None else np.asarray(pairs.rows)
-        return Part(self.X[rows], pairs.renumbered())
+        return Part(self.X[rows], pairs.renumbered(), self.features)

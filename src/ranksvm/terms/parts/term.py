@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import as_design_matrix, frames, joined
 from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
@@ -55,12 +54,8 @@ class PartitionedPoint:
 class _Sample:
     """Rows in this process, and the point evaluated on them last."""
 
-    def __init__(self, parts: list[Part], loss: LossSpec, n_threads: int):
-        blocks = [part.X for part in parts]
-        design = as_design_matrix(blocks[0] if len(blocks) == 1 else frames.stacked(*blocks))
-        self.term = ThreadedTerm(
-            design, loss.over(joined([part.pairs for part in parts])), n_threads, shared_by=SAMPLE_SHARED_BY
-        )
+    def __init__(self, part: Part, loss: LossSpec, n_threads: int):
+        self.term = ThreadedTerm(part.design, loss.over(part.pairs), n_threads, shared_by=SAMPLE_SHARED_BY)
         self._last: tuple[int, ThreadedPoint] | None = None
 
     def at(self, point: PointAt) -> ThreadedPoint:
@@ -90,10 +85,12 @@ class PartitionedTerm:
         Number of positions of a line to evaluate in one round.
     info : sequence of PartInfo, optional
         The sizes of the parts, if they are known.
-    sample : list of Part, optional
+    sample : Part, optional
         The sample, if it has been fetched.
     fit : str, optional
         Name of the loss over these rows, if another term over them has one.
+    sample_rows : int, optional
+        Number of rows of the sample; None: as many as Hessians need.
 
     Attributes
     ----------
@@ -117,8 +114,9 @@ class PartitionedTerm:
         positions_at_once: int = POSITIONS_AT_ONCE,
         *,
         info: Sequence[PartInfo] | None = None,
-        sample: list[Part] | None = None,
+        sample: Part | None = None,
         fit: str | None = None,
+        sample_rows: int | None = None,
     ):
         self.backend = backend
         self.loss = loss
@@ -136,7 +134,7 @@ class PartitionedTerm:
         self.dense = all(part.dense for part in parts)
         self.weight = tree_sum([part.weight for part in parts], float.__add__)
         self.n_reductions = 0
-        self._wanted = _sample_rows(self)
+        self._wanted = _sample_rows(self, sample_rows)
         self.most_fraction = min(1.0, self._wanted / max(1, self.n_rows))
         self._owner = next(_owners)
         self._numbers = itertools.count()
@@ -161,16 +159,16 @@ class PartitionedTerm:
         options = self.loss, self.n_threads, self.positions_at_once
         return PartitionedTerm(backend, *options, info=self.parts_info, sample=self.fetch(), fit=self.fit)
 
-    def fetch(self) -> list[Part]:
+    def fetch(self) -> Part | None:
         """The sample, fetched on the first call.
 
         Returns
         -------
-        list of Part
-            Its rows, of each part that has pairs.
+        Part or None
+            Its rows, of all parts that have pairs; None if none has.
         """
-        if self._fetched is None:
-            self._fetched = self.backend.sample(self._wanted, SEED) if self.weight > 0.0 else []
+        if self._fetched is None and self.weight > 0.0:
+            self._fetched = Part.joined(self.backend.sample(self._wanted, SEED))
         return self._fetched
 
     # -- evaluation --------------------------------------------------------------------------------------------------
@@ -217,6 +215,16 @@ class PartitionedTerm:
         """Mark an evaluation as no longer needed: parts learn of it in the next round."""
         self._live.discard(at.at.number)
 
+    # -- sums of additive models -------------------------------------------------------------------------------------
+
+    def pair_sums(self, at: PartitionedPoint, n_levels: int) -> np.ndarray:
+        """Sums of the loss's derivative over the rows of each cell of every two features of an additive model."""
+        return self._reduce("pair_sums", at.at, n_levels)
+
+    def cell_counts(self) -> np.ndarray:
+        """Number of rows in each cell of the functions of two features of an additive model."""
+        return self._reduce("cell_counts")
+
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def curvature_product(self, at: PartitionedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
@@ -239,6 +247,11 @@ class PartitionedTerm:
         if sample is None:
             return self._reduce("curvature_diagonal", at.at)
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
+
+    def sample_at(self, at: PartitionedPoint) -> tuple[ThreadedTerm, ThreadedPoint] | None:
+        """The term of the whole sample, and the same weights there; None if there is no pair."""
+        sample = self._sampled()
+        return None if sample is None else (sample.term, sample.at(at.at))
 
     def differences(self, count: int) -> np.ndarray | None:
         """Differences of ``count`` pairs of rows of the sample."""
@@ -266,14 +279,15 @@ class PartitionedTerm:
         return self.backend.round([Job(self.fit, self._owner, self.loss, tuple(sorted(self._live)), calls)])[0]
 
     def _sampled(self) -> _Sample | None:
-        if self._sample is None and (parts := self.fetch()):
-            self._sample = _Sample(parts, self.loss, self.n_threads)
+        if self._sample is None and (part := self.fetch()) is not None:
+            self._sample = _Sample(part, self.loss, self.n_threads)
         return self._sample
 
 
-def _sample_rows(term: PartitionedTerm) -> int:
+def _sample_rows(term: PartitionedTerm, wanted: int | None) -> int:
     """Number of rows of the sample in this process."""
     n = term.n_variables
-    wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
+    if wanted is None:
+        wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
     allowed = max(1, int(SAMPLE_BYTES / max(1.0, term.row_bytes)))
     return min(allowed, term.n_rows if term.n_rows <= 2 * wanted else wanted)

@@ -1,0 +1,307 @@
+"""The levels of the features of a training set, wherever its rows are, and what problems with them share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.cached import cached_property
+from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares
+from ranksvm.additive.bins import as_floats
+from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
+from ranksvm.fits.options import monotone_signs
+
+__all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_with", "variable_signs"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveLevels:
+    """The levels of the features of a training set.
+
+    Parameters
+    ----------
+    terms : AdditiveTerms
+        The variables of single features.
+    ranges : ndarray of float64, shape (n_features, 2)
+        The smallest and the largest value of each feature.
+    means : list of ndarray of float64, each of shape (n_levels,)
+        Mean of each feature at each level.
+    signs : ndarray of int64, shape (n_features,), or None
+        Features in which the score must increase (1) or decrease (-1).
+    feature_names : sequence of str, or None
+        Names of the features.
+    bounds : dict of float to ndarray of float64
+        Step weight -> the bounds of interactions by which a search orders them.
+    """
+
+    terms: AdditiveTerms
+    ranges: np.ndarray
+    means: Sequence[np.ndarray]
+    signs: np.ndarray | None = None
+    feature_names: Sequence[str] | None = None
+    bounds: dict[float, np.ndarray] = field(default_factory=dict)
+
+
+def levels_with(
+    options: AdditiveOptions, n_features: int, feature_names: Sequence[str] | None
+) -> tuple[list[int], np.ndarray | None]:
+    """The features that are categories, and the signs of features: what hyper-parameters say of levels.
+
+    Parameters
+    ----------
+    options : AdditiveOptions
+        The hyper-parameters.
+    n_features : int
+        Number of features.
+    feature_names : sequence of str, optional
+        Their names.
+
+    Returns
+    -------
+    categorical : list of int
+        Numbers of the categories.
+    signs : ndarray of int64, shape (n_features,), or None
+        Features in which the score must increase (1) or decrease (-1).
+    """
+    categorical = feature_numbers("categorical", options.categorical or (), n_features, feature_names)
+    signs = monotone_signs(options.monotone, n_features, feature_names)
+    if signs is not None and (wrong := [j for j in categorical if signs[j]]):
+        raise OptionError(f"monotone has a sign for feature {wrong[0]}, which is a category: these have no order.")
+    return categorical, signs
+
+
+def feature_scales(ranges: np.ndarray, categorical: Sequence[int]) -> np.ndarray:
+    """What features are multiplied by in the linear part: their range becomes 1; categories have none.
+
+    Parameters
+    ----------
+    ranges : ndarray of float64, shape (n_features, 2)
+        The smallest and the largest value of each feature.
+    categorical : sequence of int
+        Numbers of the categories.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_features,)
+        The factors; 0 for constant features.
+    """
+    extent = ranges[:, 1] - ranges[:, 0]
+    scales = np.divide(1.0, extent, out=np.zeros(len(extent)), where=extent > 0.0)
+    scales[list(categorical)] = 0.0
+    return scales
+
+
+def variable_signs(terms: AdditiveTerms, signs: np.ndarray | None) -> np.ndarray | None:
+    """The sign of each variable of a model whose score is monotone in some features.
+
+    Parameters
+    ----------
+    terms : AdditiveTerms
+        The variables.
+    signs : ndarray of int64, shape (n_features,), or None
+        The signs of the features.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_variables,), or None
+        1, -1 or 0 for each variable; None if all are free.
+    """
+    if signs is None:
+        return None
+    found = [signs[: terms.n_linear]]
+    for sign, bins in zip(signs, terms.bins, strict=True):
+        found.append(np.where(np.arange(bins.n_levels - 1) < bins.n_steps, sign, 0))
+    for pair in terms.pairs:
+        of_pair = pair_signs(pair.first_bins, pair.second_bins, int(signs[pair.first]), int(signs[pair.second]))
+        assert of_pair is not None
+        found.append(of_pair.ravel())
+    return np.concatenate(found).astype(np.int64)
+
+
+class AnyAdditiveProblem:
+    """What the problems of additive models share: from variables to functions, and the choice of interactions.
+
+    Attributes
+    ----------
+    levels : AdditiveLevels
+        The levels of the features.
+    terms : AdditiveTerms
+        The variables.
+    options : AdditiveOptions
+        The hyper-parameters.
+    """
+
+    levels: AdditiveLevels
+    terms: AdditiveTerms
+    options: AdditiveOptions
+    n_threads: int
+
+    # ---- implemented by subclasses
+
+    def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
+        """What a function of each pair of features could still lower the objective by, at most; 0 for those it has.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_variables,)
+            The variables of a solution for the current C.
+        width : float or None
+            The width of the loss at which it was solved.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features * (n_features - 1) / 2,)
+            The bounds, in the order of `all_pairs`.
+        """
+        raise NotImplementedError
+
+    def _over(self, terms: AdditiveTerms) -> Any:
+        """The problem with other variables."""
+        raise NotImplementedError
+
+    def _cell_counts(self) -> np.ndarray:
+        """Number of rows in each cell of one function of two features after the other."""
+        raise NotImplementedError
+
+    # ---- for all of them
+
+    def function(self, w: np.ndarray) -> AdditiveFunction:
+        """The scoring function of a solution.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_variables,)
+            Its variables.
+
+        Returns
+        -------
+        AdditiveFunction
+            The function.
+        """
+        return replace(self.terms.function(w), training=self._training)
+
+    @cached_property
+    def _training(self) -> TrainingShares:
+        """Where the training rows are."""
+        cells, pairs = [], self.terms.pairs
+        if pairs:
+            ends = np.cumsum([pair.n_cells for pair in pairs])[:-1]
+            for pair, counts in zip(pairs, np.split(self._cell_counts(), ends), strict=True):
+                shape = pair.first_bins.n_levels, pair.second_bins.n_levels
+                cells.append((counts / max(1, counts.sum())).reshape(shape))
+        return TrainingShares(self.levels.ranges, self.levels.means, self.terms.shares, cells)
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        """Scores of validated documents under a solution's variables.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_variables,)
+            The variables.
+        X : ndarray or CSR matrix
+            The documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Their scores.
+        """
+        return self.terms.function(w).scores(as_floats(X), self.n_threads)
+
+    def start_from(self, coef: Any, alpha: Any = None) -> np.ndarray | None:
+        """The variables of an earlier function with the same levels as a starting point; None for other levels.
+
+        Parameters
+        ----------
+        coef : AdditiveFunction
+            The function.
+        alpha : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_variables,), or None
+            The variables.
+        """
+        same = len(coef.bins) == len(self.terms.bins) and not coef.interactions and not self.terms.pairs
+        if not same or any(
+            not (np.array_equal(a.cuts, b.cuts) and a.n_levels == b.n_levels)
+            for a, b in zip(coef.bins, self.terms.bins, strict=True)
+        ):
+            return None
+        return self.terms.variables_of(coef)
+
+    def with_pairs(self, pairs: np.ndarray) -> Any:
+        """The same problem with functions of some pairs of features.
+
+        Parameters
+        ----------
+        pairs : ndarray of int64, shape (n_pairs, 2)
+            Numbers of the features.
+
+        Returns
+        -------
+        AnyAdditiveProblem
+            The problem.
+        """
+        return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
+
+    def padded(self, w: np.ndarray) -> np.ndarray:
+        """Variables of the same problem with fewer pairs, as a starting point: 0 for the others.
+
+        Parameters
+        ----------
+        w : ndarray of float64
+            Variables of single features, and of the first of the pairs.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_variables,)
+            The variables.
+        """
+        return np.concatenate([w, np.zeros(self.terms.n_variables - len(w))])
+
+    def chosen_pairs(self, bounds: np.ndarray, count: int) -> np.ndarray:
+        """The pairs with the largest bounds.
+
+        Parameters
+        ----------
+        bounds : ndarray of float64
+            The result of `interaction_bounds`.
+        count : int
+            Number of pairs.
+
+        Returns
+        -------
+        ndarray of int64, shape (at most count, 2)
+            Numbers of the features.
+        """
+        return chosen_pairs(bounds, count, self.terms.n_features)
+
+    def listed_pairs(self) -> np.ndarray:
+        """The pairs that the hyper-parameter ``interactions`` lists: int64, shape (n_pairs, 2)."""
+        listed, signs = self.options.interactions, self.levels.signs
+        names, n = self.levels.feature_names, self.terms.n_features
+        found = [tuple(sorted(feature_numbers("interactions", list(pair), n, names))) for pair in listed]
+        for pair in found:
+            if pair[0] == pair[1]:
+                raise OptionError(f"interactions has a pair of feature {pair[0]} with itself.")
+            if found.count(pair) > 1:
+                raise OptionError(f"interactions has the pair {pair} twice.")
+            if signs is not None and signs[pair[0]] * signs[pair[1]] < 0:
+                raise OptionError(
+                    f"interactions has the pair {pair}, whose features have opposite signs in monotone: no function "
+                    "of both is allowed."
+                )
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    def _without_own(self, bounds: np.ndarray) -> np.ndarray:
+        """Bounds with 0 for the pairs that the problem has."""
+        n = self.terms.n_features
+        for pair in self.terms.pairs:
+            a, b = sorted((pair.first, pair.second))
+            bounds[a * (2 * n - a - 1) // 2 + b - a - 1] = 0.0
+        return bounds

@@ -1,0 +1,89 @@
+"""Additive problems over the parts of a backend, in a file or on a cluster."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ranksvm.additive import AdditiveTerms
+from ranksvm.additive.interactions import bounds_of_sums
+from ranksvm.fits.additive_levels import AdditiveLevels, AnyAdditiveProblem, variable_signs
+from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.partitioned import PartitionedProblem
+from ranksvm.objectives import LinearObjective
+from ranksvm.objectives.additive import PartitionedAdditiveObjective
+from ranksvm.solvers import newton_cg
+from ranksvm.terms.parts.backend import Backend
+from ranksvm.terms.parts.term import PartitionedTerm
+
+__all__ = ["PartitionedAdditiveProblem"]
+
+
+class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
+    """`AdditiveProblem` over parts of the rows.
+
+    Parameters
+    ----------
+    term_of : callable
+        From `AdditiveTerms` to the term over all parts with these variables.
+    levels : AdditiveLevels
+        The levels of the features.
+    terms : AdditiveTerms
+        The variables.
+    options : AdditiveOptions
+        The hyper-parameters.
+    term : PartitionedTerm, optional
+        The term, if there is one.
+    """
+
+    newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
+
+    def __init__(
+        self,
+        term_of: Callable[[AdditiveTerms], PartitionedTerm],
+        levels: AdditiveLevels,
+        terms: AdditiveTerms,
+        options: AdditiveOptions,
+        term: PartitionedTerm | None = None,
+    ):
+        self._term_of = term_of
+        self.levels = levels
+        self.terms = terms
+        self.options = options
+        super().__init__(term_of(terms) if term is None else term, options, variable_signs(terms, levels.signs))
+
+    def _free_objective(self, term: Any) -> LinearObjective:
+        if self.solver == "auto":
+            self.solver = "newton"
+        return PartitionedAdditiveObjective(term, self.terms, 1.0, **self.smoothing)
+
+    def _over(self, terms: AdditiveTerms) -> "PartitionedAdditiveProblem":
+        return PartitionedAdditiveProblem(self._term_of, self.levels, terms, self.options)
+
+    def beside(self, backend: Backend) -> "PartitionedAdditiveProblem":
+        """The same problem for another solver.
+
+        Parameters
+        ----------
+        backend : Backend
+            The backend that the solvers share.
+
+        Returns
+        -------
+        PartitionedAdditiveProblem
+            The problem.
+        """
+        term = self.objective.term.beside(backend)
+        return PartitionedAdditiveProblem(self._term_of, self.levels, self.terms, self.options, term)
+
+    def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
+        objective, n_levels = self.objective, self.options.interaction_bins
+        objective.width = width
+        point = objective.evaluate(np.ascontiguousarray(w))
+        sums = objective.C * objective.term.pair_sums(point.at, n_levels)
+        objective.release(point)
+        return self._without_own(bounds_of_sums(self.terms, sums, n_levels, self.levels.signs))
+
+    def _cell_counts(self) -> np.ndarray:
+        return self.objective.term.cell_counts()
