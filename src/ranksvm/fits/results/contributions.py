@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.tables import frame_of
+from ranksvm.fits.results.shap import shap_explanation
 
 __all__ = ["Contributions"]
 
@@ -14,8 +15,7 @@ __all__ = ["Contributions"]
 class Contributions:
     """What each term of an additive model adds to each score, in the form of ``shap.Explanation``.
 
-    ``shap.Explanation(values=c.values, base_values=c.base_values, data=c.data, feature_names=c.feature_names)`` is what
-    the plots of SHAP take.
+    `to_shap` makes one, for the plots of SHAP.
 
     Attributes
     ----------
@@ -64,6 +64,21 @@ class Contributions:
             When the library, or each of them, is not installed.
         """
         return frame_of(dict(zip(self.feature_names, self.values.T, strict=True)), library)
+
+    def to_shap(self) -> Any:
+        """The contributions as a ``shap.Explanation``, for the plots of SHAP.
+
+        Returns
+        -------
+        shap.Explanation
+            ``values``, ``base_values``, ``data`` and ``feature_names``, one row for each document.
+
+        Raises
+        ------
+        MissingDependencyError
+            When SHAP is not installed.
+        """
+        return shap_explanation(self.values, self.base_values, self.data, self.feature_names)
 
     def __len__(self) -> int:
         return len(self.values)

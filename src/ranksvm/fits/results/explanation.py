@@ -9,6 +9,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDifference
+from ranksvm.fits.results.shap import shap_explanation
 
 __all__ = ["Explanation"]
 
@@ -89,8 +90,7 @@ class Explanation:
 
         Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
         For a CSR X it is CSR, and stores in the rows of a query the features of all its documents, which can be many
-        more than in X. For the plots of SHAP: ``shap.Explanation(values=e.contributions, base_values=e.mean_scores,
-        feature_names=e.feature_names)``.
+        more than in X. `to_shap` passes them to the plots of SHAP.
         """
         if not is_sparse(self._X):
             out = np.empty(self._X.shape)
@@ -103,6 +103,25 @@ class Explanation:
 
         stacked = sparse.vstack(blocks, format="csr")
         return stacked if self.queries.order is None else stacked[np.argsort(self.queries.order)]
+
+    def to_shap(self) -> Any:
+        """The contributions, mean scores and values as a ``shap.Explanation``, for the plots of SHAP.
+
+        Returns
+        -------
+        shap.Explanation
+            Dense ``values``, ``base_values``, ``data`` and ``feature_names``, one row for each document; the ``data``
+            of interactions are NaN.
+
+        Raises
+        ------
+        MissingDependencyError
+            When SHAP is not installed.
+        """
+        values = self._X if self._values is None else self._values
+        data = np.full(self._X.shape, np.nan)
+        data[:, : values.shape[1]] = _dense(values)
+        return shap_explanation(_dense(self.contributions), self.mean_scores, data, self.feature_names)
 
     def document(self, row: int) -> ScoreDifference:
         """Attribution of the difference between a document's score and the mean score of its query.
@@ -253,6 +272,10 @@ class Explanation:
 
 
 # ---- rows of X, dense or sparse: columns and float64 values
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
 def _entries(X: Any, row: int) -> tuple[np.ndarray, np.ndarray]:

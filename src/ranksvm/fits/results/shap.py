@@ -1,0 +1,44 @@
+"""Contributions in the form of SHAP, whose plots show them."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.lazy import first_import
+from ranksvm.exceptions import MissingDependencyError
+
+__all__ = ["shap_explanation"]
+
+
+def shap_explanation(values: np.ndarray, base_values: np.ndarray, data: np.ndarray, names: Any) -> Any:
+    """A ``shap.Explanation``.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_samples, n_terms)
+        The contributions to each score.
+    base_values : ndarray of float64, shape (n_samples,)
+        What a score is without them.
+    data : ndarray of float64, shape (n_samples, n_terms)
+        The values of the features.
+    names : sequence of str or None
+        Names of the terms; None: ``f1``, ``f2``, ...
+
+    Returns
+    -------
+    shap.Explanation
+        All of these.
+
+    Raises
+    ------
+    MissingDependencyError
+        When SHAP is not installed.
+    """
+    try:
+        with first_import():
+            import shap
+    except ImportError as error:
+        raise MissingDependencyError("to_shap needs SHAP: pip install shap") from error
+    named = feature_labels(values.shape[1], names)
+    return shap.Explanation(values=values, base_values=base_values, data=data, feature_names=named)
