@@ -53,6 +53,53 @@ def host_devices(monkeypatch):
     monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
 
 
+@pytest.fixture(scope="session")
+def loaded_driver(tmp_path_factory):
+    """The stand-in for the CUDA driver, without a GPU until a test has the fixture ``driver``."""
+    import stand_in_driver
+
+    why = stand_in_driver.missing()
+    if why is not None:
+        pytest.skip(why)
+    folder = tmp_path_factory.getbasetemp()
+    # machine code is kept there, for all processes of a test run
+    shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(shared / "cuda-code"))
+        yield stand_in_driver.stand_in(folder)
+
+
+@pytest.fixture
+def driver(loaded_driver, monkeypatch):
+    """Two GPUs that the stand-in for the CUDA driver plays, under the real cuda-core, cuda-bindings and NVRTC.
+
+    What the stand-in calls a fault, and a context that is left behind, fails the test.
+    """
+    from ranksvm.device import cuda, names
+
+    compile_kernels = cuda.compile_kernels
+
+    def noted(variant, part, arch):
+        code = compile_kernels(variant, part, arch)
+        loaded_driver.note(code, variant, part, arch)
+        return code
+
+    monkeypatch.setattr(cuda, "compile_kernels", noted)
+    opened = dict(names._opened)
+    names._opened.clear()
+    loaded_driver.reset()
+    loaded_driver.active = True
+    yield loaded_driver
+    names._opened.clear()
+    left, loaded_driver.context = loaded_driver.context, None
+    faults = loaded_driver.faults
+    loaded_driver.reset()
+    loaded_driver.active = False
+    names._opened.update(opened)
+    assert not faults, "\n".join(faults)
+    assert left is None, f"device {left} is still current"
+
+
 @pytest.fixture
 def auto_gpu(monkeypatch):
     """Makes a GPU that "auto" may take, which is the host: called with seconds that everything costs there."""

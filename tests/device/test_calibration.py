@@ -1,13 +1,11 @@
 """The costs of a device, measured on it."""
 
-import sys
 import time
 
 import numpy as np
 import pytest
 
-import fake_cuda
-from ranksvm.device import Variant, names, open_device
+from ranksvm.device import Variant, open_device
 from ranksvm.device.calibration import device_costs
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError
@@ -103,17 +101,13 @@ def test_the_kernels_that_are_timed_do_what_they_say():
     np.testing.assert_allclose(device.copy_out(out), (slack**2).sum(axis=1), rtol=1e-12)
 
 
-def test_on_a_gpu_only_the_kernels_that_are_timed_are_compiled(monkeypatch):
-    names._opened.clear()
-    fake_cuda.install(monkeypatch)
+def test_on_a_gpu_only_the_kernels_that_are_timed_are_compiled(driver):
     device = open_device("cuda:0")
     assert device_costs(device).round > 0.0
-    assert fake_cuda.Program.compiled == ["levels_dense_float, part 6"]
+    assert driver.compiled == ["levels_dense_float, part 6"]
     assert device.compiled(FLOAT, "read_values")
     assert not device.compiled(FLOAT, "fused_loss")
     device.compile(FLOAT)
     for code in device._code.values():
         code.result()
     assert device.compiled(FLOAT, "fused_loss")
-    names._opened.clear()
-    assert "cuda.core" in sys.modules

@@ -28,6 +28,11 @@ def kernel_names(str variant):
     return [name.decode() for name in host_kernel_names() if name.startswith(f"{variant}/".encode())]
 
 
+def n_arguments(str name):
+    """Number of arguments of a kernel."""
+    return host_kernel(name.encode()).n_arguments
+
+
 def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const uint64_t[::1] arguments, bint backwards=False):
     """Run a kernel: ``shared_size`` numbers of float64 are the shared memory of a block; the GIL is released.
 

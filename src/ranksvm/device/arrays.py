@@ -1,5 +1,6 @@
 """Arrays of other libraries on a GPU, recognized by their protocols without importing any of these libraries."""
 
+import contextlib
 import logging
 import sys
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.names import open_device
 from ranksvm.device.protocol import Device, DeviceArray, Variant
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, DeviceError
 
 __all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_sparse", "host_values", "is_on_device"]
 
@@ -210,11 +211,12 @@ def host_sparse(values: Any) -> Any:
 
 
 class _View:
-    """A view of an array on a GPU for other libraries."""
+    """A view of an array on a GPU for other libraries, which may read it in streams of their own."""
 
-    def __init__(self, array: DeviceArray, number: int):
+    def __init__(self, array: DeviceArray, device: Device):
         self._array = array
-        self._number = number
+        self._device = device
+        self._number = _number(device)
         self.shape, self.dtype = array.shape, array.dtype
         self.__cuda_array_interface__ = {
             "shape": array.shape,
@@ -226,6 +228,11 @@ class _View:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _CUDA[0], self._number
+
+    def __del__(self) -> None:
+        # the memory is used again after the work of our stream only
+        with contextlib.suppress(DeviceError):
+            self._device.synchronise()
 
 
 def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
@@ -246,8 +253,8 @@ def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
         A tensor of torch or an array of CuPy over the same memory; for other libraries an object with
         ``__cuda_array_interface__``.
     """
-    number = int(device.name.rpartition(":")[2])
-    view, library = _View(array, number), type(original).__module__.partition(".")[0]
+    number = _number(device)
+    view, library = _View(array, device), type(original).__module__.partition(".")[0]
     module = sys.modules.get(library)
     if library == "torch" and module is not None:
         return module.as_tensor(view, device=original.device)
@@ -255,6 +262,10 @@ def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
         with module.cuda.Device(number):
             return module.asarray(view)
     return view
+
+
+def _number(device: Device) -> int:
+    return int(device.name.rpartition(":")[2])
 
 
 def _strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -1,7 +1,9 @@
 """CUDA GPUs: memory, copies and launches through cuda-core, kernels compiled by NVRTC on first use."""
 
+import contextlib
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from ranksvm._util.memory import in_words
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
-from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError
+from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError, RankSVMError
 
 __all__ = ["CudaDevice", "compile_kernels", "gpu_names"]
 
@@ -20,8 +22,11 @@ INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-# Shared memory of a block unless a launch requests more: 48 KB on every GPU.
-SHARED_BYTES = 48 << 10
+# The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
+DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
+# CUDA may read an array of the host after the call that copies it: up to this size a copy of it is kept until then, and
+# the call waits for a larger one. Not yet measured.
+KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 
 
 class CudaDevice:
@@ -37,7 +42,7 @@ class CudaDevice:
     MissingDependencyError
         When cuda-core, cuda-bindings or NVRTC is not installed.
     DeviceError
-        When there is no such GPU, or no driver for it.
+        When there is no such GPU, it or its driver is too old, or there is no driver.
     """
 
     n_threads = N_THREADS
@@ -45,40 +50,55 @@ class CudaDevice:
     def __init__(self, number: int = 0):
         core, self._driver = _cuda()
         self.name = f"cuda:{number}"
-        n_devices = len(_all_devices(core, f"device={self.name!r}"))
+        n_devices = _n_gpus(self._driver, f"device={self.name!r}")
         if number >= n_devices:
             there = "none" if not n_devices else f"{n_devices}, numbered from 0"
             raise DeviceError(f"device={self.name!r}: the number of CUDA GPUs here is {there}. Use device='cpu'.")
         _check_compiler()
         self._device = core.Device(number)
+        capability = tuple(self._device.compute_capability)
+        if capability < CAPABILITY:
+            found, least = (".".join(map(str, version)) for version in (capability, CAPABILITY))
+            raise DeviceError(
+                f"device={self.name!r}: {self._device.name} has compute capability {found}, and NVRTC compiles for "
+                f"{least} and newer. Use device='cpu'."
+            )
         self._core = core
-        self._device.set_current()
-        self._stream, self._copies = self._device.create_stream(), self._device.create_stream()
-        self.n_blocks = BLOCKS_PER_MULTIPROCESSOR * self._device.properties.multiprocessor_count
-        self.shared_bytes = int(self._device.properties.max_shared_memory_per_block_optin)
+        (self._context,) = self._checked(self._driver.cuDevicePrimaryCtxRetain(number))
+        with self._current():
+            self._device.set_current()
+            self._stream, self._copies = self._device.create_stream(), self._device.create_stream()
+        properties = self._device.properties
+        self.n_blocks = BLOCKS_PER_MULTIPROCESSOR * int(properties.multiprocessor_count)
+        self.shared_bytes = int(properties.max_shared_memory_per_block_optin)
+        # each block also takes what the driver reserves: with half of `shared_bytes`, two would not fit
+        half = properties.max_shared_memory_per_multiprocessor // 2 - properties.reserved_shared_memory_per_block
+        self.half_shared_bytes = min(int(half), self.shared_bytes)
         self._code: dict[tuple[Variant, int], Future] = {}
         self._kernels: dict[tuple[Variant, str], Any] = {}
-        # bytes of shared memory that each kernel may use
-        self._shared: dict[tuple[Variant, str], int] = {}
+        # arrays of the host that copies may still read, and their bytes
+        self._kept: list[np.ndarray] = []
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
 
     @property
     def free_bytes(self) -> int:
-        self._device.set_current()
-        free, _total = self._checked(self._driver.cuMemGetInfo())
-        # freed memory is kept for the next arrays: a pool of cuda-core returns nothing to the driver
-        pool = getattr(self._device.memory_resource, "attributes", None)
-        kept = 0 if pool is None else pool.reserved_mem_current - pool.used_mem_current
+        with self._current():
+            free, _total = self._checked(self._driver.cuMemGetInfo())
+            # freed memory is kept for the next arrays: a pool of cuda-core returns nothing to the driver
+            pool = getattr(self._device.memory_resource, "attributes", None)
+            kept = 0 if pool is None else pool.reserved_mem_current - pool.used_mem_current
         return int(free) + int(kept)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        self._device.set_current()
         try:
-            memory = self._device.allocate(max(1, size), stream=self._stream)
+            with self._current():
+                memory = self._device.allocate(max(1, size), stream=self._stream)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
-                raise
+                raise DeviceError(f"{self.name} failed: {_first_line(error)}") from error
             raise DeviceMemoryError(
                 f"{self.name} is out of memory: {in_words(size)} were asked for and {in_words(self.free_bytes)} are "
                 "free. Free memory that other programs or arrays take there, or use device='cpu'."
@@ -86,43 +106,48 @@ class CudaDevice:
         return DeviceArray(int(memory.handle), tuple(shape), dtype, memory)
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
-        values = np.ascontiguousarray(values)
+        small = values.nbytes <= KEPT_BYTES
+        values = np.array(values, order="C") if small else np.ascontiguousarray(values)
         array = self.empty(values.shape, values.dtype) if into is None else into
         if values.nbytes:
-            self._device.set_current()
-            there = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
-            # pageable memory: the values have been read when the call returns
-            self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+            with self._current():
+                there = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
+                self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+            with self._lock:  # after the call: who takes the list waits for the copy
+                self._kept.append(values)
+                self._kept_bytes += values.nbytes
+            if not small or self._kept_bytes > ALL_KEPT_BYTES:
+                self._wait_for_stream()
         return array
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         values = np.empty(array.shape, dtype=array.dtype)
         if values.nbytes:
-            self._device.set_current()
-            here = values.ctypes.data, array.pointer, values.nbytes, self._stream.handle
-            self._checked(self._driver.cuMemcpyDtoHAsync(*here))
-        self._wait(self._stream.sync)
+            with self._current():
+                here = values.ctypes.data, array.pointer, values.nbytes, self._stream.handle
+                self._checked(self._driver.cuMemcpyDtoHAsync(*here))
+        self._wait_for_stream()
         return values
 
     def pin(self, values: np.ndarray) -> Any:
-        self._device.set_current()
         flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
-        status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
+        with self._current():
+            status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
         if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, but correct
             logger.info("%s: X on the host cannot be pinned (%s): copies of it are slower", self.name, status.name)
             return None
         return _Pinned(self, values)
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
-        self._device.set_current()
-        self._copies.wait(self._stream.record())
-        there = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
-        self._checked(self._driver.cuMemcpyHtoDAsync(*there))
-        return self._copies.record()
+        with self._current(), self._failures():
+            self._copies.wait(self._stream.record())
+            there = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
+            self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+            return _Copy(self, self._copies.record(), values)
 
     def await_copy(self, copy: Any) -> None:
-        self._device.set_current()
-        self._stream.wait(copy)
+        with self._current(), self._failures():
+            self._stream.wait(copy.end)
 
     def compile(self, variant: Variant) -> None:
         for part in PARTS_OF_FITS:
@@ -135,18 +160,25 @@ class CudaDevice:
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
-        self._device.set_current()
-        if (variant, kernel) not in self._kernels:
-            found = self._compiled(variant, part_of(kernel)).result().get_kernel(kernel)
-            self._kernels[variant, kernel] = found
-        found = self._kernels[variant, kernel]
-        if 8 * shared > self._shared.get((variant, kernel), SHARED_BYTES):
-            most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._checked(self._driver.cuKernelSetAttribute(most, 8 * shared, found.handle, self._device.device_id))
-            self._shared[variant, kernel] = 8 * shared
-        config = self._core.LaunchConfig(grid=n_blocks, block=self.n_threads, shmem_size=8 * shared)
-        values = (word[()] for word in words(arguments))
-        self._core.launch(self._stream, config, found, *values)
+        found = self._kernels.get((variant, kernel)) or self._loaded(variant, kernel)
+        # int: NumPy's integers are refused
+        config = self._core.LaunchConfig(grid=int(n_blocks), block=self.n_threads, shmem_size=int(8 * shared))
+        values = [word[()] for word in words(arguments)]
+        with self._current(), self._failures(f", by the kernel {kernel}"):
+            self._core.launch(self._stream, config, found, *values)
+
+    def _loaded(self, variant: Variant, kernel: str) -> Any:
+        """A kernel, compiled and allowed all shared memory of a block: on every GPU, 48 KB are allowed at first."""
+        code = self._compiled(variant, part_of(kernel))
+        with self._failures(", by the compiler of its kernels"):
+            compiled = code.result()
+        most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        with self._current(), self._failures(f", by the kernel {kernel}"):
+            found = compiled.get_kernel(kernel)
+            number = self._device.device_id
+            self._checked(self._driver.cuKernelSetAttribute(most, self.shared_bytes, found.handle, number))
+        self._kernels[variant, kernel] = found
+        return found
 
     def _compiled(self, variant: Variant, part: int) -> Future:
         """Machine code that is compiled in the background."""
@@ -157,14 +189,37 @@ class CudaDevice:
         return self._code[variant, part]
 
     def synchronise(self) -> None:
-        self._device.set_current()
-        self._wait(self._device.sync)
+        self._wait(lambda: self._checked(self._driver.cuCtxSynchronize()))
 
-    def _wait(self, sync: Callable[[], None]) -> None:
-        try:
+    def _wait_for_stream(self) -> None:
+        self._wait(self._stream.sync)
+
+    def _wait(self, sync: Callable[[], object]) -> None:
+        """Wait for all work of the stream so far; then nothing reads the arrays of the host that are kept for it."""
+        with self._lock:
+            kept, self._kept, self._kept_bytes = self._kept, [], 0
+        with self._current(), self._failures():
             sync()
+        kept.clear()
+
+    @contextlib.contextmanager
+    def _current(self) -> Iterator[None]:
+        """Make this device current, and after that the one that the caller (such as torch) had."""
+        self._checked(self._driver.cuCtxPushCurrent(self._context))
+        try:
+            yield
+        finally:
+            self._driver.cuCtxPopCurrent()
+
+    @contextlib.contextmanager
+    def _failures(self, where: str = "") -> Iterator[None]:
+        """Raise errors of the driver, of cuda-core and of NVRTC as `DeviceError`."""
+        try:
+            yield
+        except (RankSVMError, TypeError, ValueError):
+            raise
         except Exception as error:
-            raise DeviceError(f"{self.name} failed: {_first_line(error)}") from error
+            raise DeviceError(f"{self.name} failed{where}: {_first_line(error)}") from error
 
     def _checked(self, result: tuple[Any, ...]) -> Any:
         """The results of a driver function without its status."""
@@ -189,18 +244,26 @@ def gpu_names() -> list[str]:
     DeviceError
         When there is no driver, or it is too old.
     """
-    core, _ = _cuda()
-    return [f"cuda:{number} ({device.name})" for number, device in enumerate(_all_devices(core, "device='cuda'"))]
+    core, driver = _cuda()
+    return [f"cuda:{number} ({core.Device(number).name})" for number in range(_n_gpus(driver, "device='cuda'"))]
 
 
-def _all_devices(core: Any, asked_for: str) -> tuple[Any, ...]:
+def _n_gpus(driver: Any, asked_for: str) -> int:
+    """Number of GPUs, by the driver alone: cuda-core 1.0 and 1.1 count them by another library."""
     try:
-        return tuple(core.Device.get_all_devices())
-    except Exception as error:  # the driver is absent or too old: cuda-core has several classes of error for that
-        raise DeviceError(
-            f"{asked_for} needs an NVIDIA GPU and its driver (580 or newer), but the CUDA driver does not "
-            f"start here: {_first_line(error)} Use device='cpu'."
-        ) from error
+        (status,) = driver.cuInit(0)
+        if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
+            return 0
+        why = "" if status == driver.CUresult.CUDA_SUCCESS else f"the CUDA driver does not start here: {status.name}."
+        _, version = driver.cuDriverGetVersion()
+        if not why and version < DRIVER_VERSION:
+            why = f"the driver here is for CUDA {version // 1000}.{version % 1000 // 10}."
+        _, n_devices = driver.cuDeviceGetCount()
+    except Exception as error:  # there is no driver
+        why, n_devices = f"the CUDA driver does not start here: {_first_line(error)}", 0
+    if why:
+        raise DeviceError(f"{asked_for} needs an NVIDIA GPU and its driver (580 or newer), but {why} Use device='cpu'.")
+    return int(n_devices)
 
 
 def compile_kernels(variant: Variant, part: int, arch: str) -> Any:
@@ -252,9 +315,22 @@ class _Pinned:
         self.values = values
 
     def __del__(self) -> None:
-        self.device._copies.sync()
-        self.device._device.set_current()
-        self.device._driver.cuMemHostUnregister(self.values.ctypes.data)
+        with self.device._current():
+            self.device._copies.sync()
+            self.device._driver.cuMemHostUnregister(self.values.ctypes.data)
+
+
+class _Copy:
+    """A copy on its way; it has ended before this object, and with it the array of the host, is gone."""
+
+    def __init__(self, device: CudaDevice, end: Any, values: np.ndarray):
+        self.device = device
+        self.end = end
+        self.values = values
+
+    def __del__(self) -> None:
+        with self.device._current():
+            self.end.sync()
 
 
 def _cuda() -> tuple[Any, Any]:

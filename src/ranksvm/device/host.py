@@ -43,6 +43,7 @@ class HostDevice:
         self.n_threads = n_threads
         self.backwards = backwards
         self.shared_bytes = shared_bytes
+        self.half_shared_bytes = shared_bytes // 2
         self._memory = memory
         self._used = 0
 

@@ -1,5 +1,6 @@
 """The interface of a device: its calls, including copies that run during launches, and its size."""
 
+import operator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -87,6 +88,8 @@ class Device(Protocol):
         Number of threads of a block, a power of 2.
     shared_bytes : int
         Maximum bytes of shared memory of a block.
+    half_shared_bytes : int
+        Maximum bytes of shared memory of blocks of which a multiprocessor runs two at a time.
     free_bytes : int
         Bytes of memory that are free.
     """
@@ -95,6 +98,7 @@ class Device(Protocol):
     n_blocks: int
     n_threads: int
     shared_bytes: int
+    half_shared_bytes: int
 
     @property
     def free_bytes(self) -> int: ...
@@ -144,6 +148,11 @@ def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
     -------
     list of ndarray
         One scalar array of uint64, int64 or float64 for each.
+
+    Raises
+    ------
+    TypeError
+        When an argument is anything else, such as a float32 number.
     """
     found = []
     for value in arguments:
@@ -152,5 +161,5 @@ def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
         elif isinstance(value, float):
             found.append(np.asarray(value, dtype=np.float64))
         else:
-            found.append(np.asarray(value, dtype=np.int64))
+            found.append(np.asarray(operator.index(value), dtype=np.int64))
     return found

@@ -86,6 +86,20 @@ def test_rows_of_short_queries_are_read_once(shared_bytes, kernels, monkeypatch)
     assert ("scores" in launched) == ("accumulate_rows" in launched) == ("loss" in kernels)
 
 
+@pytest.mark.parametrize(("loss", "width"), [("squared_hinge", 0.5), ("hinge", None), ("huber", None), ("huber", 0.0)])
+def test_a_width_that_is_another_loss_to_the_kernels_is_refused(loss, width):
+    problem = TermProblem(loss)
+    term = on(HostDevice())(problem.X, problem.spec, problem.pairs)
+    points = [term.evaluate(np.full(6, scale), problem.width) for scale in (0.0, 1.0)]
+    for wrong in (
+        lambda: term.evaluate(np.ones(6), width),
+        lambda: term.between(*points, 0.5, width),
+        lambda: term.along(*points, [0.5], width),
+    ):
+        with pytest.raises(ValueError, match=f"^The loss '{loss}' cannot have the width {width}"):
+            wrong()
+
+
 @pytest.fixture
 def streaming(monkeypatch):
     """X never fits: blocks of about 20 rows of 6 numbers go through."""

@@ -16,9 +16,9 @@ __all__ = ["LOSS_COLUMNS", "QueryPass"]
 LOSS_COLUMNS = 4
 # Threads that add up rows together: kGroup of fused.hpp.
 GROUP = 32
-# Blocks with rows in shared memory use this share of a multiprocessor's shared memory; it runs fewer of them at a time,
-# by this factor, than `Device.n_blocks` says of others. Not yet measured.
-SHARE, FEWER = 0.5, 4
+# A multiprocessor runs two blocks with rows in shared memory at a time (`Device.half_shared_bytes`): fewer by this
+# factor than `Device.n_blocks` says of other blocks. Not yet measured.
+FEWER = 4
 # Minimum number of rows in a task of a block, if there are queries for it, so that all threads have some.
 TASK_ROWS = 32
 
@@ -183,7 +183,7 @@ class QueryPass:
 
     def _rows_that_fit(self) -> int:
         """Rows that fit into the shared memory of a block."""
-        left = SHARE * self._run.device.shared_bytes - 8 * self._shared(0)
+        left = self._run.device.half_shared_bytes - 8 * self._shared(0)
         return max(0, int(left / (self._row_bytes() + 16)))
 
     def _shared(self, n_rows: int) -> int:

@@ -142,7 +142,7 @@ class DeviceTerm:
         point = self._new_point(width)
         if self._pass is not None:
             weights = self.device.copy_in(w, self._weights)
-            self._pass.evaluate(weights, float(width or 0.0), point.scores, self._results)
+            self._pass.evaluate(weights, self._kernel_width(width), point.scores, self._results)
             return self._found(point)
         self._multiply_rows(w, point.scores)
         return self._evaluated(point)
@@ -332,9 +332,16 @@ class DeviceTerm:
         run = self._run
         n_blocks = run.blocks_for(self.n_rows)
         sums = run.scratch("loss sums", n_blocks * LOSS_COLUMNS)
-        arguments = *self._pairs.arguments, 0, self.n_rows, scores, float(width or 0.0), slopes, *step, sums
+        arguments = *self._pairs.arguments, 0, self.n_rows, scores, self._kernel_width(width), slopes, *step, sums
         run("loss", *arguments, n_blocks=n_blocks, shared=LOSS_COLUMNS * run.n_threads)
         run.add_rows(sums, n_blocks, LOSS_COLUMNS, out)
+
+    def _kernel_width(self, width: float | None) -> float:
+        """The width as kernels take it: 0 means the squared hinge to them."""
+        given = 0.0 if width is None else float(width)
+        if (given == 0.0) != (self.loss.name == "squared_hinge"):
+            raise ValueError(f"The loss {self.loss.name!r} cannot have the width {width}.")
+        return given
 
     def _ring(self, width: float | None) -> tuple[float, float]:
         """The margins between which the loss is curved."""
