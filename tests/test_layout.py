@@ -6,7 +6,7 @@ import pathlib
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ranksvm"
 # Folders of tests/ about a subject outside the package; and those of the package that have a private name.
-SUBJECTS = {"benchmarks", "benchmarks/papers", "examples", "fuzz", "released_models", "typing"}
+SUBJECTS = {"benchmarks", "benchmarks/papers", "examples", "fuzz", "released_models", "stand_in_driver", "typing"}
 PRIVATE = {"compiled": "_compiled", "util": "_util"}
 
 
