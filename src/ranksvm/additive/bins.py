@@ -19,6 +19,7 @@ __all__ = [
     "FeatureBins",
     "FeatureStatistics",
     "as_floats",
+    "check_not_infinite",
     "codes_of",
     "described_features",
     "described_sample",
@@ -396,11 +397,32 @@ def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: 
     return found
 
 
+def check_not_infinite(X: Any, start: int = 0) -> None:
+    """Refuse infinite values.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    start : int
+        Number of the first row, for messages.
+
+    Raises
+    ------
+    DataError
+        When there is one; the message has its place.
+    """
+    values = X.tocoo() if is_sparse(X) else X
+    if not (infinite := np.isinf(values.data if is_sparse(X) else values)).any():
+        return
+    place = int(np.flatnonzero(infinite)[0])
+    row, j = (values.row[place], values.col[place]) if is_sparse(X) else divmod(place, X.shape[1])
+    raise DataError(f"X has an infinite value in row {start + row}, feature {j}: missing values are NaN.")
+
+
 def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, start: int) -> None:
     """Raise DataError for infinite values, and for missing ones without a level."""
-    if (infinite := np.argwhere(np.isinf(X))).size:
-        row, j = infinite[0]
-        raise DataError(f"X has an infinite value in row {start + row}, feature {j}: missing values are NaN.")
+    check_not_infinite(X, start)
     last = np.array([each.n_levels for each in bins])
     if (beyond := np.argwhere(codes >= last)).size:
         row, j = beyond[0]

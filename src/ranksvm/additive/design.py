@@ -305,6 +305,22 @@ class AdditiveDesign:
             codes = np.ascontiguousarray(np.hstack([codes, pair_codes(terms.bins, terms.pairs, codes)]))
         return cls(features, codes, terms)
 
+    def with_terms(self, terms: AdditiveTerms) -> "AdditiveDesign":
+        """The same rows for other variables of the same levels, whose codes are not looked up again.
+
+        Parameters
+        ----------
+        terms : AdditiveTerms
+            The variables.
+
+        Returns
+        -------
+        AdditiveDesign
+            The design matrix.
+        """
+        codes = self.codes if not self.terms.pairs else np.ascontiguousarray(self.codes[:, : terms.n_features])
+        return AdditiveDesign.of(self.features, codes, terms)
+
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         features = self.features.products(rows) if self.terms.linear else None
         return coded.coded_products(features, self.terms.linear_scales, self._coded, rows)

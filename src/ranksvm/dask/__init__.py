@@ -13,13 +13,18 @@ if find_spec("distributed") is None:
     raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'")
 
 if TYPE_CHECKING:
+    from ranksvm.dask.additive_rank_svm import DaskAdditiveRankSVM
     from ranksvm.dask.rank_svm import DaskRankSVM
     from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
 else:
     # Workers import modules of this package for their tasks, without estimators and scikit-learn.
     __getattr__ = lazy_names(
         __name__,
-        {"DaskRankSVM": "ranksvm.dask.rank_svm", "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv"},
+        {
+            "DaskAdditiveRankSVM": "ranksvm.dask.additive_rank_svm",
+            "DaskRankSVM": "ranksvm.dask.rank_svm",
+            "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv",
+        },
     )
 
-__all__ = ["DaskRankSVM", "DaskRankSVMCV"]
+__all__ = ["DaskAdditiveRankSVM", "DaskRankSVM", "DaskRankSVMCV"]

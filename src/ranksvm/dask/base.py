@@ -1,6 +1,6 @@
 """Base of the estimators on Dask: the client, the data on the cluster, the local model."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -48,7 +48,7 @@ class DaskRanker(BaseEstimator):
     """Base of the estimators on Dask."""
 
     # the single-process estimator, which has all the other hyper-parameters
-    _local: ClassVar[type]
+    _local: ClassVar[Any]
 
     n_partitions: int | None
     timeout: float
@@ -217,12 +217,14 @@ class DaskRanker(BaseEstimator):
         self._learn_columns(columns, given)
         return arguments
 
-    def _prepared(self, cluster: Cluster, given: Given) -> Prepared:
-        """The rows on the cluster; also stores the names of the features."""
+    def _prepared(
+        self, cluster: Cluster, given: Given, before: Callable[[list[Any], Columns], Any] | None = None
+    ) -> Prepared:
+        """The rows on the cluster, and ``before`` as in `prepared_rows`; also stores the names of the features."""
         listed = given.listed
         if listed is not None and listed.groups is not None and vars(self)["pair_weighting"] == "per_query":
             raise OptionError("pair_weighting='per_query' needs queries: also give qid or group.")
-        prepared = prepared_rows(cluster, given, self.n_partitions)
+        prepared = prepared_rows(cluster, given, self.n_partitions, before)
         self._learn_columns(prepared.columns, given)
         return prepared
 
@@ -303,7 +305,8 @@ class DaskRanker(BaseEstimator):
             X, qid, pairs, pair_weight = unpacked_preferences(X, None, qid, group, y, None)
             y = None
         columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
-        options = {"group": group, "pairs": pairs, "pair_weight": pair_weight, "count": cluster.computed}
+        options: dict[str, Any] = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
+        options |= {"count": cluster.computed, "missing": self._local._takes_missing}
         return given_rows(X, y, qid, {"sample_weight": sample_weight, "event": event}, columns, **options)
 
 

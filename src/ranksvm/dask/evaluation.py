@@ -17,7 +17,7 @@ from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["HeldOut", "Sums", "evaluated", "sums_of_pairs"]
+__all__ = ["HeldOut", "Sums", "evaluated", "scores_of", "scoring_function", "sums_of_pairs"]
 
 
 class Sums(NamedTuple):
@@ -102,7 +102,7 @@ class HeldOut:
     def evaluate(
         self,
         cluster: Cluster,
-        coefs: Sequence[np.ndarray],
+        models: Sequence[Any],
         metrics: Sequence[Metric],
         convention: str | Convention = "default",
     ) -> list[dict[str, "Sums"]]:
@@ -110,14 +110,14 @@ class HeldOut:
         own = self.own_metric
         prepared = self.prepared
         return evaluated(
-            cluster, prepared.rows, coefs, metrics if own is None else [own], convention, listed=prepared.listed
+            cluster, prepared.rows, models, metrics if own is None else [own], convention, listed=prepared.listed
         )
 
 
 def evaluated(
     cluster: Cluster,
     rows: Sequence[Future],
-    coefs: Sequence[np.ndarray],
+    models: Sequence[Any],
     metrics: Sequence[Metric],
     convention: str | Convention = "default",
     held_out: np.ndarray | None = None,
@@ -131,8 +131,8 @@ def evaluated(
         The cluster.
     rows : sequence of Future
         The `Rows` of each part, whole queries.
-    coefs : sequence of ndarray
-        The weights of each model.
+    models : sequence of ndarray or AdditiveFunction
+        The weights of each linear model, or the function of each additive one.
     metrics : sequence of Metric
         The metrics.
     convention : str or Convention
@@ -148,9 +148,9 @@ def evaluated(
         For each model the sums of each metric, by name.
     """
     if listed is not None:
-        found = cluster.mapped(sums_of_pairs, rows, list(coefs), on_workers(cluster, listed))
+        found = cluster.mapped(sums_of_pairs, rows, list(models), on_workers(cluster, listed))
     else:
-        found = cluster.mapped(_evaluated, rows, list(coefs), list(metrics), convention, held_out)
+        found = cluster.mapped(_evaluated, rows, list(models), list(metrics), convention, held_out)
     return tree_sum(cluster.results(found), _plus)
 
 
@@ -159,34 +159,46 @@ def _plus(a: list[dict[str, Sums]], b: list[dict[str, Sums]]) -> list[dict[str, 
 
 
 def _evaluated(
-    rows: Rows, coefs: list[np.ndarray], metrics: list[Metric], convention: Any, held_out: np.ndarray | None
+    rows: Rows, models: list[Any], metrics: list[Metric], convention: Any, held_out: np.ndarray | None
 ) -> list[dict[str, Sums]]:
     if held_out is not None:
         rows = rows.of_queries(held_out)
-    return [sums_of(rows, coef, metrics, convention) for coef in coefs]
+    return [sums_of(rows, model, metrics, convention) for model in models]
 
 
-def sums_of_pairs(rows: Rows, coefs: list[np.ndarray], listed: Listed) -> list[dict[str, Sums]]:
+def sums_of_pairs(rows: Rows, models: list[Any], listed: Listed) -> list[dict[str, Sums]]:
     """The sums of the accuracy of each model on the pairs of one part."""
     here = pairs_here(rows, listed)
     if not len(here.numbers):
-        return [{ACCURACY.name: NOTHING} for _ in coefs]
+        return [{ACCURACY.name: NOTHING} for _ in models]
     groups = rows.queries.numbers()[here.places[:, 0]] if listed.groups is None else listed.groups[here.numbers]
     used, places = np.unique(here.places, return_inverse=True)
-    X = rows.with_features(len(coefs[0])).X[used]
+    some = rows.taken(used)
     found = []
-    for coef in coefs:
-        preferred, other = check_scores(linear_scores(X, coef, 1))[places.reshape(-1, 2)].T
+    for model in models:
+        preferred, other = scores_of(some, model)[places.reshape(-1, 2)].T
         each = evaluate_pairs(preferred, other, groups, pair_weight=listed.weight[here.numbers])
         found.append({name: Sums.of(each.per_query[name], each.weights[name]) for name in each.means})
     return found
 
 
-def sums_of(rows: Rows, coef: np.ndarray, metrics: list[Metric], convention: Any = "default") -> dict[str, Sums]:
+def scores_of(rows: Rows, model: Any) -> np.ndarray:
+    """The scores of rows under the weights of a linear model, or the function of an additive one."""
+    if isinstance(model, np.ndarray):
+        return check_scores(linear_scores(rows.with_features(len(model)).X, model, 1))
+    return check_scores(model.scores(rows.with_features(model.n_features).X))
+
+
+def scoring_function(model: Any) -> Any:
+    """What `scores_of` takes for a fitted model."""
+    return model._function() if hasattr(model, "shape_values_") else model.coef_
+
+
+def sums_of(rows: Rows, model: Any, metrics: list[Metric], convention: Any = "default") -> dict[str, Sums]:
     """The sums of each metric for one model on one part."""
     if not len(rows.y):
         return dict.fromkeys((metric.name for metric in metrics), NOTHING)
-    scores = check_scores(linear_scores(rows.with_features(len(coef)).X, coef, 1))
+    scores = scores_of(rows, model)
     sample_weight, event = rows.weights.get("sample_weight"), rows.weights.get("event")
     options: dict[str, Any] = {"convention": convention, "sample_weight": sample_weight, "event": event}
     found = evaluate(rows.y, scores, rows.queries.numbers(), metrics, **options)

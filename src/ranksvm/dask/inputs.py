@@ -55,6 +55,7 @@ def given_rows(
     pairs: Any = None,
     pair_weight: Any = None,
     count: Callable[[list[Any]], list[int]] | None = None,
+    missing: bool = False,
 ) -> Given:
     """The parts of the arguments of ``fit``.
 
@@ -74,6 +75,8 @@ def given_rows(
         Row numbers (preferred, other) of pairs, instead of labels, and the weight of each.
     count : callable, optional
         Computes delayed numbers of rows, if group or pairs need the numbers for parts of unknown sizes.
+    missing : bool
+        Whether values of X may be missing (NaN).
 
     Returns
     -------
@@ -87,7 +90,7 @@ def given_rows(
     """
     if are_files(X):
         others = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-        return _of_files(X, y, qid, {**weights, **others}, columns)
+        return _of_files(X, y, qid, {**weights, **others}, columns, missing)
     if y is None and pairs is None:
         raise DataError("y is missing: give one label for each row.")
     frame_type = None
@@ -123,7 +126,7 @@ def given_rows(
             if qid is None and found.qid is None:
                 listed = listed.connected()
                 qid = _Cut(groups_of_rows(listed, n_rows), sizes)
-    columns = found if columns is None else columns._replace(qid=found.qid)
+    columns = (found if columns is None else columns._replace(qid=found.qid))._replace(missing=missing)
     parts = [f"part {number}" for number in range(len(blocks))]
     others = {name: _beside(X, values, name, len(blocks)) for name, values in {"y": y, "qid": qid, **weights}.items()}
     rows = []
@@ -245,7 +248,7 @@ def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:
     return blocks
 
 
-def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None) -> Given:
+def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None, missing: bool) -> Given:
     paths: Sequence[Any] = X if isinstance(X, list | tuple) else [X]
     given = [
         name for name, values in {"y": y, "qid": qid}.items() if values is not None and not isinstance(values, str)
@@ -258,5 +261,5 @@ def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Column
         )
     names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]
     read = dask.delayed(read_rows, pure=False)
-    rows = [read(str(path), y or "label", qid or "qid", name) for path, name in zip(paths, names, strict=True)]
+    rows = [read(str(path), y or "label", qid or "qid", name, missing) for path, name in zip(paths, names, strict=True)]
     return Given(rows, names, columns or Columns(None))

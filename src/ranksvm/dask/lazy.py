@@ -6,12 +6,10 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ranksvm.dask.evaluation import Sums, sums_of_pairs
+from ranksvm.dask.evaluation import Sums, scores_of, scoring_function, sums_of_pairs
 from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
 from ranksvm.dask.listed_pairs import Listed
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
-from ranksvm.data.linear_scores import linear_scores
-from ranksvm.data.validation import check_scores
 from ranksvm.metrics import evaluate, parse_metric
 from ranksvm.metrics.names import ACCURACY
 from ranksvm.terms.parts.tree_sum import tree_sum
@@ -58,8 +56,8 @@ def _series(X: Any, model: Any) -> Any:
 
 
 def _scores_of_file(path: str, model: Any, part: str) -> np.ndarray:
-    rows = read_rows(path, "label", model.qid_column_ or "qid", part).with_features(model.n_features_in_)
-    return check_scores(linear_scores(rows.X, model.coef_, 1))
+    rows = read_rows(path, "label", model.qid_column_ or "qid", part, model._takes_missing)
+    return scores_of(rows, scoring_function(model))
 
 
 def lazy_metric(
@@ -87,10 +85,11 @@ def lazy_metric(
     """
     columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
     listed = {"pairs": pairs, "pair_weight": pair_weight}
-    given = given_rows(X, y, qid, weights, columns, **listed, count=lambda sizes: list(dask.compute(*sizes)))
+    others: dict[str, Any] = {"count": lambda sizes: list(dask.compute(*sizes)), "missing": model._takes_missing}
+    given = given_rows(X, y, qid, weights, columns, **listed, **others)
     n = len(given.rows)
     split = dask.delayed(_scored, nout=n, pure=False)
-    pieces = [split(rows, model.coef_, n) for rows in given.rows]
+    pieces = [split(rows, scoring_function(model), n) for rows in given.rows]
     by_query = [[piece[to] for piece in pieces] for to in range(n)]
     if given.listed is not None:
         whole = dask.delayed(given.listed, traverse=False)
@@ -100,9 +99,9 @@ def lazy_metric(
     return da.from_delayed(dask.delayed(_mean, pure=False)(sums), (), np.float64)
 
 
-def _scored(rows: Rows, coef: np.ndarray, n: int) -> list[Rows]:
+def _scored(rows: Rows, model: Any, n: int) -> list[Rows]:
     """Rows with their score as their only feature, by the hash of their query."""
-    scores = linear_scores(rows.with_features(len(coef)).X, coef, 1)
+    scores = scores_of(rows, model)
     scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
     to = (rows.report().queries % np.uint64(n)).astype(np.int64)[rows.queries.numbers()]
     return [scored.taken(np.flatnonzero(to == target)) for target in range(n)]

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,8 @@ class Prepared:
         Largest number of parts: with it the same data make the same parts again.
     listed : Listed, optional
         The pairs, where they are listed.
+    described : object
+        The result of ``before`` of `prepared_rows`.
     """
 
     rows: list[Future]
@@ -55,6 +57,7 @@ class Prepared:
     queries: np.ndarray
     n_partitions: int
     listed: Listed | None = None
+    described: Any = None
 
     @property
     def n_queries(self) -> int:
@@ -62,7 +65,12 @@ class Prepared:
         return len(self.queries) if self.listed is None or self.listed.groups is None else 1
 
 
-def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
+def prepared_rows(
+    cluster: Cluster,
+    given: Given,
+    n_partitions: int | None,
+    before: Callable[[list[Future], Columns], Any] | None = None,
+) -> Prepared:
     """The rows on the cluster: validated, whole queries, in parts that are large enough for a task.
 
     Parameters
@@ -73,6 +81,8 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
         The arguments of ``fit``.
     n_partitions : int or None
         Largest number of parts; None: as many as the workers have threads.
+    before : callable, optional
+        Called with the rows of the parts as they were given, before any row moves, and their columns.
 
     Returns
     -------
@@ -88,6 +98,7 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     reports = reports_of(cluster, rows, given.names)
     columns = columns_of(given, reports)
     check_recomputable(cluster, rows, given.names)
+    described = None if before is None else before(rows, columns)
     whole = whole_parts(cluster, rows, reports)
     most = cluster.n_threads() if n_partitions is None else n_partitions
     if len(whole) > most:
@@ -99,10 +110,12 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     listed = given.listed
     if listed is not None and listed.groups is None and len(first) == 1:
         listed = listed.connected()
-    return Prepared(whole, columns, largest, queries[np.sort(first)], most, listed)
+    return Prepared(whole, columns, largest, queries[np.sort(first)], most, listed, described)
 
 
-def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weighting: str) -> list[Future]:
+def parts_of_rows(
+    cluster: Cluster, prepared: Prepared, selection: str, weighting: str, in_place: bool = False
+) -> list[Future]:
     """The parts of the problem.
 
     Parameters
@@ -113,6 +126,8 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
         The rows.
     selection, weighting : str
         Which pairs count, and how.
+    in_place : bool
+        Whether parts also have the rows without pairs.
 
     Returns
     -------
@@ -122,8 +137,9 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
     n_features = prepared.columns.n_features
     if prepared.listed is not None:
         listed = on_workers(cluster, prepared.listed)
-        return cluster.mapped(part_of_pairs, prepared.rows, listed, weighting, n_features)
-    return cluster.mapped(part_of, prepared.rows, selection, weighting, prepared.largest_label, n_features)
+        return cluster.mapped(part_of_pairs, prepared.rows, listed, weighting, n_features, in_place)
+    how = selection, weighting, prepared.largest_label, n_features, in_place
+    return cluster.mapped(part_of, prepared.rows, *how)
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:

@@ -1,28 +1,25 @@
 """DaskRankSVM: RankSVM on a Dask cluster."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm._util.verbosity import verbosity
-from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.inputs import Given, given_rows
-from ranksvm.dask.listed_pairs import unpacked_preferences
+from ranksvm.dask.evaluation import HeldOut
+from ranksvm.dask.inputs import Given
 from ranksvm.dask.preparation import Prepared
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
-from ranksvm.fits.training_set import TrainingArguments
+from ranksvm.metrics import Metric
 
 __all__ = ["DaskRankSVM"]
 
 
-class DaskRankSVM(DaskRanker):
+class DaskRankSVM(DaskSingleRanker):
     """`RankSVM` for data on a Dask cluster, similar to ``xgboost.dask.DaskXGBRanker``.
 
     The objective, the solvers and the certificate are the ones of `RankSVM`; in each round only sums of ``n_features``
@@ -96,7 +93,7 @@ class DaskRankSVM(DaskRanker):
     (1000,)
     """
 
-    _local: ClassVar[type] = RankSVM
+    _local: ClassVar[Any] = RankSVM
 
     def __init__(
         self,
@@ -141,120 +138,15 @@ class DaskRankSVM(DaskRanker):
         self.checkpoint = checkpoint
         self.timeout = timeout
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
-    ) -> Self:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        X : dask array, dask DataFrame, list of paths, array-like, or Preferences
-            Features. A dask array may have blocks of CSR matrices. Paths, or addresses of fsspec such as
-            ``s3://...``, are files that the workers read, of any kind that `read_data` reads: text, CSV, Parquet,
-            caches. They also hold labels and query ids.
-        y : dask array, dask Series or array-like of shape (n_samples,)
-            Labels, in the same parts as X; for files the name of the column of labels, "label" if it is None.
-        qid : dask array, dask Series, array-like of shape (n_samples,), or str
-            Query of each row: any type, in any order; or the name of a column of a dask DataFrame, or of files. None:
-            the column "qid".
-        group : array-like or dask array of int, optional
-            Number of rows of each query, whose rows follow one another, instead of ``qid``.
-        sample_weight, query_weight, propensity, event : dask array, dask Series or array-like, optional
-            As in `RankSVM.fit`.
-        pairs, pair_weight : array-like or dask array, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`: numbers of rows (preferred, other) in the whole
-            data, counted over the parts. This process keeps them, and every worker. Without ``qid`` the rows that pairs
-            connect are brought together.
-        eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
-            accuracy, ``(X, time, event)`` for censored times.
-        eval_X, eval_y : array-like, or tuples of array-likes, optional
-            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
-        eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
-            As in `RankSVM.fit`.
-
-        Returns
-        -------
-        DaskRankSVM
-            The fitted estimator.
-
-        Raises
-        ------
-        DataError
-            When the data are invalid: the error names the part and the row in it.
-        NoComparablePairsError
-            When no query has two documents with different labels.
-        ClusterError
-            When the cluster does not answer, has no workers, or has lost data that it cannot compute again.
-        OptionError
-            When a hyper-parameter has an invalid value, or there is too little memory to gather rows.
-
-        Warns
-        -----
-        ConvergenceWarning
-            When the certificate does not meet ``tol``.
-        """
-        eval_set = joined_sets(eval_set, eval_X, eval_y)
-        options = self._options()
-        X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
-            self.pair_selection, self.pair_weighting
-        )
-        self._check_options()
-        weights = {
-            "sample_weight": sample_weight,
-            "query_weight": query_weight,
-            "propensity": propensity,
-            "event": event,
-        }
-        metrics = metrics_of_sets(eval_metric, eval_at)
-        with all_or_nothing(self), verbosity(self.verbose):
-            cluster = self._cluster()
-            listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-            given = given_rows(X, y, qid, weights, **listed, count=cluster.computed)
-            self.censored_ = event is not None
-            sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
-            if self.solver == "dual":
-                arguments = self._gathered(cluster, given)
-                held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-                model, n_rounds = self._new_local().set_params(memory_limit=None).fit(**arguments), 0
-            else:
-                prepared = self._prepared(cluster, given)
-                held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-                model, n_rounds = self._fitted_to_parts(cluster, given, prepared, options)
-            model.evals_result_ = {}
-            for each in held_out:
-                (found,) = each.evaluate(cluster, [model.coef_], metrics)
-                model.evals_result_[each.name] = {metric: [sums.mean] for metric, sums in found.items()}
-            known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
-            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
-            self.n_rounds_ = n_rounds
-        return self
-
     def _fitted_to_parts(
-        self, cluster: Cluster, given: Given, prepared: Prepared, options: LinearOptions
+        self,
+        cluster: Cluster,
+        given: Given,
+        prepared: Prepared,
+        options: LinearOptions,
+        held_out: list[HeldOut],
+        metrics: list[Metric],
     ) -> tuple[RankSVM, int]:
-        """The local model of a fit in rounds, and their number."""
         term = self._term(cluster, given, prepared, self.checkpoint)
         n_queries = prepared.n_queries
         prepared.rows.clear()  # they are in the parts now

@@ -96,7 +96,7 @@ class DaskRankSVMCV(DaskRanker):
     (3, 3)
     """
 
-    _local: ClassVar[type] = RankSVMCV
+    _local: ClassVar[Any] = RankSVMCV
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm.additive.bins import check_not_infinite
 from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
@@ -38,11 +39,14 @@ class Columns(NamedTuple):
         Their names, if X is a DataFrame.
     qid : str or None
         The column of X that holds the query ids.
+    missing : bool
+        Whether values may be missing (NaN).
     """
 
     n_features: int | None
     names: np.ndarray | None = None
     qid: str | None = None
+    missing: bool = False
 
 
 class Report(NamedTuple):
@@ -202,10 +206,13 @@ def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
     if columns.names is not None:
         model.feature_names_in_ = columns.names
     try:
-        return features_and_labels(model, X, y, n_threads=1, reset=False)
+        found = features_and_labels(model, X, y, n_threads=1, reset=False, finite=not columns.missing)
+        if columns.missing:
+            check_not_infinite(found[0])
+        return found
     except DataError as error:
-        if found := _first_text(X):
-            raise DataError(f"{found} ({error})") from None
+        if text := _first_text(X):
+            raise DataError(f"{text} ({error})") from None
         raise
 
 
@@ -229,7 +236,7 @@ def _first_text(X: Any) -> str | None:
     return None
 
 
-def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
+def read_rows(path: Any, label: str, qid: str, part: str, missing: bool = False) -> Rows:
     """The rows of one file, which a worker reads: text, CSV, Parquet or a cache.
 
     Parameters
@@ -240,6 +247,8 @@ def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
         The columns of a table that hold labels and query ids.
     part : str
         What errors call the file.
+    missing : bool
+        Whether values may be missing.
 
     Returns
     -------
@@ -255,7 +264,7 @@ def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
             raise DataError(f"{part}: a worker finds no such file: {error}") from None
     if data.qid is None:
         raise DataError(f"{part}: there are no query ids.")
-    rows = rows_of(data.X, data.y, data.qid, {}, Columns(data.n_features), part)
+    rows = rows_of(data.X, data.y, data.qid, {}, Columns(data.n_features, missing=missing), part)
     rows.names = data.feature_names
     return rows
 
@@ -313,7 +322,9 @@ def _ids(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([part.astype(object) for part in parts])
 
 
-def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int) -> Part:
+def part_of(
+    rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int, in_place: bool = False
+) -> Part:
     """The part of the problem for some rows: their pairs, and X in the order of the pairs.
 
     Parameters
@@ -326,6 +337,8 @@ def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_
         The largest label of all parts.
     n_features : int
         Number of features of all parts.
+    in_place : bool
+        Whether X is not copied: it keeps its order, and rows without pairs.
 
     Returns
     -------
@@ -335,7 +348,7 @@ def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_
     rows = rows.with_features(n_features)
     options = {"selection": selection, "weighting": weighting, "largest_label": largest_label, "may_be_empty": True}
     pairs = ComparablePairs.from_labels(rows.queries, rows.y, **options, **rows.weights)  # type: ignore[arg-type]
-    if pairs.rows is None:
+    if in_place or pairs.rows is None:
         return Part(rows.X, pairs)
     return Part(rows.X[pairs.rows], pairs.renumbered())
 

@@ -1,11 +1,13 @@
 """AdditiveRankSVM: a linear part, steps of each feature, and functions of two features."""
 
+from functools import partial
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.verbosity import verbosity
+from ranksvm.additive import AdditiveFunction
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
@@ -299,7 +301,12 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                     result = problem.solve(float(self.C), start, interrupted)
                     self.candidate_bounds_ = self.interaction_bounds_ = None
                 else:
-                    found = solve_with_interactions(problem, float(self.C), start, interrupted, sets)
+                    n_threads, name = data.n_threads, sets.metrics[0].name if sets else ""
+
+                    def value(function: AdditiveFunction) -> float:
+                        return sets.evaluate(partial(function.scores, n_threads=n_threads))[0].means[name]
+
+                    found = solve_with_interactions(problem, float(self.C), start, interrupted, value)
                     problem, result = found.problem, found.result
                     self.candidate_bounds_, self.interaction_bounds_ = found.candidate_bounds, found.bounds
             self._assign_function(problem.function(result.w))

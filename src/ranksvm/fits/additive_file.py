@@ -20,6 +20,7 @@ from ranksvm.additive.bins import (
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.fits.additive_levels import AdditiveLevels, feature_scales, levels_with
 from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.additive_partitioned import SAMPLE_ROWS
 from ranksvm.fits.file_training_set import (
     SAMPLE_SHARE,
     FileTrainingSet,
@@ -36,8 +37,6 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["FileAdditiveTrainingSet", "additive_file_term", "file_additive_training_set"]
 
-# The sample of the preconditioner has this many rows, and all rows if they are at most twice as many.
-SAMPLE_ROWS = 200_000
 # The rows whose quantiles are computed take this share of the memory, with copies for sorting; if they do not fit, some
 # features at a time.
 QUANTILE_SHARE, QUANTILE_COPIES = 0.3, 3

@@ -2,13 +2,13 @@
 
 import logging
 import threading
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ranksvm._util.checks import is_integer
-from ranksvm.fits.additive import AdditiveProblem
-from ranksvm.fits.evaluation import EvaluationSets
+from ranksvm.additive import AdditiveFunction
 from ranksvm.solvers import SolverResult
 
 __all__ = ["AUTO_COUNTS", "WithInteractions", "solve_with_interactions"]
@@ -24,7 +24,7 @@ class WithInteractions(NamedTuple):
 
     Attributes
     ----------
-    problem : AdditiveProblem
+    problem : AnyAdditiveProblem
         The problem with these functions.
     result : SolverResult
         Its solution.
@@ -34,24 +34,24 @@ class WithInteractions(NamedTuple):
         The same for the solution.
     """
 
-    problem: AdditiveProblem
+    problem: Any
     result: SolverResult
     candidate_bounds: np.ndarray
     bounds: np.ndarray
 
 
 def solve_with_interactions(
-    problem: AdditiveProblem,
+    problem: Any,
     C: float,
     start: np.ndarray | None,
     interrupted: threading.Event | None,
-    sets: EvaluationSets,
+    value: Callable[[AdditiveFunction], float] | None = None,
 ) -> WithInteractions:
     """The solution of a problem, with the interactions that its hyper-parameters ask for.
 
     Parameters
     ----------
-    problem : AdditiveProblem
+    problem : AnyAdditiveProblem
         The problem without interactions.
     C : float
         Weight of a pair.
@@ -59,8 +59,8 @@ def solve_with_interactions(
         Its variables to start from.
     interrupted : threading.Event, optional
         Set by Ctrl-C.
-    sets : EvaluationSets
-        The sets, of which the first decides for "auto".
+    value : callable, optional
+        The metric of a function on validation data, which decides for "auto".
 
     Returns
     -------
@@ -76,14 +76,15 @@ def solve_with_interactions(
     elif is_integer(wanted):
         problem, result = _extended(problem, result, problem.chosen_pairs(candidates, int(wanted)), C, interrupted)
     else:
-        problem, result = _best_number(problem, result, candidates, C, interrupted, sets)
+        assert value is not None
+        problem, result = _best_number(problem, result, candidates, C, interrupted, value)
     bounds = problem.interaction_bounds(result.w, result.width) if problem.terms.pairs else candidates
     return WithInteractions(problem, result, candidates, bounds)
 
 
 def _extended(
-    problem: AdditiveProblem, result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
-) -> tuple[AdditiveProblem, SolverResult]:
+    problem: Any, result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
+) -> tuple[Any, SolverResult]:
     """The solution with functions of further pairs."""
     if not len(pairs):
         return problem, result
@@ -92,28 +93,26 @@ def _extended(
 
 
 def _best_number(
-    problem: AdditiveProblem,
+    problem: Any,
     result: SolverResult,
     candidates: np.ndarray,
     C: float,
     interrupted: threading.Event | None,
-    sets: EvaluationSets,
-) -> tuple[AdditiveProblem, SolverResult]:
-    """The solution with the number of interactions that is best on the first set; the smallest of equally good ones."""
+    value: Callable[[AdditiveFunction], float],
+) -> tuple[Any, SolverResult]:
+    """The solution with the number of interactions of the best value; the smallest of equally good ones."""
 
-    def value(problem: AdditiveProblem, result: SolverResult) -> float:
-        name = sets.metrics[0].name
-        function = problem.function(result.w)
-        found = sets.evaluate(lambda X: function.scores(X, problem.n_threads))[0].means[name]
-        logger.info("%d interactions: %s %.4f", len(problem.terms.pairs), name, found)
+    def valued(problem: Any, result: SolverResult) -> float:
+        found = value(problem.function(result.w))
+        logger.info("%d interactions: %.4f on validation data", len(problem.terms.pairs), found)
         return found
 
-    best, best_value = (problem, result), value(problem, result)
+    best, best_value = (problem, result), valued(problem, result)
     n_positive = int(np.count_nonzero(candidates > 0.0))
     for count in (each for each in AUTO_COUNTS if each <= max(n_positive, AUTO_COUNTS[0])):
         if interrupted is not None and interrupted.is_set():
             break
         problem, result = _extended(problem, result, problem.chosen_pairs(candidates, count), C, interrupted)
-        if (found := value(problem, result)) > best_value:
+        if (found := valued(problem, result)) > best_value:
             best, best_value = (problem, result), found
     return best

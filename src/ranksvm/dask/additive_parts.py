@@ -1,0 +1,133 @@
+"""Levels of the features of rows on a cluster, and parts of additive models."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from distributed import Future
+
+from ranksvm.additive import AdditiveDesign, AdditiveTerms, FeatureBins, codes_of
+from ranksvm.additive.bins import FeatureStatistics, described_sample, level_counts, missing_features, quantile_rows
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.rows import Rows
+from ranksvm.data import frames
+from ranksvm.fits.additive_levels import AdditiveLevels, feature_scales, levels_with
+from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.tree_sum import tree_sum
+
+__all__ = ["levels_on_cluster", "with_terms"]
+
+
+def levels_on_cluster(
+    cluster: Cluster,
+    rows: Sequence[Future],
+    n_features: int,
+    options: AdditiveOptions,
+    feature_names: Sequence[str] | None,
+) -> AdditiveLevels:
+    """The levels of the features of all rows: those of a fit in one process.
+
+    The rows that decide on the quantiles there, at most 65,536, go to one worker, which sorts them. Then each part
+    counts its rows at each level.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    rows : sequence of Future
+        The `Rows` of each part, in the order of the data.
+    n_features : int
+        Number of features.
+    options : AdditiveOptions
+        The hyper-parameters.
+    feature_names : sequence of str, optional
+        Names of the features, by which hyper-parameters may name them.
+
+    Returns
+    -------
+    AdditiveLevels
+        The levels.
+    """
+    categorical, signs = levels_with(options, n_features, feature_names)
+    sizes, missing = zip(*cluster.results(cluster.mapped(_counted, rows, n_features)), strict=True)
+    ends = np.cumsum(sizes)
+    places = quantile_rows(int(ends[-1]))
+    owned = np.split(places, np.searchsorted(places, ends[:-1]))
+    starts = ends - np.array(sizes)
+    chosen = [own - start for own, start in zip(owned, starts.tolist(), strict=True)]
+    pieces = cluster.mapped(_piece, rows, n_features, beside=chosen)
+    how = np.any(missing, axis=0), options.max_bins, categorical
+    (found,) = cluster.results([cluster.client.submit(_described, pieces, *how, pure=False)])
+    bins, statistics = found
+    counts, total = tree_sum(cluster.results(cluster.mapped(_levels, rows, bins)), _plus)
+    shares = np.split(counts / total, np.cumsum([each.n_levels for each in bins])[:-1])
+    scales = feature_scales(statistics.ranges, categorical)
+    terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
+    return AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)
+
+
+def with_terms(part: Part, terms: AdditiveTerms) -> Part:
+    """A part whose variables are those of an additive model; it shares X, and codes if the part has some.
+
+    Parameters
+    ----------
+    part : Part
+        The rows.
+    terms : AdditiveTerms
+        The variables.
+
+    Returns
+    -------
+    Part
+        The part.
+    """
+    found = Part(part.X, part.pairs, terms)
+    if isinstance(part.features, AdditiveTerms):
+        design: Any = part.design
+        assert isinstance(design, AdditiveDesign)
+        found.design = design.with_terms(terms)
+    return found
+
+
+def _counting(rows: Rows) -> np.ndarray | None:
+    """The rows whose weight is positive; None if all count once."""
+    weight = rows.weights.get("sample_weight")
+    return None if weight is None else np.flatnonzero(weight > 0.0)
+
+
+def _counted(rows: Rows, n_features: int) -> tuple[int, np.ndarray]:
+    """Number of rows that count, and which features have missing values."""
+    counting = _counting(rows)
+    n_rows = len(rows) if counting is None else len(counting)
+    return n_rows, missing_features(rows.with_features(n_features).X) if len(rows) else np.zeros(n_features, bool)
+
+
+def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Any, np.ndarray | None]:
+    """Some of the rows that count, and their weights."""
+    counting = _counting(rows)
+    own = chosen if counting is None else counting[chosen]
+    return rows.with_features(n_features).X[own], None if counting is None else rows.weights["sample_weight"][own]
+
+
+def _described(
+    pieces: list[tuple[Any, np.ndarray | None]], missing: np.ndarray, max_bins: int, categorical: list[int]
+) -> tuple[list[FeatureBins], FeatureStatistics]:
+    """The levels and statistics of the rows of all parts."""
+    pieces = [piece for piece in pieces if piece[0].shape[0]]
+    weights = [weight for _, weight in pieces if weight is not None]
+    X = frames.stacked(*(X for X, _ in pieces))
+    return described_sample(X, missing, max_bins, categorical, 1, np.concatenate(weights) if weights else None)
+
+
+def _levels(rows: Rows, bins: list[FeatureBins]) -> tuple[np.ndarray, float]:
+    """Number of rows at each level, or the sums of their weights, and the total."""
+    weight = rows.weights.get("sample_weight")
+    if not len(rows):
+        return np.zeros(sum(each.n_levels for each in bins)), 0.0
+    codes = codes_of(bins, rows.with_features(len(bins)).X)
+    return level_counts(bins, codes, weight).astype(np.float64), float(len(rows) if weight is None else weight.sum())
+
+
+def _plus(one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]) -> tuple[np.ndarray, float]:
+    return one[0] + other[0], one[1] + other[1]

@@ -1,0 +1,226 @@
+"""DaskAdditiveRankSVM: AdditiveRankSVM on a Dask cluster."""
+
+from typing import Any, ClassVar
+
+from ranksvm._util.checks import is_integer
+from ranksvm._util.threads import effective_n_jobs
+from ranksvm.additive import AdditiveFunction, AdditiveTerms
+from ranksvm.dask.additive_parts import levels_on_cluster, with_terms
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.evaluation import HeldOut
+from ranksvm.dask.inputs import Given
+from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
+from ranksvm.dask.rows import Columns
+from ranksvm.dask.single import DaskSingleRanker
+from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
+from ranksvm.estimators.base.options import additive_options
+from ranksvm.exceptions import OptionError
+from ranksvm.fits.additive_levels import AdditiveLevels
+from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.additive_partitioned import SAMPLE_ROWS, PartitionedAdditiveProblem
+from ranksvm.fits.interactions import solve_with_interactions
+from ranksvm.fits.problem import interruptible_if
+from ranksvm.metrics import Metric
+from ranksvm.terms.parts.part import Part
+from ranksvm.terms.parts.term import PartitionedTerm
+
+__all__ = ["DaskAdditiveRankSVM"]
+
+
+class DaskAdditiveRankSVM(DaskSingleRanker):
+    """`AdditiveRankSVM` for data on a Dask cluster.
+
+    The levels of the features are the ones of `AdditiveRankSVM` for the same rows in one process, and so are the
+    objective and the certificate. Each part keeps one byte for each value, and in each round only sums of as many
+    numbers as the model has variables travel. A sample of up to 200,000 rows is fetched once: its Hessian makes few
+    rounds suffice. The bits of a fit depend on the parts alone, as with `DaskRankSVM`.
+
+    Parameters
+    ----------
+    C, step_weight, linear, max_bins, interactions, interaction_bins, categorical, loss, huber_width, pair_selection,
+    pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
+        As in `AdditiveRankSVM`. ``interactions="auto"`` chooses by the first ``eval_set``.
+    warm_start : bool, default False
+        Start from the last fit, if it has the same levels and no interactions.
+    n_jobs : int or None, default None
+        Number of threads in this process, for work on the sample. Workers use the threads that they have.
+    verbose : int, default 0
+        As in `AdditiveRankSVM`.
+    n_partitions, timeout : optional
+        As in `DaskRankSVM`.
+
+    Attributes
+    ----------
+    coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
+    n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_, objective_,
+    duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, n_features_in_,
+    feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
+        As in `AdditiveRankSVM`.
+    n_rounds_ : int
+        Number of rounds. A round is one task for every part, whose results are added up.
+
+    See Also
+    --------
+    ranksvm.AdditiveRankSVM : The same in one process: `to_local` gives one, with shapes, tables and exports.
+    DaskRankSVM : The linear model.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.dask import DaskAdditiveRankSVM
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> X, y, qid = (da.from_array(values, chunks=(250, *values.shape[1:])) for values in (data.X, data.y, data.qid))
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     ranker = DaskAdditiveRankSVM(C=0.01).fit(X, y, qid=qid)
+    >>> len(ranker.to_local().shapes())
+    10
+    """
+
+    _local: ClassVar[Any] = AdditiveRankSVM
+    # of all estimators on Dask
+    device = "cpu"
+    memory_limit = None
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        step_weight: float = 1.0,
+        linear: bool = True,
+        max_bins: int = 32,
+        interactions: Any = 0,
+        interaction_bins: int = 8,
+        categorical: Any = None,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        monotone: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        n_partitions: int | None = None,
+        timeout: float = 60.0,
+    ):
+        self.C = C
+        self.step_weight = step_weight
+        self.linear = linear
+        self.max_bins = max_bins
+        self.interactions = interactions
+        self.interaction_bins = interaction_bins
+        self.categorical = categorical
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.monotone = monotone
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.n_partitions = n_partitions
+        self.timeout = timeout
+
+    def _options(self) -> AdditiveOptions:
+        return additive_options(self)
+
+    def _prepared(self, cluster: Cluster, given: Given, before: Any = None) -> Prepared:
+        def describe(rows: list[Any], columns: Columns) -> AdditiveLevels:
+            assert columns.n_features is not None
+            names = None if columns.names is None else columns.names.tolist()
+            return levels_on_cluster(cluster, rows, columns.n_features, self._options(), names)
+
+        return super()._prepared(cluster, given, describe)
+
+    def _fitted_to_parts(
+        self,
+        cluster: Cluster,
+        given: Given,
+        prepared: Prepared,
+        options: Any,
+        held_out: list[HeldOut],
+        metrics: list[Metric],
+    ) -> tuple[AdditiveRankSVM, int]:
+        levels: AdditiveLevels = prepared.described
+        if self.interactions == "auto" and not held_out:
+            raise OptionError("interactions='auto' chooses their number on validation data: give eval_set=[(X, y)].")
+        n_queries = prepared.n_queries
+        terms_of = _Terms(cluster, given, prepared, options, effective_n_jobs(self.n_jobs))
+        prepared.rows.clear()  # they are in the parts now
+
+        def value(function: AdditiveFunction) -> float:
+            (found,) = held_out[0].evaluate(cluster, [function], metrics)
+            return found[metrics[0].name].mean
+
+        candidates = bounds = None
+        try:
+            problem = PartitionedAdditiveProblem(terms_of, levels, levels.terms, options)
+            start = None
+            if self.warm_start and hasattr(self, "shape_values_"):
+                start = problem.start_from(self.to_local()._function())
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
+                if is_integer(self.interactions) and self.interactions == 0:
+                    result = problem.solve(float(self.C), start, interrupted)
+                else:
+                    found = solve_with_interactions(problem, float(self.C), start, interrupted, value)
+                    problem, result = found.problem, found.result
+                    candidates, bounds = found.candidate_bounds, found.bounds
+            function = problem.function(result.w)
+        finally:
+            terms_of.close()
+        model = self._new_local()
+        model._assign_function(function)
+        model.candidate_bounds_, model.interaction_bounds_ = candidates, bounds
+        model.monotone_ = levels.signs
+        model._assign_outcome(problem.outcome(result))
+        model.n_queries_ = n_queries
+        model.fitted_params_ = model._params_now()
+        return model, sum(term.n_reductions for term in terms_of.made)
+
+
+class _Terms:
+    """The terms over all parts: one for each set of variables, which share the rows and their codes."""
+
+    def __init__(self, cluster: Cluster, given: Given, prepared: Prepared, options: AdditiveOptions, n_threads: int):
+        self.made: list[PartitionedTerm] = []
+        self._cluster, self._given, self._options, self._n_threads = cluster, given, options, n_threads
+        self._n_partitions = prepared.n_partitions
+        self._parts = parts_of_rows(cluster, prepared, *self._how)
+
+    @property
+    def _how(self) -> tuple[str, str, bool]:
+        return self._options.pair_selection, self._options.pair_weighting, True
+
+    def __call__(self, terms: AdditiveTerms) -> PartitionedTerm:
+        def again() -> list[Any]:
+            prepared = prepared_rows(self._cluster, self._given, self._n_partitions)
+            return self._with_terms(parts_of_rows(self._cluster, prepared, *self._how), terms)
+
+        backend = DaskBackend(self._cluster, again)
+        parts = self._with_terms(self._parts, terms)
+        backend.put(parts)
+        known: dict[str, Any] = {"sample_rows": SAMPLE_ROWS}
+        if self.made and (sample := self.made[0].fetch()) is not None:
+            known["sample"] = Part(sample.X, sample.pairs, terms)
+        term = PartitionedTerm(backend, self._options.loss, self._n_threads, **known)
+        self._parts = backend.parts  # later terms use their codes
+        self.made.append(term)
+        return term
+
+    def close(self) -> None:
+        """Free what the workers keep."""
+        for term in self.made:
+            term.close()
+
+    def _with_terms(self, parts: list[Any], terms: AdditiveTerms) -> list[Any]:
+        return self._cluster.mapped(with_terms, parts, terms)
