@@ -55,7 +55,9 @@ def test_the_page_on_the_command_line_has_all_options_of(name):
     command = main.get_command(None, name)
     options = {option for each in command.params if each.param_type_name == "option" for option in each.opts}
     everywhere = {"--json", "--debug", "--quiet", "-q", "--help", "-h"}
-    of_data = {"--zero-based", "--label", "--qid", "--docid", "--ignore"} if name == "simulate" else set()
+    of_data = (
+        {"--zero-based", "--label", "--qid", "--docid", "--ignore", "--missing-values"} if name == "simulate" else set()
+    )
     assert options - everywhere - of_data == shown & options
     assert shown - options <= {"--ignore-drift"}
 

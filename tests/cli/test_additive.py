@@ -195,6 +195,22 @@ def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, chosen, tm
     assert ranksvm_json("analyze", out, folder / "train.txt")["models"]
 
 
+def test_a_table_with_missing_values(ranksvm, ranksvm_json, train, tmp_path):
+    pd, out = pytest.importorskip("pandas"), tmp_path / "model"
+    X = np.array(train.X, dtype=float)
+    X[::7, 1] = np.nan
+    table = tmp_path / "train.csv"
+    pd.DataFrame(X).add_prefix("x").assign(label=train.y, qid=train.qid).to_csv(table, index=False)
+    assert "missing values" in ranksvm("train", table, *ADDITIVE, "-o", out, code=1).stderr
+    options = ("--missing-values", "-C", 0.1)
+    report = ranksvm_json("train", table, *ADDITIVE, *options, "-o", out)
+    expected = package.AdditiveRankSVM(0.1, n_jobs=1).fit(X, train.y, qid=train.qid)
+    assert report["objective"] == pytest.approx(expected.objective_, rel=1e-4)
+    assert report["additive"]["with_missing"] == 1
+    scores = ranksvm("predict", out, table, "--missing-values").stdout.split()
+    np.testing.assert_allclose(np.array(scores, dtype=float), expected.predict(X), atol=1e-3)
+
+
 def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
     ranksvm("train", folder / "train.txt", *ADDITIVE, "--no-linear-part", "-o", tmp_path / "model")
     assert "no linear part" in ranksvm("info", tmp_path / "model").stdout

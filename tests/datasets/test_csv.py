@@ -186,3 +186,27 @@ def test_a_value_beyond_float32_is_named(tmp_path):
     with pytest.raises(DataError, match=refused):
         read_data(tmp_path / "data.parquet", dtype=np.float32)
     assert read_data(path, dtype=np.float64).X.max() == 1e40
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_missing_values(tmp_path, kind):
+    pandas = pytest.importorskip("pandas")
+    flag = pandas.array([True, None, False, True], dtype="boolean")
+    count = pandas.array([None, 1, 2, 3], dtype="Int8")
+    frame = pandas.DataFrame({"label": [1, 0, 1, 0], "qid": [1, 1, 2, 2], "x": [0.5, 1.5, None, 2.5]})
+    frame = frame.assign(flag=flag, count=count)
+    path = tmp_path / f"data.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    expected = [[0.5, 1, np.nan], [1.5, np.nan, 1], [np.nan, 0, 2], [2.5, 1, 3]]
+    np.testing.assert_array_equal(read_data(path, missing=True).X, expected)
+    blocks = [query.X for query in iter_data(path, missing=True)]
+    np.testing.assert_array_equal(np.concatenate(blocks), expected)
+    convert_to_cache(path, tmp_path / "data.rsd", missing=True)
+    np.testing.assert_array_equal(RankingData.load(tmp_path / "data.rsd").X, expected)
+    with pytest.raises(DataError, match=r"column 'x' of .* has missing values in 1 of 4 rows, the first is row 2"):
+        read_data(path)
+    # labels are never missing
+    frame.loc[1, "label"] = None
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    with pytest.raises(DataError, match=r"column 'label' of .* has missing values"):
+        read_data(path, missing=True)

@@ -289,3 +289,22 @@ def test_one_row_queries_and_constant_features():
     with pytest.warns(ranksvm.exceptions.UninformativeWarning):
         model = AdditiveRankSVM().fit(X, [0, 1, 0, 1, 1, 0], qid=[0, 0, 1, 2, 3, 3])
     assert model.predict(X).tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_table_with_missing_values(tmp_path, monkeypatch, in_memory):
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    X, y, qid = curved()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    path = tmp_path / "data.csv"
+    pd.DataFrame(X).add_prefix("x").assign(label=y, qid=qid).to_csv(path, index=False)
+    if not in_memory:
+        monkeypatch.setattr("ranksvm.datasets.training_file.memory_bytes", lambda limit: 1000)
+        monkeypatch.setattr("ranksvm.datasets.file_data.in_file", lambda path, limit: True)
+    found = AdditiveRankSVM(C=0.1, **TIGHT).fit(path)
+    expected = AdditiveRankSVM(C=0.1, **TIGHT).fit(X, y, qid=qid)
+    assert found.has_missing_.all()
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+    np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=1e-3)

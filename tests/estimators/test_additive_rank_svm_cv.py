@@ -6,6 +6,7 @@ import pytest
 import ranksvm
 from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, Preferences, RankSVM
 from ranksvm.exceptions import OptionError
+from ranksvm.fits import additive_levels
 
 
 def curved(n_queries=60, n_docs=10, seed=0, curve=True):
@@ -96,3 +97,17 @@ def test_invalid_options(params, message):
     X, y, qid = curved(10)
     with pytest.raises(OptionError, match=message):
         AdditiveRankSVMCV(cv=2, **params).fit(X, y, qid=qid)
+
+
+def test_codes_of_validation_data_are_looked_up_once(monkeypatch):
+    X, y, qid = curved()
+    calls, plain = [], additive_levels.codes_of
+    monkeypatch.setattr(additive_levels, "codes_of", lambda *given: calls.append(1) or plain(*given))
+    options = {"Cs": [1e-3, 1e-2], "interactions": [0, 2], "cv": 3}
+    ranker = AdditiveRankSVMCV(**options).fit(X, y, qid=qid)
+    assert ranker.scores_.shape == (6, 2, 3)
+    assert len(calls) == 3
+    calls.clear()
+    sets = {"eval_set": [(X, y), (X[:300], y[:300])], "eval_qid": [qid, qid[:300]]}
+    AdditiveRankSVMCV(**options).fit(X, y, qid=qid, **sets)
+    assert len(calls) == 2

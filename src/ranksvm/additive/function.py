@@ -98,7 +98,7 @@ class AdditiveFunction:
         """Number of features."""
         return len(self.coef)
 
-    def scores(self, X: Any, n_threads: int = 1) -> np.ndarray:
+    def scores(self, X: Any, n_threads: int = 1, codes: np.ndarray | None = None) -> np.ndarray:
         """Score of each row of X.
 
         Parameters
@@ -107,6 +107,8 @@ class AdditiveFunction:
             Documents; NaN is a missing value.
         n_threads : int
             Number of threads.
+        codes : ndarray of uint8, shape (n_rows, n_features), optional
+            The result of `codes_of` for these levels and rows, if it is known.
 
         Returns
         -------
@@ -124,9 +126,9 @@ class AdditiveFunction:
             start, stop = rows
             block = X[start:stop]
             part = scores[start:stop]
-            codes = self._all_codes(block)
+            own = self._with_cells(codes_of(self.bins, block) if codes is None else codes[start:stop])
             part[:] = linear_scores(self.filled(block), self.coef, 1)
-            coded.CodedFeatures(codes, *self._columns).look_up(entries, 0, len(part), part)
+            coded.CodedFeatures(own, *self._columns).look_up(entries, 0, len(part), part)
 
         ends = [*range(0, X.shape[0], SCORED_ROWS), X.shape[0]]
         parallel_map(score, list(pairwise(ends)), n_threads)
@@ -193,8 +195,7 @@ class AdditiveFunction:
     def _cells(self, codes: np.ndarray) -> np.ndarray:
         return pair_codes(self.bins, self.interaction_pairs, codes)
 
-    def _all_codes(self, X: Any) -> np.ndarray:
-        codes = codes_of(self.bins, X)
+    def _with_cells(self, codes: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(np.hstack([codes, self._cells(codes)])) if self.interactions else codes
 
 

@@ -259,7 +259,7 @@ def read_rows(path: Any, label: str, qid: str, part: str, missing: bool = False)
 
     with _local(path) as local:
         try:
-            data = read_data(local, label=label, qid=qid)
+            data = read_data(local, label=label, qid=qid, missing=missing)
         except FileNotFoundError as error:
             raise DataError(f"{part}: a worker finds no such file: {error}") from None
     if data.qid is None:

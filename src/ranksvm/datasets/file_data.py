@@ -58,7 +58,9 @@ def in_file(path: str, limit: Any) -> bool:
         file.close()
 
 
-def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tuple[Any, Any, Any]:
+def unpacked(
+    X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any, missing: bool = False
+) -> tuple[Any, Any, Any]:
     """Split X of ``fit``, which may be one RankingData or a path, into X, y and qid.
 
     Parameters
@@ -74,6 +76,8 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
         Pairs, instead of labels: they need rows in memory.
     limit : int, str or None
         The memory limit: see `memory_bytes`.
+    missing : bool
+        Whether features in a file may be missing.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
     if isinstance(X, str | os.PathLike):
         from ranksvm.datasets.training_file import training_file
 
-        X = training_file(X, limit)
+        X = training_file(X, limit, missing)
     if not isinstance(X, RankingData):
         if limit is not None:
             warnings.warn(

@@ -37,6 +37,7 @@ def read_data(
     docid: str = "docid",
     ignore: Sequence[str] = (),
     require_labels: bool = True,
+    missing: bool = False,
     **options: Any,
 ) -> RankingData:
     """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, or LETOR text.
@@ -55,6 +56,9 @@ def read_data(
         Names of columns that are not read; all others are features, with these names.
     require_labels : bool, default=True
         Whether the column ``label`` must be there; without it labels are 0.
+    missing : bool, default=False
+        Whether features of Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which additive
+        models take. Otherwise they are refused.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:
         float64); others are ignored there.
@@ -89,7 +93,7 @@ def read_data(
     >>> read_data(path).queries.n_queries
     20
     """
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
     if isinstance(path, str) and path == "-":
         return _read_content(sys.stdin.buffer.read(), "standard input", columns, options)
     with open(os.fspath(path), "rb") as file:

@@ -28,6 +28,7 @@ def iter_data(
     docid: str = "docid",
     ignore: Sequence[str] = (),
     require_labels: bool = True,
+    missing: bool = False,
     **options: Any,
 ) -> Iterator[RankingData]:
     """Read ranking data query by query, in bounded memory: any file that `read_data` reads.
@@ -41,7 +42,7 @@ def iter_data(
     batch_queries : int, default=1
         Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
         smaller.
-    label, qid, docid, ignore, require_labels
+    label, qid, docid, ignore, require_labels, missing
         Columns of Parquet, CSV and TSV, as in `read_data`.
     **options
         Options of `iter_letor` for text. ``dtype`` is also used for Parquet, CSV and TSV; others are ignored there.
@@ -79,7 +80,7 @@ def iter_data(
     160
     """
     batch_queries = checked_batch_queries(batch_queries)
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
     # a pipe is opened only once, by its reader: its writer would notice that a first reader closed it
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
         return iter_letor(path, batch_queries=batch_queries, **options)

@@ -30,6 +30,8 @@ class Columns:
         Columns that are not read.
     require_labels : bool
         Whether there must be a column of labels; without one they are 0.
+    missing : bool
+        Whether values of features may be missing: they become NaN.
     """
 
     label: str = _LABEL
@@ -37,6 +39,7 @@ class Columns:
     docid: str = _DOCID
     ignore: Sequence[str] = ()
     require_labels: bool = True
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
@@ -60,6 +63,8 @@ class Table:
         Columns of labels, query ids and document ids; None if absent.
     features : list of str
         The other columns.
+    missing : bool
+        Whether values of features may be missing.
     """
 
     name: str
@@ -67,6 +72,7 @@ class Table:
     qid: str | None
     docid: str | None
     features: list[str]
+    missing: bool = False
 
     def labels(self, pa: Any, columns: Any, first_row: int) -> np.ndarray:
         """Labels of some rows, the first of which has the number ``first_row``."""
@@ -86,7 +92,7 @@ class Table:
     def fill(self, pa: Any, X: np.ndarray, columns: Any, first_row: int) -> None:
         """Copy the features of some rows into X."""
         for number, column in enumerate(self.features):
-            values = self._numbers(pa, columns.column(column), column, first_row)
+            values = self._numbers(pa, columns.column(column), column, first_row, self.missing)
             with np.errstate(over="ignore"):  # it is found below
                 X[:, number] = values
             if values.dtype.kind == "f" and values.dtype.itemsize > X.dtype.itemsize:
@@ -98,8 +104,11 @@ class Table:
                     "read it with dtype=numpy.float64",
                 )
 
-    def _numbers(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:
-        if column.null_count:
+    def _numbers(self, pa: Any, column: Any, title: str, first_row: int, missing: bool = False) -> np.ndarray:
+        if column.null_count and missing:
+            # booleans with nulls would be objects
+            column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
+        elif column.null_count:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
         values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "biuf":
@@ -175,7 +184,7 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
             f"({parameter}={column!r}; --{parameter} {column} at the command line), ignore it (ignore, --ignore), "
             "or rename it if it is a feature."
         )
-    return Table(name, label, qid, docid, features)
+    return Table(name, label, qid, docid, features, columns.missing)
 
 
 def pyarrow_with(module: str, what: str) -> Any:

@@ -17,7 +17,7 @@ __all__ = ["training_file"]
 logger = logging.getLogger("ranksvm.data")
 
 
-def training_file(path: Any, limit: Any) -> RankingData:
+def training_file(path: Any, limit: Any, missing: bool = False) -> RankingData:
     """The data of a file.
 
     Parameters
@@ -27,6 +27,8 @@ def training_file(path: Any, limit: Any) -> RankingData:
     limit : int, str or None
         The memory limit: see `memory_bytes`. A file that may need more memory, and is not a cache, is first converted
         to a cache in the user's cache folder, unless that cache exists.
+    missing : bool
+        Whether features may be missing: see `read_data`.
 
     Returns
     -------
@@ -42,14 +44,14 @@ def training_file(path: Any, limit: Any) -> RankingData:
         raise DataError(f"X is {os.fspath(path)!r}, but there is no such file: give a path, or features.")
     needed = memory_to_read(path)
     if needed and needed <= memory_bytes(limit):
-        return read_data(path)
+        return read_data(path, missing=missing)
     if not needed:
         # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
         return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
-    cache = cache_of(path, default_cache_folder(), {})
+    cache = cache_of(path, default_cache_folder(), {"missing": True} if missing else {})
     if not cache.is_file():
         cache.parent.mkdir(parents=True, exist_ok=True)
         size = in_words(needed)
         logger.info("%s may take %s of memory: its cache %s is written, for this and later fits", path, size, cache)
-        convert_to_cache(path, cache)
+        convert_to_cache(path, cache, missing=missing)
     return RankingData.load(cache, verify=False)

@@ -283,7 +283,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 propensity=propensity,
                 event=event,
             )
-            given = read_training_data(self, resolve_files(given, self.memory_limit))
+            given = read_training_data(self, resolve_files(given, self.memory_limit, missing=True))
             self.censored_ = event is not None
             data = additive_training_set(given, options, getattr(self, "feature_names_in_", None))
             sets = read_evaluation_sets(

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.cached import cached_property
-from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares
-from ranksvm.additive.bins import as_floats
+from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares, codes_of
 from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.options import monotone_signs
 
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_with", "variable_signs"]
+
+
+# Validation data whose codes are kept, the last ones.
+MOST_CODED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,8 @@ class AdditiveLevels:
         Names of the features.
     bounds : dict of float to ndarray of float64
         Step weight -> the bounds of interactions by which a search orders them.
+    codes : list of (X, ndarray of uint8)
+        The codes of validation data, which a search scores many times.
     """
 
     terms: AdditiveTerms
@@ -43,6 +48,30 @@ class AdditiveLevels:
     signs: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     bounds: dict[float, np.ndarray] = field(default_factory=dict)
+    codes: list[tuple[Any, np.ndarray]] = field(default_factory=list)
+
+    def codes_of(self, X: Any, n_threads: int) -> np.ndarray:
+        """The codes of validation data, kept for the next call with the same object.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+            The features.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n_rows, n_features)
+            The codes.
+        """
+        for known, codes in self.codes:
+            if known is X:
+                return codes
+        codes = codes_of(self.terms.bins, X, n_threads)
+        self.codes.append((X, codes))
+        del self.codes[:-MOST_CODED]
+        return codes
 
 
 def levels_with(
@@ -195,7 +224,7 @@ class AnyAdditiveProblem:
         return TrainingShares(self.levels.ranges, self.levels.means, self.terms.shares, cells)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
-        """Scores of validated documents under a solution's variables.
+        """Scores of validation data under a solution's variables.
 
         Parameters
         ----------
@@ -209,7 +238,8 @@ class AnyAdditiveProblem:
         ndarray of float64, shape (n_rows,)
             Their scores.
         """
-        return self.terms.function(w).scores(as_floats(X), self.n_threads)
+        function, n_threads = self.terms.function(w), self.n_threads
+        return function.scores(X, n_threads, self.levels.codes_of(X, n_threads))
 
     def start_from(self, coef: Any, alpha: Any = None) -> np.ndarray | None:
         """The variables of an earlier function with the same levels as a starting point; None for other levels.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.additive import AdditiveTerms
+from ranksvm.additive.bins import as_floats
 from ranksvm.additive.interactions import bounds_of_sums
 from ranksvm.fits.additive_levels import AdditiveLevels, AnyAdditiveProblem, variable_signs
 from ranksvm.fits.additive_options import AdditiveOptions
@@ -80,6 +81,10 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
         """
         term = self.objective.term.beside(backend)
         return PartitionedAdditiveProblem(self._term_of, self.levels, self.terms, self.options, term)
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        # blocks of a file come once
+        return self.terms.function(w).scores(as_floats(X), self.n_threads)
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
         objective, n_levels = self.objective, self.options.interaction_bins

@@ -250,9 +250,13 @@ def reading_options(command: Callable) -> Callable:
     """Options for reading data files, passed as ``reading`` to `ranksvm.datasets.read_data`."""
 
     @functools.wraps(command)
-    def reading(*args: Any, zero_based: bool | None, ignore: list[str] | None, **options: Any) -> Any:
+    def reading(
+        *args: Any, zero_based: bool | None, ignore: list[str] | None, missing_values: bool, **options: Any
+    ) -> Any:
         columns = {name: options.pop(name) for name in _COLUMNS}
         found = {**columns, "ignore": ignore or [], "zero_based": "auto" if zero_based is None else zero_based}
+        if missing_values:
+            found["missing"] = True
         return command(*args, reading=found, **options)
 
     decorators = [
@@ -276,6 +280,11 @@ def reading_options(command: Callable) -> Callable:
             type=CommaList(),
             metavar="COLUMN,...",
             help="Columns of Parquet, CSV and TSV that are not features.",
+        ),
+        click.option(
+            "--missing-values",
+            is_flag=True,
+            help="Features of Parquet, CSV and TSV may be missing, for additive models: empty cells are not refused.",
         ),
     ]
     for decorator in reversed(decorators):

@@ -88,6 +88,7 @@ def convert_to_cache(
     docid: str = "docid",
     ignore: Sequence[str] = (),
     require_labels: bool = True,
+    missing: bool = False,
     relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -105,7 +106,7 @@ def convert_to_cache(
     target : path-like
         The cache; written atomically. Its folder must also have room for temporary files, as large as all
         but the values of X.
-    label, qid, docid, ignore, require_labels
+    label, qid, docid, ignore, require_labels, missing
         As in `read_data`.
     relabel : callable, optional
         Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
@@ -152,7 +153,7 @@ def convert_to_cache(
     """
     if is_special(target):
         raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
     folder = os.path.dirname(os.path.realpath(os.fspath(target)))
     with _regular_file(source, target) as (path, name):
         try:

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArguments:
+def resolve_files(given: TrainingArguments, memory_limit: Any, missing: bool = False) -> TrainingArguments:
     """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that accept these.
 
     Parameters
@@ -54,6 +54,8 @@ def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArgume
         The arguments, as the user passed them.
     memory_limit : int, str or None
         The memory limit: larger data stay in their file, and X becomes `FileData`.
+    missing : bool
+        Whether features in a file may be missing.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def resolve_files(given: TrainingArguments, memory_limit: Any) -> TrainingArgume
     """
     if _is_plain(given.X) and memory_limit is None:
         return given
-    X, y, qid = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit)
+    X, y, qid = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing)
     return replace(given, X=X, y=y, qid=qid)
 
 
