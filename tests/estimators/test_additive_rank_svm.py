@@ -308,3 +308,27 @@ def test_a_table_with_missing_values(tmp_path, monkeypatch, in_memory):
     assert found.has_missing_.all()
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-7)
     np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=1e-3)
+
+
+@pytest.mark.parametrize("interactions", [0, [(0, 5)]])
+def test_a_path_has_the_models_of_single_fits(interactions):
+    X, y, qid = curved()
+    Cs = [0.1, 0.001, 0.01]
+    path = AdditiveRankSVM(interactions=interactions, **TIGHT).path(X, y, qid=qid, Cs=Cs)
+    assert path.Cs.tolist() == sorted(Cs)
+    for C, model, spreads in zip(path.Cs, path.models, path.spreads, strict=True):
+        expected = AdditiveRankSVM(C=C, interactions=interactions, **TIGHT).fit(X, y, qid=qid)
+        assert (model.C, model.fitted_params_) == (C, expected.fitted_params_)
+        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+        np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-3)
+        parts = [*expected.shapes(), *expected.interaction_shapes()]
+        np.testing.assert_allclose(spreads, [each.spread for each in parts], atol=1e-3)
+        assert path.names == [each.name for each in parts]
+
+
+def test_a_path_does_not_choose_interactions():
+    X, y, qid = curved()
+    with pytest.raises(OptionError, match="list the pairs"):
+        AdditiveRankSVM(interactions=2).path(X, y, qid=qid)
+    with pytest.raises(OptionError, match="Cs"):
+        AdditiveRankSVM().path(X, y, qid=qid, Cs=[-1.0])

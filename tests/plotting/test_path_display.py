@@ -9,7 +9,15 @@ import pytest
 from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 
-from ranksvm import PathDisplay, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm import (
+    AdditiveRankSVM,
+    AdditiveRankSVMCV,
+    PathDisplay,
+    RankSVM,
+    RankSVMCV,
+    make_ranking,
+    regularization_path,
+)
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 CS = 2.0 ** np.arange(-10, 3)
@@ -146,3 +154,18 @@ def test_errors(by_folds, path, monkeypatch):
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
     with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[plot\]'"):
         PathDisplay.from_estimator(by_folds)
+
+
+def test_additive_models(data):
+    search = AdditiveRankSVMCV([1e-3, 1e-2], step_weights=[0.0, 1.0], interactions=[0, 1], cv=3)
+    search.fit(data.X, data.y, qid=data.qid)
+    display = PathDisplay.from_estimator(search)
+    (own,) = np.flatnonzero(
+        (search.step_weights_ == search.step_weight_) & (search.interaction_counts_ == search.n_interactions_)
+    )
+    np.testing.assert_array_equal(display.line_.get_ydata(), search.mean_scores_[own])
+    path = AdditiveRankSVM().path(data.X, data.y, qid=data.qid, Cs=[1e-3, 1e-2])
+    display = PathDisplay.from_path(path)
+    assert display.ax_.get_ylabel() == "spread of the shape"
+    for line, spreads in zip(display.coef_lines_, path.spreads.T, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), spreads)

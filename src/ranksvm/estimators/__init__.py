@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ranksvm._util.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from ranksvm.estimators.additive_path import AdditivePath
     from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
     from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV
     from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
@@ -23,6 +24,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "AdditivePath": "ranksvm.estimators.additive_path",
             "AdditiveRankSVM": "ranksvm.estimators.additive_rank_svm",
             "AdditiveRankSVMCV": "ranksvm.estimators.additive_rank_svm_cv",
             "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
@@ -73,6 +75,7 @@ ONLINE_CHOICES = {
 }
 
 __all__ = [
+    "AdditivePath",
     "AdditiveRankSVM",
     "AdditiveRankSVMCV",
     "PerceptronCommitteeRanker",

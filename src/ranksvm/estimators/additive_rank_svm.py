@@ -3,11 +3,13 @@
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.verbosity import verbosity
 from ranksvm.additive import AdditiveFunction
+from ranksvm.estimators.additive_path import AdditivePath, additive_path
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
@@ -22,7 +24,10 @@ from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.registry import storable
 
-__all__ = ["AdditiveRankSVM"]
+__all__ = ["DEFAULT_CS", "AdditiveRankSVM"]
+
+# What paths and searches try by default: powers of 4 from 4^-7 to 4^2.
+DEFAULT_CS = 4.0 ** np.arange(-7, 3)
 
 
 @storable
@@ -315,3 +320,64 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
             self.fitted_params_ = self._params_now()
             self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self
+
+    def path(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        Cs: Any = None,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> AdditivePath:
+        """Models for several values of C, each fit starting from the previous solution.
+
+        The levels are computed once. For data in a file all values of C share each pass.
+
+        Parameters
+        ----------
+        X, y, qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : optional
+            As in `fit`.
+        Cs : array-like of float, optional
+            The values of C, in any order; by default the powers of 4 from 4^-7 to 4^2.
+
+        Returns
+        -------
+        AdditivePath
+            ``Cs``, ascending; ``models``, a fitted `AdditiveRankSVM` for each, with its certificate; and ``spreads``,
+            the standard deviation of each shape, which `PathDisplay.from_path` draws.
+
+        Raises
+        ------
+        OptionError
+            When a C is not positive, or interactions are to be chosen: list their pairs.
+
+        Examples
+        --------
+        >>> from ranksvm import AdditiveRankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> path = AdditiveRankSVM().path(data.X, data.y, qid=data.qid, Cs=[0.001, 0.01, 0.1])
+        >>> path.spreads.shape, path.models[1].C
+        ((3, 10), 0.01)
+        """
+        return additive_path(
+            self,
+            X,
+            y,
+            Cs,
+            DEFAULT_CS,
+            qid=qid,
+            group=group,
+            sample_weight=sample_weight,
+            query_weight=query_weight,
+            propensity=propensity,
+            pairs=pairs,
+            pair_weight=pair_weight,
+            event=event,
+        )

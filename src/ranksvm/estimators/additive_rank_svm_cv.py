@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._util import checks
 from ranksvm._util.checks import is_integer
 from ranksvm._util.text import power
-from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
+from ranksvm.estimators.additive_rank_svm import DEFAULT_CS, AdditiveRankSVM
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
@@ -21,8 +21,7 @@ from ranksvm.model_files.schema import Array, Number, Schema
 
 __all__ = ["AdditiveRankSVMCV"]
 
-# What is tried by default: powers of 4 from 4^-7 to 4^2.
-DEFAULT_CS = 4.0 ** np.arange(-7, 3)
+# What is tried by default.
 STEP_WEIGHTS = (0.0, 0.5, 2.0)
 AUTO_COUNTS = (0, 8, 32)
 

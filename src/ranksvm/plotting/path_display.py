@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._util.feature_names import feature_labels
-from ranksvm.estimators import RankSVMCV, RegularizationPath
+from ranksvm.estimators import AdditivePath, AdditiveRankSVMCV, RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
 from ranksvm.plotting._end_labels import end_labels
@@ -43,6 +43,8 @@ class PathDisplay:
         The C to mark.
     rule : {"best", "one_standard_error"}, optional
         The rule by which it was chosen.
+    quantity : str, default "weight"
+        What ``coefs`` are.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class PathDisplay:
     RankSVMCV : Chooses C.
     GridDisplay : The scores of a KernelRankSVMCV over C and gamma.
     regularization_path : Weights along C.
+    AdditiveRankSVM.path : Additive models along C.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class PathDisplay:
         feature_names: Any = None,
         chosen_C: float | None = None,
         rule: str | None = None,
+        quantity: str = "weight",
     ):
         if (scores is None) == (coefs is None):
             raise OptionError("PathDisplay shows either scores or coefs along C: give one of them.")
@@ -105,14 +109,17 @@ class PathDisplay:
         self.feature_names = feature_names
         self.chosen_C: Any = chosen_C
         self.rule = rule
+        self.quantity = quantity
 
     @classmethod
-    def from_estimator(cls, estimator: RankSVMCV, *, ax: Any = None, **options: Any) -> "PathDisplay":
-        """Draw the scores by which a RankSVMCV chose C.
+    def from_estimator(
+        cls, estimator: RankSVMCV | AdditiveRankSVMCV, *, ax: Any = None, **options: Any
+    ) -> "PathDisplay":
+        """Draw the scores by which a RankSVMCV chose C, or an AdditiveRankSVMCV, for the setting that it chose.
 
         Parameters
         ----------
-        estimator : RankSVMCV
+        estimator : RankSVMCV or AdditiveRankSVMCV
             A fitted estimator.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
@@ -128,24 +135,28 @@ class PathDisplay:
         Raises
         ------
         OptionError
-            When the estimator is not a RankSVMCV.
+            When the estimator is another one.
         NotFittedError
             When it is not fitted.
         MissingDependencyError
             When matplotlib is not installed.
         """
-        if not isinstance(estimator, RankSVMCV):
+        if not isinstance(estimator, RankSVMCV | AdditiveRankSVMCV):
             raise OptionError(
                 f"PathDisplay.from_estimator shows how a RankSVMCV chose C, got a {type(estimator).__name__}. For a "
                 "Pipeline pass the last step, pipeline[-1]; GridDisplay shows a KernelRankSVMCV, PathDisplay.from_path "
                 "a regularization_path."
             )
         check_is_fitted(estimator, "scores_")
+        own: Any = slice(None)
+        if isinstance(estimator, AdditiveRankSVMCV):
+            at = estimator.mean_scores_[:, np.flatnonzero(estimator.Cs_ == estimator.C_)[0]]
+            own = np.flatnonzero((estimator.step_weights_ == estimator.step_weight_) & (at == estimator.best_score_))[0]
         display = cls(
             estimator.Cs_,
-            scores=estimator.scores_,
-            mean_scores=estimator.mean_scores_,
-            standard_errors=estimator.standard_errors_,
+            scores=estimator.scores_[own],
+            mean_scores=estimator.mean_scores_[own],
+            standard_errors=estimator.standard_errors_[own],
             metric=estimator.fitted_params_["metric"],
             chosen_C=estimator.C_,
             rule=estimator.fitted_params_["rule"],
@@ -155,19 +166,19 @@ class PathDisplay:
     @classmethod
     def from_path(
         cls,
-        path: RegularizationPath,
+        path: RegularizationPath | AdditivePath,
         *,
         chosen_C: float | None = None,
         feature_names: Any = None,
         ax: Any = None,
         **options: Any,
     ) -> "PathDisplay":
-        """Draw the weights along C.
+        """Draw the weights along C, or the spreads of the shapes of additive models.
 
         Parameters
         ----------
-        path : RegularizationPath
-            The result of `regularization_path`.
+        path : RegularizationPath or AdditivePath
+            The result of `regularization_path` or `AdditiveRankSVM.path`.
         chosen_C : float, optional
             The C to mark.
         feature_names : sequence of str, optional
@@ -190,11 +201,15 @@ class PathDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        names = path.feature_names if feature_names is None else feature_names
-        n_features = path.coefs.shape[1]
+        additive = isinstance(path, AdditivePath)
+        coefs, own = (path.spreads, path.names) if isinstance(path, AdditivePath) else (path.coefs, path.feature_names)
+        names = own if feature_names is None else feature_names
+        n_features = coefs.shape[1]
         if names is not None and len(names) != n_features:
             raise DataError(f"there are {len(names)} feature names, but the path has {n_features} features.")
-        return cls(path.Cs, coefs=path.coefs, feature_names=names, chosen_C=chosen_C).plot(ax, **options)
+        quantity = "spread of the shape" if additive else "weight"
+        display = cls(path.Cs, coefs=coefs, feature_names=names, chosen_C=chosen_C, quantity=quantity)
+        return display.plot(ax, **options)
 
     def plot(
         self,
@@ -293,11 +308,11 @@ class PathDisplay:
             style = {**line_style(place), "linewidth": 1.5, "zorder": 2, "label": names[feature]} | line_kw
             self.coef_lines_[feature].set(**style)
         self.ax_.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-        self.ax_.set_ylabel("weight")
+        self.ax_.set_ylabel(self.quantity)
         largest = np.abs(self.coefs).argmax(axis=1)
         style = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "white", "zorder": 3}
         heights = self.coefs[np.arange(len(self.Cs)), largest]
-        (marks,) = self.ax_.plot(self.Cs, heights, **style, color="0.25", label="largest weight at this C")
+        (marks,) = self.ax_.plot(self.Cs, heights, **style, color="0.25", label=f"largest {self.quantity} at this C")
         # lines end at the right edge, beside their names
         self.ax_.set_xlim(self.Cs[0] / 1.2, self.Cs[-1] * 1.2)
         self.labels_ = end_labels(self.ax_, [self.coef_lines_[f] for f in named], [names[f] for f in named])
