@@ -142,3 +142,25 @@ def test_the_compiled_module_refuses_what_it_could_not_read():
 
 def test_a_pair_has_the_products_of_both_columns():
     assert Pair(0, 1, *(each for each in problem()[0].terms.bins[:2])).n_variables == 8
+
+
+@pytest.mark.parametrize("n_levels", [2, 100, 255])
+def test_tables_larger_than_a_tile(n_levels):
+    """Look-ups and sums take some columns and some rows at a time."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(700, 45))
+    bins = feature_bins(X, n_levels)
+    codes = codes_of(bins, X)
+    terms = AdditiveTerms(bins, level_shares(bins, codes), np.ones(45), np.zeros(45), 1.0, linear=False)
+    design = AdditiveDesign(as_design_matrix(X), codes, terms)
+    table, u = random.normal(size=design.n_numbers), random.normal(size=700)
+    u[::5] = 0.0
+    entries = terms.columns[:, 6]
+    for rows in (None, random.permutation(700)):
+        products, own = design.products(rows), codes if rows is None else codes[rows]
+        scores, sums = np.empty(650), np.zeros(len(table))
+        products.scores(20, 670, table, scores)
+        np.testing.assert_allclose(scores, table[own[20:670] + entries].sum(axis=1), rtol=1e-12, atol=1e-12)
+        products.accumulate(20, 670, u[20:670], sums)
+        expected = np.bincount((own[20:670] + entries).ravel(), np.repeat(u[20:670], 45), len(table))
+        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-12)

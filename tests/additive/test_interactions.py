@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from ranksvm.additive import AdditiveTerms, codes_of, feature_bins, level_shares
+from ranksvm.additive import AdditiveTerms, codes_of, feature_bins, interactions, level_shares
 from ranksvm.additive.columns import variable_support
-from ranksvm.additive.interactions import all_pairs, chosen_pairs, coarse_pairs, interaction_bounds, pair_signs
+from ranksvm.additive.interactions import (
+    all_pairs,
+    bounds_of_sums,
+    chosen_pairs,
+    coarse_pairs,
+    interaction_bounds,
+    pair_signs,
+    pair_sums,
+)
 
 
 def made(seed=0):
@@ -57,3 +65,15 @@ def test_signs_of_the_increments():
 def test_the_largest_bounds_are_chosen():
     assert chosen_pairs(np.array([0.0, 3.0, 1.0]), 5, 3).tolist() == [[0, 2], [1, 2]]
     assert chosen_pairs(np.array([0.0, 3.0, 1.0]), 1, 3).tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize("n_rows", [1, 64, 10_000])
+@pytest.mark.parametrize("n_bytes", [0, 64 << 20])
+def test_bounds_from_some_rows_and_some_pairs_at_a_time(monkeypatch, n_rows, n_bytes):
+    X, codes, terms, derivative = made()
+    monkeypatch.setattr(interactions, "ROWS", n_rows)
+    monkeypatch.setattr(interactions, "SUMS_BYTES", n_bytes)
+    expected = explicit_bounds(X, terms, derivative, 5)
+    assert np.allclose(interaction_bounds(terms, codes, derivative, 5), expected, rtol=1e-12)
+    halves = [pair_sums(terms, codes[rows], derivative[rows], 5) for rows in (slice(None, 150), slice(150, None))]
+    assert np.allclose(bounds_of_sums(terms, sum(halves), 5), expected, rtol=1e-12)

@@ -4,7 +4,7 @@
 A code of one byte is a level of one feature, or a cell of two. The GIL is released.
 """
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ranksvm._compiled.border cimport need, need_at_least, need_places, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
@@ -28,6 +28,7 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
         int64_t n_variables
         int64_t n_entries
         const double *scales
+        const int32_t *entries
 
     cppclass CodedLoops:
         void (*values)(const CodedColumns &, const double *, double *)
@@ -81,9 +82,13 @@ cdef class CodedFeatures:
 
     def __init__(self, const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns, const double[::1] scales):
         cdef int64_t c, n_variables = 0, n_entries = 0, levels, variables
+        cdef int32_t[::1] entries
+        import numpy as np
+
         need("a row of codes", codes.shape[1], columns.shape[0])
         need("a row of columns", columns.shape[1], COLUMN_NUMBERS)
-        self.owners = (codes, columns, scales)
+        entries = np.zeros(columns.shape[0] + 1, dtype=np.int32)
+        self.owners = (codes, columns, scales, entries)
         self.codes = codes
         self.code_view = codes
         for c in range(columns.shape[0]):
@@ -98,6 +103,7 @@ cdef class CodedFeatures:
                 raise ValueError(f"column {c} has {levels} levels, but a code has one byte")
             n_variables += variables
             n_entries += levels
+            entries[c + 1] = <int32_t>n_entries
         need("scales", scales.shape[0], n_variables)
         _need_levels(codes, columns)
         self.table.columns = <const CodedColumn *>&columns[0, 0] if columns.shape[0] else NULL
@@ -105,6 +111,7 @@ cdef class CodedFeatures:
         self.table.n_variables = n_variables
         self.table.n_entries = n_entries
         self.table.scales = &scales[0] if n_variables else NULL
+        self.table.entries = &entries[0]
 
     @property
     def n_entries(self):
@@ -145,18 +152,22 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
     """Refuse codes beyond the levels of their column."""
     cdef int64_t t, c, n_columns = codes.shape[1]
     cdef uint8_t[::1] lasts
-    cdef bint within = True
+    cdef uint8_t beyond = 0
+    cdef const uint8_t *row
     import numpy as np
 
     lasts = np.empty(max(1, n_columns), dtype=np.uint8)
     for c in range(n_columns):
         lasts[c] = <uint8_t>((columns[c, 0] + columns[c, 1] + 1) * (
             columns[c, 2] + columns[c, 3] + 1 if columns[c, 4] else 1) - 1)
+    if codes.shape[0] == 0 or n_columns == 0:
+        return 0
     with nogil:
         for t in range(codes.shape[0]):
+            row = &codes[t, 0]
             for c in range(n_columns):
-                within &= codes[t, c] <= lasts[c]
-    if not within:
+                beyond |= row[c] > lasts[c]
+    if beyond:
         raise ValueError("codes are beyond the levels of their column")
     return 0
 

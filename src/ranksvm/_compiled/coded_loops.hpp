@@ -27,11 +27,13 @@ struct CodedColumn {
     int64_t is_pair, variable, entry;
 };
 
-// Columns with the scales of their variables.
+// Columns with the scales of their variables. `entries` has the first entry of each column once more, and then their number:
+// look-ups need nothing else of a column.
 struct CodedColumns {
     const CodedColumn *columns;
     int64_t n_columns, n_variables, n_entries;
     const double *scales;
+    const std::int32_t *entries;
 };
 
 struct CodedLoops {

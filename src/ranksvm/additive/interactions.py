@@ -24,6 +24,11 @@ __all__ = [
 ]
 
 
+# Rows whose coarser levels are in memory at a time, and bytes of sums over cells.
+ROWS = 1 << 15
+SUMS_BYTES = 64 << 20
+
+
 def all_pairs(n_features: int) -> np.ndarray:
     """All pairs (a, b) of features with a < b.
 
@@ -102,11 +107,13 @@ def interaction_bounds(
     With signs the weights of a function are restricted to a cone, and only the part of the gradient that points into it
     counts; a bound is 0 where the signs of both features exclude a function of both.
     """
-    coarse, u = _coarse_codes(terms, codes, derivative, n_levels)
-    firsts = range(max(0, terms.n_features - 1))
-    to_bounds = _Gradients(terms, n_levels, signs)
-    found = parallel_map(lambda a: to_bounds(a, _sums_with(coarse, u, n_levels, a)), firsts, n_threads)
-    return np.concatenate([np.empty(0), *found])
+    to_bounds, found = _Gradients(terms, n_levels, signs), [np.empty(0)]
+    step = max(1, SUMS_BYTES // (8 * n_levels**2 * max(1, terms.n_features)))
+    for first in range(0, terms.n_features - 1, step):
+        firsts = range(first, min(first + step, terms.n_features - 1))
+        sums = _sums(terms, codes, derivative, n_levels, firsts, n_threads)
+        found += [to_bounds(a, own) for a, own in zip(firsts, sums, strict=True)]
+    return np.concatenate(found)
 
 
 def pair_sums(terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int) -> np.ndarray:
@@ -122,8 +129,7 @@ def pair_sums(terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray,
     ndarray of float64, shape (n_features * (n_features - 1) / 2, n_levels, n_levels)
         The sum of the derivative over the rows of each cell of every two features, in the order of `all_pairs`.
     """
-    coarse, u = _coarse_codes(terms, codes, derivative, n_levels)
-    found = [_sums_with(coarse, u, n_levels, a) for a in range(terms.n_features - 1)]
+    found = _sums(terms, codes, derivative, n_levels, range(terms.n_features - 1), 1)
     return np.concatenate([np.empty((0, n_levels, n_levels)), *found])
 
 
@@ -177,21 +183,23 @@ def _single_bins(terms: "AdditiveTerms", n_levels: int) -> list[FeatureBins]:
     return [pair.first_bins for pair in coarse_pairs(terms, np.column_stack([single, single]), n_levels)]
 
 
-def _coarse_codes(
-    terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The coarser levels of the rows whose derivative is not 0, feature by feature, and these derivatives."""
+def _sums(
+    terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int, firsts: range, n_threads: int
+) -> list[np.ndarray]:
+    """The sums of a derivative over the cells of each of some features with each one after it."""
+    new = [new_levels(own, bins) for own, bins in zip(terms.bins, _single_bins(terms, n_levels), strict=True)]
+    sums = [np.zeros((terms.n_features - 1 - a, n_levels, n_levels)) for a in firsts]
     used = np.flatnonzero(derivative)
-    coarse = np.empty((terms.n_features, len(used)), dtype=np.uint8)
-    for j, bins in enumerate(_single_bins(terms, n_levels)):
-        coarse[j] = new_levels(terms.bins[j], bins)[codes[used, j]]
-    return coarse, np.ascontiguousarray(derivative[used])
+    for start in range(0, len(used), ROWS):
+        rows = used[start : start + ROWS]
+        u, own = derivative[rows], codes[rows]
+        # a feature after the other, so that rows are read one after the other
+        coarse = np.array([levels[own[:, j]] for j, levels in enumerate(new)])
 
+        def add(a: int, coarse: np.ndarray = coarse, u: np.ndarray = u) -> None:
+            coded.cell_sums(coarse, u, n_levels, a, a + 1, sums[a - firsts.start])
 
-def _sums_with(coarse: np.ndarray, u: np.ndarray, n_levels: int, a: int) -> np.ndarray:
-    """The sums of u over the cells of a feature with each one after it."""
-    sums = np.zeros((len(coarse) - 1 - a, n_levels, n_levels))
-    coded.cell_sums(coarse, u, n_levels, a, a + 1, sums)
+        parallel_map(add, firsts, n_threads)
     return sums
 
 

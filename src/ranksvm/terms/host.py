@@ -33,6 +33,8 @@ CACHE_BYTES = 256 << 10
 HESSIAN_BYTES = 32 << 10
 # Rows at a time if Python or NumPy makes them.
 PYTHON_HESSIAN_ROWS = 1024
+# Factors of a Hessian of many variables take this many bytes of rows (or a whole query) at a time.
+FACTOR_BYTES = 8 << 20
 # Each share of a Hessian has its own matrix: a thread has several matrices of up to this many numbers, or one larger.
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
@@ -302,7 +304,7 @@ class ThreadedTerm:
             assert sampled is not None
             term, owned = sampled.term, sampled.at(at)
             factor = self.weight / term.weight
-        for blocks in term._row_shares(1):
+        for blocks in term._row_shares(1, max(1, FACTOR_BYTES // (8 * max(1, self.n_variables)))):
             for A, B in term._hessian_factors(owned, blocks):
                 yield factor, A, B
         if term is not self:
@@ -489,9 +491,9 @@ class ThreadedTerm:
         places = np.arange(1, len(ranges) + 1, dtype=np.int64)
         return passes.QueryShares(np.array(ranges, dtype=np.int64).reshape(-1, 2), places)
 
-    def _row_shares(self, per_thread: int) -> list[list[Block]]:
+    def _row_shares(self, per_thread: int, rows: int = PYTHON_HESSIAN_ROWS) -> list[list[Block]]:
         """Blocks for work on rows by Python, shared out among threads."""
-        most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_shared_by)
+        most = _even(self.n_rows, min(rows, PYTHON_HESSIAN_ROWS), self._python_shared_by)
         return _shares(list(_blocks(self.pairs.pointers, most)), self._python_shared_by, per_thread)
 
     def _hessian_factors(
