@@ -255,8 +255,10 @@ def test_what_a_device_cannot_do():
     for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
         with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
             fitted(GpuArray(X), y, qid, **options)
-    with pytest.raises(DataError, match=r"^X is on a GPU, but FactorizedRankSVM needs it in host memory: copy it with"):
-        ranksvm.FactorizedRankSVM().fit(GpuArray(X), y, qid=qid)
+    for model in (ranksvm.FactorizedRankSVM(), ranksvm.AdditiveRankSVM(), ranksvm.AdditiveRankSVMCV(Cs=[0.1], cv=2)):
+        name = type(model).__name__
+        with pytest.raises(DataError, match=rf"^X is on a GPU, but {name} needs it in host memory: copy it with"):
+            model.fit(GpuArray(X), y, qid=qid)
     with pytest.raises(DataError, match=r"^X is on a GPU, but QueryStandardScaler needs it in host memory"):
         ranksvm.QueryStandardScaler().fit_transform(GpuArray(X), qid=qid)
     with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
