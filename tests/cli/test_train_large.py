@@ -64,9 +64,10 @@ def test_the_model_is_that_of_a_fit_in_memory(ranksvm, ranksvm_json, large, fold
 
 def test_additive_models(ranksvm, ranksvm_json, large, folder, tmp_path):
     additive = ("--model", "additive", "--interactions", "2", "--max-bins", "8", "-C", "0.1", "--tol", "1e-8")
-    arguments = ("--memory-limit", "60KB", "--cache-dir", tmp_path / "caches", *additive)
+    arguments = (*LIMIT[:2], "--cache-dir", tmp_path / "caches", *additive)
     found = ranksvm_json("train", large(".txt"), *arguments, "-o", tmp_path / "a.rsvm")
     expected = ranksvm_json("train", large(".txt"), *additive, "-o", tmp_path / "b.rsvm")
+    assert (tmp_path / "caches").exists()
     models = [package.load(tmp_path / name) for name in ("a.rsvm", "b.rsvm")]
     np.testing.assert_array_equal(models[0].cuts_, models[1].cuts_)
     np.testing.assert_array_equal(models[0].interactions_, models[1].interactions_)
@@ -78,6 +79,14 @@ def test_additive_models(ranksvm, ranksvm_json, large, folder, tmp_path):
     found = ranksvm_json("train", large(".txt"), *arguments, "-o", tmp_path / "a.rsvm")
     expected = ranksvm_json("train", large(".txt"), *arguments[4:], "-o", tmp_path / "b.rsvm")
     assert (found["C"], found["additive"]) == (expected["C"], expected["additive"])
+
+
+@pytest.mark.parametrize("model", ["linear", "additive"])
+def test_the_limit_is_not_said_to_have_no_effect(ranksvm, large, tmp_path, model):
+    limit = (*LIMIT[:2], "--cache-dir", tmp_path / "caches")
+    done = ranksvm("train", large(".txt"), *limit, "--model", model, "-C", "0.1", "-o", tmp_path / "a.rsvm")
+    assert "read in passes" in done.stderr
+    assert "Warning" not in done.stderr
 
 
 def test_c_is_chosen_on_validation_data(ranksvm_json, large, folder, tmp_path):

@@ -89,7 +89,7 @@ def unpacked(
 
         X = training_file(X, limit, missing)
     if not isinstance(X, RankingData):
-        if limit is not None:
+        if limit is not None and not isinstance(X, FileData):  # as the command line gives it
             warnings.warn(
                 f"memory_limit={limit!r} has no effect on X in memory: it is for RankingData that are mapped from a "
                 "file (RankingData.load), or the path of a file.",
