@@ -341,6 +341,7 @@ def test_the_memory_of_a_result_is_free_after_all_streams(driver):
     device = open_device("cuda:0")
     view = array_like(device.copy_in(np.ones(3)), device, object())
     device.copy_out(device.copy_in(np.ones(3)))
+    gc.collect()  # arrays of earlier tests
     driver.calls.clear()
     del view
     gc.collect()
