@@ -14,9 +14,9 @@ from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
 from ranksvm.solvers import SolverResult
 
-# Newton as it is by default, the same without landmarks, and the published method.
-LANDMARKS, PLAIN, TRON = "Newton with landmarks", "Newton without landmarks", "TRON, as published"
-SOLVERS = (LANDMARKS, PLAIN, TRON)
+# The default, Newton by conjugate gradients alone with landmarks and without, and the published method.
+AUTO, LANDMARKS, PLAIN, TRON = "auto", "Newton with landmarks", "Newton without landmarks", "TRON, as published"
+SOLVERS = (AUTO, LANDMARKS, PLAIN, TRON)
 
 
 @dataclass
@@ -48,6 +48,7 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
     """
     matrix, trace, enough = problem.matrix, Trace(), threading.Event()
     problem.solver, problem.tol = "tron" if solver == TRON else "newton", tol
+    problem.direct = None if solver == AUTO else False
     vars(problem).pop("objective", None)
     started, products_before = time.perf_counter(), matrix.n_products
     if solver == PLAIN:

@@ -113,6 +113,9 @@ class Hinges:
     def sample(self):
         return None
 
+    def inverse_cost(self, point):
+        return float("inf")
+
     def preconditioner(self, point):
         return np.copy
 

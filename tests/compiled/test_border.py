@@ -96,6 +96,12 @@ def committee(experts=(2, 4), survivals=2, survival=1):
     online.committee_dense(model(), *arrays, X, FIRST, SECOND, None)
 
 
+def form(Q=None, U=None, row=(0, 1, 3), column=(0, 2, 5), last=2, out=None):
+    arrays = (np.ones(shape) if a is None else a for a, shape in ((Q, (5, 5)), (U, 8), (out, (3, 3))))
+    Q, U, out = arrays
+    kernel.form_blocks(Q, U, longs(*row), longs(*column), 0, last, 1.0, out)
+
+
 def text_range(start, stop):
     text = np.frombuffer(b"1 qid:1 1:2\n", dtype=np.uint8)
     letor.parse_dense(
@@ -189,6 +195,20 @@ REFUSED = {
     "no panel": lambda: kernel.panels_product(np.ones(12), 4, 2, 0, 3, np.ones(4), np.zeros(4)),
     "kernel block": lambda: kernel.block_product(X, 2, 0, SIX, SIX.copy()),
     "kernel square": lambda: kernel.square_product(X, 0, SIX, SIX.copy()),
+    "Laplacians": lambda: cholesky.factorise_laplacians(np.ones(12), longs(2, 3)),
+    "size of a Laplacian": lambda: cholesky.factorise_laplacians(np.ones(12), longs(-2, 2)),
+    "panels to gather from": lambda: kernel.gather_rows(np.ones(11), 4, 2, longs(0, 2), 0, 2, np.ones((2, 2))),
+    "positions beyond the matrix": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(1, 4), 0, 2, np.ones((2, 2))),
+    "positions twice": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(1, 1), 0, 2, np.ones((2, 2))),
+    "rows to gather": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(0, 2), 0, 3, np.ones((2, 2))),
+    "narrow rows to gather into": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(0, 2), 0, 2, np.ones((2, 1))),
+    "a form's values": lambda: form(U=np.ones(7)),
+    "a form's Q": lambda: form(Q=np.ones((4, 4))),
+    "a form's narrow Q": lambda: form(Q=np.ones((5, 4))),
+    "a form's result": lambda: form(out=np.ones((2, 3))),
+    "a form's blocks": lambda: form(last=3),
+    "a form's tall block": lambda: form(row=(0, 3, 3), U=np.ones(20)),
+    "a form's pointers": lambda: form(column=(0, 5)),
     "distances": lambda: kernel.dense_distances(X, X, np.empty((5, 4))),
     "sparse distances": lambda: kernel.sparse_distances(*CSR[:3], *CSR[:3], 4, np.empty((5, 6))),
     "w": lambda: linear.dense_products(X, None).scores(0, 5, np.ones(3), FIVE.copy()),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
+from scipy.linalg import block_diag
 from scipy.spatial.distance import cdist
 
 from ranksvm._compiled import kernel
@@ -48,6 +49,41 @@ def test_products_of_blocks_are_those_of_numpy(dtype, n_rows, n_columns, seed):
     expected = np.ones(n)
     expected[rows] += Q[rows, rows].astype(np.float64) @ b[rows]
     np.testing.assert_allclose(s, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("stored", [np.float32, np.float64])
+@pytest.mark.parametrize("wanted", [np.float32, np.float64])
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.sampled_from([1, 3, 8, 64]), st.integers(0, 2**32))
+def test_values_among_some_rows(stored, wanted, n, height, seed):
+    rng = np.random.default_rng(seed)
+    Q, positions = symmetric(n, stored, seed), np.flatnonzero(rng.random(n) < 0.7)
+    panels = np.concatenate(
+        [Q[start : start + height, : min(start + height, n)].ravel() for start in range(0, n, height)]
+    )
+    out, cut = np.zeros((len(positions),) * 2, dtype=wanted), int(rng.integers(0, len(positions) + 1))
+    for first, last in ((0, cut), (cut, len(positions))):
+        kernel.gather_rows(panels, n, height, positions, first, last, out)
+    np.testing.assert_array_equal(np.tril(out), np.tril(Q[np.ix_(positions, positions)].astype(wanted)))
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 3)), max_size=6), st.floats(0, 10), st.integers(0, 2**32))
+def test_the_form_of_blocks_is_that_of_numpy(dtype, rtol, sizes, C, seed):
+    rng = np.random.default_rng(seed)
+    blocks = [np.triu(rng.normal(size=(n, n)))[: max(0, n - fewer)].astype(dtype) for n, fewer in sizes]
+    U = block_diag(*blocks) if blocks else np.zeros((0, 0))
+    row, column = (np.append(0, np.cumsum([b.shape[axis] for b in blocks], dtype=np.int64)) for axis in (0, 1))
+    rank, n = int(row[-1]), int(column[-1])
+    Q = symmetric(n, dtype, seed)
+    expected = np.eye(rank) + np.float64(dtype(C)) * U.astype(np.float64) @ Q @ U.T
+    values = np.concatenate([b.ravel() for b in blocks]) if blocks else np.zeros(0, dtype)
+    out, held = np.zeros((rank, rank), dtype), np.tril(Q)
+    cut = int(rng.integers(0, len(blocks) + 1))
+    for first, last in ((0, cut), (cut, len(blocks))):
+        kernel.form_blocks(held, values, row, column, first, last, C, out)
+    np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=rtol, atol=rtol * (1.0 + C * n))
 
 
 def test_sums_of_float32_are_in_float64():

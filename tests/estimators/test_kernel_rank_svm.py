@@ -47,7 +47,7 @@ def fitted(name, data, **options):
     return ranker.fit(matrix_of(name, X, X) if name == "precomputed" else X, y, qid=qid)
 
 
-@pytest.mark.parametrize("solver", ["newton", "tron"])
+@pytest.mark.parametrize("solver", ["newton", "direct", "tron"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_objective_certificate_and_dual_against_explicit_pairs(name, loss, solver, data):

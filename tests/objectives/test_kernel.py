@@ -8,6 +8,7 @@ from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
 from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
+from ranksvm.objectives.active_pairs import ActivePairs, factorize, inverse_by_active_pairs
 from ranksvm.solvers import Status, newton_cg, tron
 
 LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
@@ -25,7 +26,7 @@ def make_problem(loss="squared_hinge", objective=KernelObjective, n=60, landmark
     values, vectors = np.linalg.eigh(matrix.columns(np.arange(n)))
     features = vectors * np.sqrt(np.maximum(values, 0.0))
     oracle = ExplicitPairs(y, qid, features, width=width, **weights)
-    return objective(matrix, make(pairs), C, n_threads, chosen, width), oracle, rng
+    return objective(matrix, make(pairs), C, n_threads, chosen, width=width), oracle, rng
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -130,6 +131,78 @@ def test_the_preconditioner_is_self_adjoint_and_exact_where_all_are_landmarks(lo
         np.testing.assert_allclose(objective.hessian_product(point, Mu)[1], u[1], atol=1e-4)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_active_pairs_are_a_factor_of_the_hessian_of_the_loss(loss, weighted):
+    weights = {"sample_weight": np.random.default_rng(5).random(60) + 0.1} if weighted else {}
+    objective, oracle, rng = make_problem(loss, **weights)
+    for scale in (0.0, 0.2, 5.0):
+        point = objective.evaluate(objective.vector(scale * rng.normal(size=60)))
+        degrees = objective.loss.curvature_diagonal(point.state, 0, 60)
+        pairs = ActivePairs(objective.loss.hessian(point.state), degrees, objective.pairs.pointers)
+        H, U = oracle.loss_hessian(point.scores), pairs.matrix().toarray()
+        np.testing.assert_array_equal(pairs.positions, np.flatnonzero(np.diagonal(H)))
+        np.testing.assert_allclose(U.T @ U, H[np.ix_(pairs.positions, pairs.positions)], atol=1e-12)
+        assert len(U) == np.linalg.matrix_rank(H)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
+def test_the_inverse_by_active_pairs_is_that_of_the_whole_matrix(loss, C):
+    objective, oracle, rng = make_problem(loss)
+    objective.reweight(C)
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=60)))
+    inverse = objective.inverse(point)
+    r = objective.vector(rng.normal(size=60))
+    Q = objective.matrix.columns(np.arange(60))
+    expected = np.linalg.solve(np.eye(60) + C * oracle.loss_hessian(point.scores) @ Q, r[0])
+    off = 1e-3 if C < 1e3 else 1e-6  # a factor in float32, and in float64
+    np.testing.assert_allclose(inverse(r), np.stack([expected, Q @ expected]), atol=off * np.abs(r).max())
+    before = objective.matrix.n_products
+    inverse(r)
+    assert objective.matrix.n_products == before + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 5, 256, 300, 700])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_cholesky_factor_by_several_threads(dtype, n, n_threads):
+    B = np.random.default_rng(0).normal(size=(n, n))
+    A = (B @ B.T / n + np.eye(n)).astype(dtype)
+    factor = np.tril(A)
+    assert factorize(factor, n_threads)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(A.astype(np.float64)), atol=100 * eps)
+    A[-1, -1] = -1.0
+    assert not factorize(A, n_threads)
+
+
+def test_there_is_no_inverse_of_a_matrix_that_is_not_definite():
+    objective, _, rng = make_problem()
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=60)))
+    degrees = objective.loss.curvature_diagonal(point.state, 0, 60)
+    pairs = ActivePairs(objective.loss.hessian(point.state), degrees, objective.pairs.pointers)
+    assert inverse_by_active_pairs(pairs, objective.matrix, -1e3, 1.0, 1) is None
+
+
+def test_the_inverse_is_used_once_it_costs_less_than_products():
+    found = {}
+    for memory, direct in ((0, None), (0, True), (1 << 24, None), (1 << 24, True), (1 << 24, False)):
+        objective, _, _ = make_problem(gamma=2.0)
+        objective = KernelObjective(objective.matrix, objective.loss, 1e5, inverse_memory=memory)
+        taken = []
+        inverse = objective.inverse
+        objective.inverse = lambda point, inverse=inverse, taken=taken: taken.append(1) or inverse(point)
+        result = newton_cg(objective, objective.vector(), tol=1e-8, direct=direct)
+        assert result.status is Status.CONVERGED
+        found[memory, direct] = result.value, len(taken), result.n_iter
+    values, counts, steps = zip(*found.values(), strict=True)
+    np.testing.assert_allclose(values, values[0], rtol=1e-8)
+    assert counts[0] == counts[1] == counts[4] == 0
+    assert 0 < counts[2] < steps[2]
+    assert counts[3] == steps[3]
+
+
 def test_without_landmarks_there_is_no_smaller_problem():
     objective, _, rng = make_problem()
     w = objective.vector(rng.normal(size=60))
@@ -172,10 +245,11 @@ def test_tron_in_the_coefficients_reaches_the_same_optimum_at_more_products():
 
 @pytest.mark.parametrize("landmarks", [0, 10])
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
-def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
+@pytest.mark.parametrize("memory", [0, 1 << 24])
+def test_the_hinge_is_certified_pair_by_pair(landmarks, tol, memory):
     objective, oracle, _ = make_problem(landmarks=landmarks)
-    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 1.0, True)
-    result = newton_cg(objective, objective.vector(), tol=tol)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, memory, 1.0, True)
+    result = newton_cg(objective, objective.vector(), tol=tol, direct=memory > 0)
     assert result.status is Status.CONVERGED
     oracle.width = objective.width
     w = oracle.X.T @ result.w[0]
@@ -186,7 +260,7 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
 
 def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():
     objective, _, _ = make_problem(landmarks=9)
-    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 0.7, True)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 0, 0.7, True)
     sample = objective.sample()
     assert (sample.width, sample.reducible) == (0.7, False)
     point = sample.evaluate(np.zeros(sample.n_variables))

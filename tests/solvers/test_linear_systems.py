@@ -52,6 +52,22 @@ def test_the_exact_inverse_needs_one_product():
     assert found.n_products == 1
 
 
+def test_an_inverse_that_costs_a_product_is_not_applied_to_a_small_residual():
+    H, g, _ = make_system()
+    calls = []
+
+    def inverse(r):
+        calls.append(r)
+        return np.linalg.solve(H, r)
+
+    assert np.linalg.eigvalsh(H).min() >= 1.0
+    for contracts, n_calls in ((False, 2), (True, 1)):
+        calls.clear()
+        found = conjugate_gradient(lambda v: H @ v, g, inverse, tolerance=0.1, max_products=9, contracts=contracts)
+        assert (found.n_products, len(calls)) == (1, n_calls)
+        np.testing.assert_allclose(found.step, -np.linalg.solve(H, g), rtol=1e-9)
+
+
 def test_cholesky_of_features_of_very_different_size():
     H, g, _ = make_system()
     scale = np.geomspace(1e-6, 1e8, 8)

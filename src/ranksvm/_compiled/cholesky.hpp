@@ -1,5 +1,5 @@
-// Cholesky factors of small dense matrices and solutions with them. LAPACK does the same for large ones: loading SciPy's
-// takes longer than most fits, and calling it longer than a solution in few variables.
+// Cholesky factors of small dense matrices, also of singular Laplacians, and solutions with them. LAPACK does the same for
+// large ones: loading SciPy's takes longer than most fits, and calling it longer than a solution in few variables.
 #pragma once
 
 #include <cmath>
@@ -40,6 +40,37 @@ inline void cholesky_solve(const double *factor, int64_t n, double *x) {
         const double value = x[i] / row[i];
         x[i] = value;
         for (int64_t j = 0; j < i; ++j) x[j] -= value * row[j];
+    }
+}
+
+// The Laplacian L of a graph, n x n, becomes an upper triangular U with U'U = L; only the entries right of the diagonal
+// are read. A step of the elimination leaves the Laplacian of a graph with one node less, so the pivot is the sum of the
+// node's weights, as in the algorithm of Grassmann, Taksar & Heyman (1985): nothing is subtracted, and the last node of
+// each component has exactly 0 and a row of zeros.
+inline void laplacian_factorise(double *matrix, int64_t n) {
+    double largest = 0.0;
+    for (int64_t i = 0; i < n; ++i) {
+        double *row = matrix + i * n;
+        double degree = 0.0;
+        for (int64_t j = 0; j < i; ++j) row[j] = 0.0;
+        for (int64_t j = i + 1; j < n; ++j) {
+            row[j] = row[j] < 0.0 ? row[j] : 0.0;  // a positive entry is round-off
+            degree -= row[j];
+        }
+        if (degree > largest) largest = degree;
+        if (!(degree > 1e-14 * largest)) {  // nothing but round-off of the entries
+            for (int64_t j = i; j < n; ++j) row[j] = 0.0;
+            continue;
+        }
+        for (int64_t j = i + 1; j < n; ++j) {
+            if (row[j] == 0.0) continue;
+            double *other = matrix + j * n;
+            const double share = row[j] / degree;
+            for (int64_t k = j + 1; k < n; ++k) other[k] -= share * row[k];
+        }
+        const double pivot = std::sqrt(degree);
+        row[i] = pivot;
+        for (int64_t j = i + 1; j < n; ++j) row[j] /= pivot;
     }
 }
 

@@ -1,5 +1,7 @@
-// One copy of the loops of kernel_distances.hpp and kernel_product.hpp, for the instruction set that meson.build compiles this for.
+// One copy of the loops of kernel_distances.hpp, kernel_form.hpp and kernel_product.hpp, for the instruction set that
+// meson.build compiles this for.
 #include "kernel_distances.hpp"
+#include "kernel_form.hpp"
 #include "kernel_product.hpp"
 
 #include "kernel_loops.hpp"
@@ -12,6 +14,17 @@ static constexpr DistanceLoops kDistance = {dense_distances};
 template <class Index>
 static constexpr SparseDistanceLoops<Index> kSparseDistance = {sparse_distances<Index>};
 
+template <class Stored, class Real>
+static constexpr GatherLoops<Stored, Real> kGather = {gather_rows<Stored, Real>};
+template <class Real>
+static constexpr FormLoops<Real> kForm = {form_blocks<Real>};
+
+template <> const FormLoops<float> &loops() { return kForm<float>; }
+template <> const FormLoops<double> &loops() { return kForm<double>; }
+template <> const GatherSingle &loops() { return kGather<float, float>; }
+template <> const GatherDouble &loops() { return kGather<double, double>; }
+template <> const GatherNarrowed &loops() { return kGather<double, float>; }
+template <> const GatherWidened &loops() { return kGather<float, double>; }
 template <> const ProductLoops<float> &loops() { return kProduct<float>; }
 template <> const ProductLoops<double> &loops() { return kProduct<double>; }
 template <> const DistanceLoops &loops() { return kDistance; }

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products with a symmetric kernel matrix of which one triangle is held, float64 sums whatever the storage; distances.
+"""Products with a symmetric kernel matrix of which one triangle is held, float64 sums whatever the storage; distances;
+the form U Q U' that a Newton step factorizes.
 
 The triangle comes as panels of ``height`` consecutive rows, one after the other in memory: panel p holds the rows
 ``p * height .. stop`` and of each the columns ``0 .. stop``; the square on the diagonal is whole. The GIL is released.
@@ -7,7 +8,9 @@ The triangle comes as panels of ``height`` consecutive rows, one after the other
 
 from libc.stdint cimport int32_t, int64_t
 
-from ranksvm._compiled.border cimport need, need_csr, need_range
+import numpy as np
+
+from ranksvm._compiled.border cimport need, need_csr, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
@@ -15,6 +18,13 @@ cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
         void (*panels)(const Real *, int64_t, int64_t, int64_t, int64_t, const double *, double *)
         void (*block)(const Real *, int64_t, int64_t, int64_t, const double *, double *, const double *, double *)
         void (*square)(const Real *, int64_t, int64_t, const double *, double *)
+
+    cppclass GatherLoops[Stored, Real]:
+        void (*rows)(const Stored *, int64_t, int64_t, const int64_t *, int64_t, int64_t, int64_t, Real *)
+
+    cppclass FormLoops[Real]:
+        void (*blocks)(Real *, int64_t, const Real *, const int64_t *, const int64_t *, const int64_t *, int64_t,
+                       int64_t, Real, Real *, int64_t) except +
 
     cppclass DistanceLoops:
         void (*dense)(const double *, int64_t, const double *, int64_t, int64_t, double *) except +
@@ -39,6 +49,18 @@ cdef int64_t _n_values(int64_t n_panels, int64_t n_rows, int64_t height):
     cdef int64_t whole = min(n_panels, n_rows // height)
     cdef int64_t values = height * height * (whole * (whole + 1) // 2)
     return values if whole == n_panels else values + (n_rows - whole * height) * n_rows
+
+
+cdef int need_ascending_places(str name, const int64_t[::1] places, int64_t size) except -1:
+    """Refuse places that do not ascend, or are not within ``0 .. size - 1``."""
+    cdef int64_t i, before = -1
+    cdef bint ascending = True
+    for i in range(places.shape[0]):
+        ascending &= before < places[i] < size
+        before = places[i]
+    if not ascending:
+        raise ValueError(f"{name} must ascend within 0 .. {size - 1}")
+    return 0
 
 
 def panels_product(const real[::1] panels, int64_t n_rows, int64_t height, int64_t first, int64_t last,
@@ -79,6 +101,58 @@ def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, d
         return
     with nogil:
         loops_of[ProductLoops[real]](chosen).square(&block[0, 0], n, n, &b[row], &s[row])
+
+
+ctypedef fused other_real:
+    float
+    double
+
+
+def gather_rows(const real[::1] panels, int64_t n_rows, int64_t height, const int64_t[::1] positions, int64_t first,
+                int64_t last, other_real[:, ::1] out):
+    """``out[i, j] = Q[positions[i], positions[j]]`` for ``first <= i < last`` and ``j <= i``; positions ascend."""
+    cdef int64_t n_panels
+    if height < 1 or n_rows < 0:
+        raise ValueError(f"panels of {height} rows of a matrix of {n_rows}")
+    n_panels = (n_rows + height - 1) // height
+    need("panels", panels.shape[0], _n_values(n_panels, n_rows, height))
+    need_ascending_places("positions", positions, n_rows)
+    need("out", out.shape[0], positions.shape[0])
+    need("a row of out", out.shape[1], positions.shape[0])
+    need_range("positions", first, last, positions.shape[0])
+    if first == last:
+        return
+    with nogil:
+        loops_of[GatherLoops[real, other_real]](chosen).rows(
+            &panels[0], n_rows, height, &positions[0], positions.shape[0], first, last, &out[0, 0])
+
+
+def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const int64_t[::1] column,
+                int64_t first, int64_t last, real C, real[:, ::1] out):
+    """The part of ``out = I + C U Q U'`` that the blocks ``first .. last`` of U have with themselves and those before.
+
+    U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``,
+    at most as many as columns, ``column[q] .. column[q + 1]``. Of Q and of ``out``, which are symmetric, only the lower
+    triangles are meant; the squares of these blocks on the diagonal of Q are made symmetric.
+    """
+    cdef int64_t q, n_blocks = row.shape[0] - 1
+    need_pointers("row", row, out.shape[0])
+    need_pointers("column", column, Q.shape[0])
+    need("column", column.shape[0], n_blocks + 1)
+    need("a row of Q", Q.shape[1], Q.shape[0])
+    need("a row of out", out.shape[1], out.shape[0])
+    need_range("blocks", first, last, n_blocks)
+    cdef int64_t[::1] entry = np.zeros(n_blocks + 1, dtype=np.int64)
+    for q in range(n_blocks):
+        if row[q + 1] - row[q] > column[q + 1] - column[q]:
+            raise ValueError("a block must not have more rows than columns")
+        entry[q + 1] = entry[q] + (row[q + 1] - row[q]) * (column[q + 1] - column[q])
+    need("U", U.shape[0], entry[n_blocks])
+    if first == last or U.shape[0] == 0:
+        return
+    with nogil:
+        loops_of[FormLoops[real]](chosen).blocks(
+            &Q[0, 0], Q.shape[0], &U[0], &entry[0], &row[0], &column[0], first, last, C, &out[0, 0], out.shape[0])
 
 
 def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::1] out):

@@ -1,4 +1,4 @@
-// The loops of kernel_product.hpp and kernel_distances.hpp as tables, for each instruction set.
+// The loops of kernel_product.hpp, kernel_distances.hpp and kernel_form.hpp as tables, for each instruction set.
 #ifndef RANKSVM_KERNEL_LOOPS_HPP
 #define RANKSVM_KERNEL_LOOPS_HPP
 
@@ -29,6 +29,28 @@ struct SparseDistanceLoops {
                    const Index *z_indices, const Index *z_indptr, int64_t n_z, int64_t n, double *out);
 };
 
+template <class Stored, class Real>
+struct GatherLoops {
+    void (*rows)(const Stored *panels, int64_t n, int64_t height, const int64_t *positions, int64_t n_positions,
+                 int64_t first, int64_t last, Real *out);
+};
+
+template <class Real>
+struct FormLoops {
+    void (*blocks)(Real *Q, int64_t n, const Real *U, const int64_t *entry, const int64_t *row, const int64_t *column,
+                   int64_t first, int64_t last, Real C, Real *out, int64_t rank);
+};
+
+RANKSVM_DECLARE_LOOPS(FormLoops<float>)
+RANKSVM_DECLARE_LOOPS(FormLoops<double>)
+using GatherSingle = GatherLoops<float, float>;
+using GatherDouble = GatherLoops<double, double>;
+using GatherNarrowed = GatherLoops<double, float>;
+using GatherWidened = GatherLoops<float, double>;
+RANKSVM_DECLARE_LOOPS(GatherSingle)
+RANKSVM_DECLARE_LOOPS(GatherDouble)
+RANKSVM_DECLARE_LOOPS(GatherNarrowed)
+RANKSVM_DECLARE_LOOPS(GatherWidened)
 RANKSVM_DECLARE_LOOPS(ProductLoops<float>)
 RANKSVM_DECLARE_LOOPS(ProductLoops<double>)
 RANKSVM_DECLARE_LOOPS(DistanceLoops)

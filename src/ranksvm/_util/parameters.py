@@ -435,14 +435,16 @@ PARAMETERS = (
     # -- solver
     Parameter(
         "solver",
-        ("linear",),
-        OneOf(("auto", "newton", "tron", "dual")),
+        (),
+        OneOf(("auto", "newton", "tron", "dual", "direct")),
         section="solver",
-        help="How a linear model is fitted; auto chooses by cost. A kernel model has no dual.",
+        help="How the problem is solved; auto chooses by cost. dual: linear models only; direct: exact kernels only.",
         default="auto",
         low_rank=("auto", "the command fits the low-rank models by their default solvers"),
     ),
-    Parameter("solver", ("additive", "kernel"), OneOf(("auto", "newton", "tron"))),
+    Parameter("solver", ("linear",), OneOf(("auto", "newton", "tron", "dual"))),
+    Parameter("solver", ("kernel",), OneOf(("auto", "newton", "direct", "tron"))),
+    Parameter("solver", ("additive",), OneOf(("auto", "newton", "tron"))),
     Parameter("stopping", ("linear", "kernel"), OneOf(("gap", "gradient"))),
     Parameter(
         "tol",

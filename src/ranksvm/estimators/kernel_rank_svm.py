@@ -36,7 +36,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         Weight of a pair, positive. The sum over the pairs is not normalized, so the best C decreases as the data grow.
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
         "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
-        coef0)^degree``; "linear": ``<x, z>``, whose Q is never formed; "cosine": ``<x, z> / (|x| |z|)``. With
+        coef0)^degree``; "linear": ``<x, z>``; "cosine": ``<x, z> / (|x| |z|)``. With
         "precomputed" `fit` takes the kernel matrix of the documents, and `predict` the kernel values of other documents
         with them. A callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and
         (m, n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
@@ -73,10 +73,12 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         3e-7 or less at C = 1, and 2e-5 at C = 32). If rounding is estimated to change the objective by more than a
         relative ``tol``, or C is so large that the problem with a rounded Q would not be convex (on MQ2008 from C = 170
         on), Q is stored in "float64" nevertheless.
-    solver : {"auto", "newton", "tron"}, default "auto"
-        "newton" takes Newton steps in the inner product of Q, with one product with Q per inner step; "tron" is the
-        trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an
-        approximation the solvers are as in `RankSVM`.
+    solver : {"auto", "newton", "direct", "tron"}, default "auto"
+        "newton" takes Newton steps in the inner product of Q by conjugate gradients, with one product with Q per inner
+        step; "direct" inverts the Hessian in every step, by a Cholesky factor with a row for each document that has an
+        active pair; "auto" begins as "newton" and goes on as "direct" once that costs less and fits into
+        ``memory_limit``; "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for
+        comparison. With an approximation the solvers are as in `RankSVM`; on a GPU nothing is inverted.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is that of the solver, with
         respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm. It is small in

@@ -40,6 +40,7 @@ from ranksvm.kernels import (
     precomputed_matrix,
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
+from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.solvers import SolverResult, Status, newton_cg
 from ranksvm.terms.feature_design import feature_design
@@ -147,8 +148,6 @@ class KernelProblem(RankSVMProblem):
         Device that computes and multiplies the kernel matrix; None: the CPU.
     """
 
-    newton = staticmethod(newton_cg)
-
     def __init__(
         self,
         data: TrainingSet,
@@ -162,6 +161,8 @@ class KernelProblem(RankSVMProblem):
         self._on = device
         self.device = "cpu" if device is None else device.name
         self._stop_by(options.stopping)
+        # whether steps use the inverse of the Hessian; None: once it costs less
+        self.direct = {"direct": True, "newton": False}.get(self.solver)
         if self.solver == "auto":
             self.solver = "newton"
         self.kernel = kernel
@@ -219,7 +220,21 @@ class KernelProblem(RankSVMProblem):
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
                 landmarks = self._landmarks(np.sort(chosen))
-        return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, **self.smoothing)
+        return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, self._inverse_memory, **self.smoothing)
+
+    @property
+    def _inverse_memory(self) -> int:
+        """Memory for an inverse of the Hessian: what Q leaves. On a device Q is out of reach."""
+        if self._on is not None:
+            return 0
+        n = len(self.rows)
+        values = 8 * n * n if isinstance(self.matrix, LinearKernelMatrix) else self.matrix.product_bytes
+        return max(0, self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks - values)
+
+    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        if self.solver == "tron":
+            return super()._minimise(begin, warm, options)
+        return newton_cg(self.objective, begin, warm_start=warm, direct=self.direct, **options)
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
         """The functions of landmarks, on the device of Q."""

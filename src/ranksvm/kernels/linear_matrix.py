@@ -1,4 +1,4 @@
-"""The matrix of the linear kernel, Q = X X', which is never formed."""
+"""The matrix of the linear kernel, Q = X X': products with it are products with X."""
 
 from itertools import pairwise
 from typing import Any
@@ -50,6 +50,7 @@ class LinearKernelMatrix:
         self.product_bytes = 2 * size
         self.rounding = 0.0
         self._sizes: np.ndarray | None = None
+        self._values: np.ndarray | None = None
         self._n_threads = n_threads if size >= WORTH_THREADS else 1
         self._tiles = Tiles(KernelValues(kernel_named("linear"), X), np.dtype(np.float64), WIDTH)
 
@@ -98,6 +99,12 @@ class LinearKernelMatrix:
         out = np.empty((self.n_rows, len(positions)))
         self._tiles.columns(positions, np.arange(len(positions)), 0, self.n_rows, out, self._n_threads)
         return out
+
+    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The values between some documents: see `MeasuredProducts.among`. The first call computes all of Q."""
+        if self._values is None:
+            self._values = self.columns(np.arange(self.n_rows))
+        return self._values[np.ix_(positions, positions)].astype(dtype, copy=False)
 
     @property
     def largest(self) -> float:

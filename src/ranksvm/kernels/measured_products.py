@@ -58,6 +58,23 @@ class MeasuredProducts:
         """Some columns of Q, the values that products use."""
         raise NotImplementedError
 
+    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The values between some documents.
+
+        Parameters
+        ----------
+        positions : ndarray of int64, shape (n_positions,)
+            The documents, ascending.
+        dtype : type
+            float32, or float64.
+
+        Returns
+        -------
+        ndarray of dtype, shape (n_positions, n_positions)
+            ``Q[positions][:, positions]``, of which only the lower triangle need be filled in.
+        """
+        return self.columns(positions)[positions].astype(dtype, copy=False)
+
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q.
 

@@ -135,6 +135,19 @@ class PackedKernelMatrix(MeasuredProducts):
         self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
 
+    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The values between some documents, in the lower triangle: see `MeasuredProducts.among`."""
+        if self._made_tasks:
+            return super().among(positions, dtype)
+        out = np.empty((len(positions), len(positions)), dtype=dtype)
+
+        def read(rows: tuple[int, int]) -> None:
+            compiled.gather_rows(self._values, self.n_rows, HEIGHT, positions, *rows, out)
+
+        cuts = np.linspace(0, len(positions), min(len(positions), TASKS_PER_THREAD * self._n_threads) + 1)
+        parallel_map(read, list(itertools.pairwise(cuts.astype(int).tolist())), self._n_threads)
+        return out
+
     def _panel(self, panel: int) -> np.ndarray:
         """Rows of a stored panel, with the columns up to the last of them."""
         start, stop = panel * HEIGHT, min((panel + 1) * HEIGHT, self.n_rows)

@@ -11,6 +11,7 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
+from ranksvm.objectives.active_pairs import ActivePairs, inverse_by_active_pairs, inverse_bytes, inverse_cost
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
@@ -72,6 +73,8 @@ class KernelObjective(SmoothedObjective):
         Number of threads.
     landmarks : Landmarks, optional
         Functions on which the Hessian is inverted exactly; a solver starts at the best one of them.
+    inverse_memory : int
+        Bytes that an inverse of the whole Hessian may take.
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
@@ -91,6 +94,7 @@ class KernelObjective(SmoothedObjective):
         C: float,
         n_threads: int = 1,
         landmarks: Landmarks | None = None,
+        inverse_memory: int = 0,
         width: float | None = None,
         reducible: bool = False,
     ):
@@ -102,6 +106,7 @@ class KernelObjective(SmoothedObjective):
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         self.n_threads = n_threads
         self.landmarks = landmarks
+        self.inverse_memory = inverse_memory
         self.width = width
         self.reducible = reducible
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
@@ -214,7 +219,7 @@ class KernelObjective(SmoothedObjective):
         if point is None:
             zero = np.zeros(self.n_variables)
             point = self._losses(zero, zero, zero, None)
-        degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
+        degrees = self._degrees(point)
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
 
     def round_off(self, point: KernelPoint, tol: float) -> float:
@@ -283,8 +288,24 @@ class KernelObjective(SmoothedObjective):
         """An approximate inverse of the Hessian, self-adjoint in the same inner product, without products with Q."""
         if self.landmarks is None or self._within is None:
             return np.copy
-        degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
+        degrees = self._degrees(point)
         return self.landmarks.preconditioner(self.landmarks.hessian(self._within, point), self.C * degrees)
+
+    def inverse_cost(self, point: KernelPoint) -> float:
+        """Cost of `inverse`, in products with Q; infinite without the memory for it."""
+        active = np.append(0, np.cumsum(self._degrees(point) > 0.0))
+        sizes = np.diff(active[self.pairs.pointers])
+        if inverse_bytes(sizes) > self.inverse_memory:
+            return float("inf")
+        return inverse_cost(sizes) / max(1, self.matrix.product_bytes)
+
+    def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
+        degrees = self._degrees(point)
+        if not degrees.any():
+            return np.copy
+        pairs = ActivePairs(self.loss.hessian(point.state), degrees, self.pairs.pointers)
+        return inverse_by_active_pairs(pairs, self.matrix, self.C, float(degrees.max()), self.n_threads)
 
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.
@@ -343,6 +364,10 @@ class KernelObjective(SmoothedObjective):
 
     def _value(self, point: KernelPoint) -> float:
         return 0.5 * float(point.coefficients @ point.scores) + self.C * point.sums.value
+
+    def _degrees(self, point: KernelPoint) -> np.ndarray:
+        """The diagonal of H."""
+        return self.loss.curvature_diagonal(point.state, 0, self.n_variables)
 
     def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
         """H v."""

@@ -74,6 +74,14 @@ class SmoothedObjective:
         """The point at w."""
         raise NotImplementedError
 
+    def inverse_cost(self, point: Any) -> float:
+        """Cost of the inverse of the Hessian, in products with the Hessian: infinite unless a subclass has one."""
+        return float("inf")
+
+    def inverse(self, point: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The inverse of the Hessian, up to round-off; None if there is none."""
+        return None
+
     def between(self, point: Any, trial: Any, alpha: float) -> Any:
         """The point at ``alpha`` on the segment from one point to another."""
         raise NotImplementedError

@@ -191,6 +191,7 @@ def conjugate_gradient(
     max_products: int,
     radius: float = np.inf,
     stop: Callable[[int, float], bool] | None = None,
+    contracts: bool = False,
 ) -> NewtonStep:
     """Solve ``H d = -g`` approximately.
 
@@ -215,6 +216,9 @@ def conjugate_gradient(
         Radius of the trust region, in the norm of M.
     stop : callable, optional
         ``stop(n_products, r'M^-1 r / g'M^-1 g)`` returns before each product whether to stop there.
+    contracts : bool
+        Whether M^-1 is at most the identity and costs as much as a product: it is then not applied to a residual of
+        which ``r'r`` is small enough already.
 
     Returns
     -------
@@ -249,6 +253,10 @@ def conjugate_gradient(
             return NewtonStep(step, residual, radius, n_products, on_boundary=True)
         step += alpha * direction
         residual = residual - alpha * image
+        if contracts and inner(residual, residual) <= target:
+            rho = inner(residual, residual)
+            step_norm = new_norm
+            break
         z = precondition(residual)
         rho_new = inner(residual, z)
         beta = rho_new / rho

@@ -139,6 +139,12 @@ class PreconditionedObjective(SampledObjective, Protocol):
     def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 
+    def inverse_cost(self, point: Any) -> float:
+        """Cost of `inverse`, in products with the Hessian; infinite if there is none."""
+
+    def inverse(self, point: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The inverse of the Hessian, up to round-off: self-adjoint, at most the identity. None if there is none."""
+
 
 class DiagonalObjective(Objective, Protocol):
     """An objective of any number of variables, with the diagonal of its Hessian, as required by `tron`.
