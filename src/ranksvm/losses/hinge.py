@@ -63,17 +63,21 @@ class HuberHinge(MarginLoss):
 
     def _round_off(self, pairs, rough, width, off, spread):
         lengths = self.sums.lengths
-        pulls, rough_pulls = (
-            min(part.active, float(np.sqrt(2.0 * part.active * part.smooth / width))) for part in (pairs, rough)
-        )
-        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
             # Hinges of the ring are differences of terms as large as the spread of the scores, divided by the width.
             sweep, size = growth(OPERATIONS + 2.0 * lengths.swept), 1.0 + 2.0 * spread
-            pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
             value += sweep * (size * (size / width + 1.0) * rough.ring + (size + width) * rough.active)
             slack += sweep * size * (size / width + 1.0) * rough.ring
+        # of a loss near 0 the differences may even be negative
+        smooth = (max(part.smooth, 0.0) + value for part in (pairs, rough))
+        pulls, rough_pulls = (
+            min(part.active, float(np.sqrt(2.0 * part.active * loss / width)))
+            for part, loss in zip((pairs, rough), smooth, strict=True)
+        )
+        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
+        if lengths.swept:
+            pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
         # A kink is as far above its tangents as the margin is off, a parabola no farther than half the square over d.
         beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack

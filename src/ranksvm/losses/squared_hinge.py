@@ -48,13 +48,18 @@ class SquaredHinge(MarginLoss):
 
     def _round_off(self, pairs, rough, width, off, spread):
         lengths = self.sums.lengths
-        pulls, rough_pulls = (2.0 * float(np.sqrt(part.active * part.loss)) for part in (pairs, rough))
-        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         value = growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
             # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
-            pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
             value += growth(OPERATIONS + 2.0 * lengths.swept) * rough.active * (1.0 + 2.0 * spread) ** 2
+        # of a loss near 0 the differences may even be negative
+        losses = (max(part.loss, 0.0) + value for part in (pairs, rough))
+        pulls, rough_pulls = (
+            2.0 * float(np.sqrt(part.active * loss)) for part, loss in zip((pairs, rough), losses, strict=True)
+        )
+        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
+        if lengths.swept:
+            pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
         return pulls, pull_sums, pairs.active * off * off, value, 0.0
 
     def _operator(self, state, width):
