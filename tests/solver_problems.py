@@ -113,6 +113,8 @@ class Hinges:
     def sample(self):
         return None
 
+    width, inverts_from_start = None, False
+
     def inverse_cost(self, point):
         return float("inf")
 

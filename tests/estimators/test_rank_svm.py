@@ -341,7 +341,7 @@ def test_nothing_is_printed(capsys):
         ({"C": "1"}, "C must be"),
         ({"C": True}, "C must be"),
         ({"loss": "hinge2"}, "loss must be one of 'squared_hinge', 'hinge', 'huber', 'logistic', got 'hinge2'"),
-        ({"solver": "sgd"}, "solver must be one of 'auto', 'newton', 'tron', 'dual', got 'sgd'"),
+        ({"solver": "sgd"}, "solver must be one of 'auto', 'newton', 'tron', 'dual', 'direct', got 'sgd'"),
         ({"tol": 0.0}, "tol must be"),
         ({"max_iter": 0}, "max_iter must be a whole number from 1, got 0"),
         ({"max_iter": 1.5}, "max_iter must be"),
@@ -454,7 +454,7 @@ def test_a_memory_limit_of_data_in_memory():
 
 def test_C_may_be_a_fraction():
     data = make_ranking(n_queries=6, n_docs=5, n_features=3, random_state=0)
-    for solver in ("newton", "tron", "dual"):
+    for solver in ("newton", "tron", "dual", "direct"):
         model = RankSVM(C=Fraction(1, 3), solver=solver).fit(data.X, data.y, qid=data.qid)
         expected = RankSVM(C=1 / 3, solver=solver).fit(data.X, data.y, qid=data.qid)
         np.testing.assert_array_equal(model.coef_, expected.coef_)
@@ -474,7 +474,7 @@ def test_the_objective_of_a_fit_that_did_not_converge_is_that_of_its_weights(C, 
         assert abs(model.objective_ - expected) <= 1e-9 * expected
 
 
-@pytest.mark.parametrize("solver", ["newton", "tron", "dual"])
+@pytest.mark.parametrize("solver", ["newton", "tron", "dual", "direct"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -496,3 +496,54 @@ def test_extreme_values_are_fitted_or_refused(loss, solver):
                 assert np.isfinite([model.objective_, model.duality_gap_]).all()
                 assert np.isfinite(scores).all()
     assert all("float64" in message for message in refused)
+
+
+def make_wide(n_queries, n=80, n_features=300):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, n_features))
+    y = np.digitize(X @ random.normal(size=n_features), [-15.0, 0.0, 15.0])
+    return X, y, np.sort(random.integers(0, n_queries, n))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber", "logistic"])
+@pytest.mark.parametrize("n_queries", [1, 5])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_direct_steps_reach_the_optimum_of_tron(loss, n_queries, sparse):
+    X, y, qid = make_wide(n_queries)
+    rows = sp.csr_matrix(X) if sparse else X
+    options = {"loss": loss, "tol": 1e-6}
+    model, expected = (RankSVM(0.01, solver=name, **options).fit(rows, y, qid=qid) for name in ("direct", "tron"))
+    assert model.solver_ == "direct"
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-6)
+    assert model.n_iter_ <= expected.n_iter_
+    path = regularization_path(rows, y, qid=qid, Cs=[1e-3, 1e-2], solver="direct", **options)
+    assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-6)
+
+
+def test_auto_takes_direct_steps_for_fewer_dense_rows_than_features():
+    X, y, qid = make_wide(1)
+    assert RankSVM(C=1.0).fit(X, y, qid=qid).solver_ == "direct"
+    assert RankSVM(C=1.0).fit(sp.csr_matrix(X), y, qid=qid).solver_ != "direct"
+    assert RankSVM(C=1.0).fit(X[:, :70], y, qid=qid).solver_ != "direct"
+    # few pairs: the dual, which begins with the fewest multiplications
+    assert RankSVM(C=1.0).fit(X, y, qid=np.arange(80) // 4).solver_ == "dual"
+
+
+def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 1)
+    X, y, qid = make_wide(20)
+    model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("direct", True)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_tron_continues_where_round_off_stops_direct_steps():
+    X, y, qid = make_wide(1)
+    assert RankSVM(C=1e6, tol=1e-12).fit(X, y, qid=qid).solver_ == "tron"
+    assert RankSVM(C=1e6, tol=1e-12, solver="direct").fit(X, y, qid=qid).solver_ == "direct"
+
+
+def test_direct_steps_are_for_weights_of_any_sign():
+    X, y, qid = make_wide(1)
+    with pytest.raises(OptionError, match="solver='direct' is for weights of any sign, without monotone"):
+        RankSVM(solver="direct", monotone="increasing").fit(X, y, qid=qid)

@@ -35,7 +35,7 @@ C, WIDTH, TOL = 0.3, 0.6, 1e-6
 FUNCTION = LogisticFunction()
 OWN = "one of the user's own"
 # what "auto" may choose besides
-LINEAR_SOLVERS = ("auto", "newton", "tron", "dual")
+LINEAR_SOLVERS = ("auto", "newton", "tron", "dual", "direct")
 SOLVERS = (*LINEAR_SOLVERS, "adaptive")
 PLACES = ("dense", "csr", "listed", "two blocks", "file", "parts", "device")
 PRECISIONS = (np.float64, np.float32)
@@ -102,6 +102,10 @@ def unsupported(loss, solver, place):
     """The sentence that refuses a cell of the table; None if it is to be solved."""
     if place in ("parts", "file") and solver == "dual":
         return "solver='dual' has a variable for each pair"
+    if place == "device" and solver == "direct":
+        return "device='host' has no solver 'direct'"
+    if place in ("parts", "file", "two blocks") and solver == "direct":
+        return "solver='direct' is for X as one array or sparse matrix"
     if place == "device" and solver == "dual":
         return "device='host' has no solver 'dual'"
     if place == "device" and loss == OWN:

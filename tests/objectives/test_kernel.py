@@ -8,17 +8,21 @@ from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
 from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
-from ranksvm.objectives.active_pairs import ActivePairs, factorize, inverse_by_active_pairs
+from ranksvm.objectives.active_pairs import ActivePairs, correction_by_active_pairs, factorize
 from ranksvm.solvers import Status, newton_cg, tron
 
 LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
 C = 0.3
+# documents and queries: so many short lists that their blocks are factorized
+MANY_QUERIES = 400, 100
 
 
-def make_problem(loss="squared_hinge", objective=KernelObjective, n=60, landmarks=0, n_threads=1, gamma=0.2, **weights):
+def make_problem(
+    loss="squared_hinge", objective=KernelObjective, n=60, landmarks=0, n_threads=1, gamma=0.2, n_queries=6, **weights
+):
     """An objective, and its oracle: ``Q = F F'``, so that coefficients b are the weights ``F'b`` of the features F."""
     rng = np.random.default_rng(0)
-    X, y, qid = rng.normal(size=(n, 4)), rng.integers(0, 4, n).astype(float), np.sort(rng.integers(0, 6, n))
+    X, y, qid = rng.normal(size=(n, 4)), rng.integers(0, 4, n).astype(float), np.sort(rng.integers(0, n_queries, n))
     matrix = kernel_matrix(kernel_named("rbf", gamma=gamma), X, memory=1 << 24, dtype="float64", n_threads=n_threads)
     make, width = LOSSES[loss]
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y, **weights)
@@ -148,16 +152,17 @@ def test_active_pairs_are_a_factor_of_the_hessian_of_the_loss(loss, weighted):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
-def test_the_inverse_by_active_pairs_is_that_of_the_whole_matrix(loss, C):
-    objective, oracle, rng = make_problem(loss)
+@pytest.mark.parametrize(("n", "n_queries"), [(60, 1), (60, 6), MANY_QUERIES])
+def test_the_inverse_by_active_pairs_is_that_of_the_whole_matrix(loss, C, n, n_queries):
+    objective, oracle, rng = make_problem(loss, n=n, n_queries=n_queries)
     objective.reweight(C)
-    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=60)))
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=n)))
     inverse = objective.inverse(point)
-    r = objective.vector(rng.normal(size=60))
-    Q = objective.matrix.columns(np.arange(60))
-    expected = np.linalg.solve(np.eye(60) + C * oracle.loss_hessian(point.scores) @ Q, r[0])
+    r = objective.vector(rng.normal(size=n))
+    Q = objective.matrix.columns(np.arange(n))
+    expected = np.linalg.solve(np.eye(n) + C * oracle.loss_hessian(point.scores) @ Q, r[0])
     off = 1e-3 if C < 1e3 else 1e-6  # a factor in float32, and in float64
-    np.testing.assert_allclose(inverse(r), np.stack([expected, Q @ expected]), atol=off * np.abs(r).max())
+    np.testing.assert_allclose(inverse(r), np.stack([expected, Q @ expected]), rtol=1e-5, atol=off * np.abs(r).max())
     before = objective.matrix.n_products
     inverse(r)
     assert objective.matrix.n_products == before + 1
@@ -177,12 +182,16 @@ def test_a_cholesky_factor_by_several_threads(dtype, n, n_threads):
     assert not factorize(A, n_threads)
 
 
-def test_there_is_no_inverse_of_a_matrix_that_is_not_definite():
-    objective, _, rng = make_problem()
-    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=60)))
-    degrees = objective.loss.curvature_diagonal(point.state, 0, 60)
-    pairs = ActivePairs(objective.loss.hessian(point.state), degrees, objective.pairs.pointers)
-    assert inverse_by_active_pairs(pairs, objective.matrix, -1e3, 1.0, 1) is None
+@pytest.mark.parametrize("one_list", [False, True])
+def test_there_is_no_inverse_of_a_singular_matrix(one_list):
+    n, n_queries = (60, 1) if one_list else MANY_QUERIES
+    objective, oracle, rng = make_problem(n=n, n_queries=n_queries)
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=n)))
+    degrees = objective.loss.curvature_diagonal(point.state, 0, n)
+    largest = np.linalg.eigvals(oracle.loss_hessian(point.scores) @ oracle.X @ oracle.X.T).real.max()
+    how = objective.loss.hessian(point.state), degrees, objective.pairs.pointers, objective.matrix
+    C = np.nan if one_list else -2.0 / largest
+    assert correction_by_active_pairs(*how, C, 1) is None
 
 
 def test_the_inverse_is_used_once_it_costs_less_than_products():

@@ -167,6 +167,11 @@ class DenseDesign:
     def taken(self, rows):
         return DenseDesign(self.X[rows])
 
+    def gram(self, rows: np.ndarray | None) -> np.ndarray:
+        """Products of some rows, or all (None), with each other, in float64."""
+        X = (self.X if rows is None else self.X[rows]).astype(np.float64, copy=False)
+        return X @ X.T
+
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta)
 
@@ -272,11 +277,18 @@ class SparseDesign:
         return int(np.diff(self._csr[2]).max(initial=0))
 
     def taken(self, rows):
+        return SparseDesign(self._matrix()[rows])
+
+    def gram(self, rows: np.ndarray | None) -> np.ndarray:
+        """Products of some rows, or all (None), with each other, in float64."""
+        X = (self._matrix() if rows is None else self._matrix()[rows]).astype(np.float64, copy=False)
+        return (X @ X.T).toarray()
+
+    def _matrix(self):
         from scipy import sparse
 
         data, indices, pointers, _ = self._csr
-        whole = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
-        return SparseDesign(whole[rows])
+        return sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)

@@ -65,12 +65,13 @@ class RankSVMCore(DualMixin, LinearRanker):
         features "increasing" (no weight is negative) or "decreasing" (none is positive); or for each 1 (increasing), -1
         (decreasing) or 0 (any sign), as an array or as a dict from the names or numbers (from 0) of some features. The
         minimum is then over these weights, and the certificate holds for this problem (see the notes).
-    solver : {"auto", "newton", "tron", "dual"}, default "auto"
+    solver : {"auto", "newton", "tron", "dual", "direct"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
-        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses
-        conjugate gradients that build a Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges
-        slowly, "auto" continues with "tron".
+        row; "direct" takes Newton steps in the span of the rows, for fewer rows than features; "auto" chooses by the
+        size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses conjugate gradients that build a
+        Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges slowly, or round-off stops "direct",
+        "auto" continues with another solver.
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``, the rule of published figures (Lee & Lin 2014, with ``tol =
@@ -131,7 +132,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used: "newton", "tron", "adaptive" or "dual".
+        The solver used: "newton", "tron", "adaptive", "dual" or "direct".
     device_ : str or list of str
         Where the model was fitted: "cpu", "cuda:0", or a list of GPUs. It is not part of a pickle or a model file.
     width_ : float or None

@@ -176,6 +176,8 @@ def unable(solver: str, loss: LossSpec) -> str | None:
     """
     if solver == "dual":
         return "has no solver 'dual', which reads the rows one at a time"
+    if solver == "direct":
+        return "has no solver 'direct', which factorizes on the CPU"
     if loss.function is not None:
         return "cannot evaluate a loss that is given as functions of Python"
     from ranksvm.terms.device.term import DeviceTerm  # not for every fit

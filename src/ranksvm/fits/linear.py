@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ranksvm._util.loss_names import LOSSES
+from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import linear_scores
@@ -18,14 +19,14 @@ from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
-from ranksvm.solvers import SolverResult, Status, dual_ascent, projected_newton
+from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual, RowSpaceObjective
+from ranksvm.solvers import SolverResult, Status, dual_ascent, newton_cg, projected_newton
 from ranksvm.solvers.cone import SignCone
-from ranksvm.terms.hessian_cost import Size, hessian_cost, sampled_fraction, worthwhile_fraction
+from ranksvm.terms.hessian_cost import Size, hessian_cost, no_hessian, sampled_fraction, worthwhile_fraction
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
-__all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
+__all__ = ["NOT_DIRECT", "SolverChoice", "choose_constrained_solver", "choose_solver", "has_few_rows"]
 
 logger = logging.getLogger("ranksvm.fits")
 
@@ -49,7 +50,12 @@ DUAL_WORK = 64.0
 # text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
 # and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
 DUAL_PAIRS = 8.0
+# Otherwise it inverts Hessians in the span of the rows if X is dense and queries with pairs have no more rows than
+# features, and no more than this: Newton steps by conjugate gradients first, direct ones where these take long. On
+# sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s, direct steps 0.4).
+DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])
+NOT_DIRECT = "solver='direct' is for X as one array or sparse matrix in the CPU's memory: use solver='auto'."
 
 Objective = TypeVar("Objective", bound=LinearObjective)
 
@@ -83,19 +89,32 @@ class LinearProblem(RankSVMProblem):
         self._stop_by(options.stopping)
         self.device = device_of(term)
         self._dual: PairDual | None = None
-        self._may_leave_dual = self.solver == "auto"
+        self._chosen = self.solver == "auto"
+        self._may_invert = False
+        # whether every step of "direct" uses the inverse of the Hessian; None: once it costs less
+        self._direct = None if self._chosen else True
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
         """The objective, and with "auto" the choice of a solver."""
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
+        design = _design_of(term)
         if self.solver == "auto":
-            self.solver, fraction_of = choose_solver(term, self.loss, dual_size)
+            self.solver, fraction_of = choose_solver(term, self.loss, dual_size, design is not None)
+        if self.solver == "direct" and design is None:
+            raise OptionError(NOT_DIRECT)
+        self._may_invert = design is not None and has_few_rows(term)
+        if self.solver == "direct" or (self.solver == "dual" and self._chosen and self._may_invert):
+            assert isinstance(term, ThreadedTerm)
+            assert design is not None
+            return RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
+        if self.solver == "direct":
+            raise OptionError("solver='direct' is for weights of any sign, without monotone: use solver='auto'.")
         chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
         cone = SignCone(signs)
@@ -121,11 +140,11 @@ class LinearProblem(RankSVMProblem):
                 given = repr(self.loss.name) if self.loss.function is None else "one of your own"
                 raise OptionError(f"solver='dual' is for the losses {losses}, not for {given}: use solver='auto'.")
             return None
-        # not for rows that are elsewhere or computed on access
-        has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign)
-        return partial(DualSize.of, self.pairs) if has_dual else None
+        return None if _design_of(term) is None else partial(DualSize.of, self.pairs)
 
     def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        if self.solver == "direct":
+            return newton_cg(self.objective, begin, warm_start=warm, direct=self._direct, **options)
         if self.signs is None:
             return super()._minimise(begin, warm, options)
         return projected_newton(self.objective, begin, warm_start=warm, **options)
@@ -140,28 +159,34 @@ class LinearProblem(RankSVMProblem):
     ) -> SolverResult:
         """The solution for one C, from variables (of the dual: alpha) or a point of another solution if given.
 
-        If "auto" has chosen the dual and it has not met ``tol`` after `DUAL_ITERATIONS`, TRON continues from there.
+        If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS`, direct steps take over if
+        there are few rows, else TRON. TRON also continues if round-off stops direct steps.
         """
-        if self.solver != "dual":
-            return super().solve(C, start, interrupted, point=point)
-        result = self._solve_dual(C, start, interrupted, point)
-        left = self.max_iter - result.n_iter
-        if not self._may_leave_dual or result.status in (Status.CONVERGED, Status.INTERRUPTED) or left <= 0:
+        if self.solver == "dual":
+            result = self._solve_dual(C, start, interrupted, point)
+        else:
+            result = super().solve(C, start, interrupted, point=point)
+        done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
+        if done or not self._chosen or self.solver not in ("dual", "direct"):
             return result
-        logger.info("the dual converges slowly: TRON continues from relative gap %.2e", result.relative_gap)
-        self.solver, self._dual = "tron", None
-        return super().solve(C, result.w, interrupted).after(result)
+        before, self._dual = self.solver, None
+        self.solver = "direct" if before == "dual" and self._may_invert else "tron"
+        line = "%s converges slowly: %s continues from relative gap %.2e"
+        logger.info(line, before, self.solver, result.relative_gap)
+        self._direct = True
+        return self.solve(C, None if self.solver == "direct" else result.w, interrupted).after(result)
 
     def _solve_dual(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
     ) -> SolverResult:
         if self._dual is None:
             design, width = _design_of(self.objective.term), self.loss.width or 0.0
+            assert design is not None
             cone = None if self.signs is None else SignCone(self.signs)
             self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone, self.n_threads)
         dual = self._dual
         dual.reweight(C)
-        max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._may_leave_dual else self.max_iter
+        max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._chosen else self.max_iter
         with one_blas_thread():
             point = dual.evaluate(start if last is None else last.alpha)
             result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
@@ -204,9 +229,10 @@ def device_of(term: DataTerm) -> str | list[str]:
     return names if len(names) > 1 else names[0]
 
 
-def _design_of(term: DataTerm) -> Any:
-    """The design matrix of rows in memory; None if they are elsewhere."""
-    return term.design if isinstance(term, ThreadedTerm) else None
+def _design_of(term: DataTerm) -> DenseDesign | SparseDesign | None:
+    """The design matrix of rows in memory; None if they are elsewhere, in two arrays, or computed on access."""
+    design = term.design if isinstance(term, ThreadedTerm) else None
+    return design if isinstance(design, DenseDesign | SparseDesign) else None
 
 
 class SolverChoice(NamedTuple):
@@ -215,7 +241,7 @@ class SolverChoice(NamedTuple):
     Attributes
     ----------
     solver : str
-        "newton", "adaptive", "tron" or "dual".
+        "newton", "adaptive", "tron", "dual" or "direct".
     fraction_of : callable
         Returns the fraction of rows for explicit Hessians, for data of a `Size`: the solver may begin with a sample.
     """
@@ -225,13 +251,17 @@ class SolverChoice(NamedTuple):
 
 
 def choose_solver(
-    size: Size, loss: LossSpec = DEFAULT_LOSS, dual_size: Callable[[], DualSize] | None = None
+    size: Size,
+    loss: LossSpec = DEFAULT_LOSS,
+    dual_size: Callable[[], DualSize] | None = None,
+    in_memory: bool = False,
 ) -> SolverChoice:
     """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
     Newton's method if Hessians cost little compared with products; else the dual if there are so few rows and pairs
-    that it is the cheaper problem; else TRON if there are more than 2,000 features; otherwise conjugate gradients,
-    followed by Newton's method once Hessians are worth their cost.
+    that it is the cheaper problem; else Newton steps in the span of dense rows if there are fewer rows than features;
+    else TRON if there are more than 2,000 features; otherwise conjugate gradients, followed by Newton's method once
+    Hessians are worth their cost.
 
     Parameters
     ----------
@@ -241,6 +271,8 @@ def choose_solver(
         The loss.
     dual_size : callable, optional
         Computes the size of the dual, if the problem has one that can be solved; called only if it matters.
+    in_memory : bool
+        Whether the rows are in memory, as one array or sparse matrix.
 
     Returns
     -------
@@ -251,7 +283,25 @@ def choose_solver(
         return SolverChoice("newton", worthwhile_fraction)
     if dual_size is not None and _dual_is_cheap(size, loss, dual_size()):
         return SolverChoice("dual", sampled_fraction)
+    if in_memory and has_few_rows(size):
+        return SolverChoice("direct", no_hessian)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
+
+
+def has_few_rows(size: Size) -> bool:
+    """Whether direct steps in the span of the rows are worth their cost.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the data.
+
+    Returns
+    -------
+    bool
+        Whether X is dense, with no more rows than features.
+    """
+    return size.dense and size.n_rows <= min(DIRECT_ROWS, size.n_variables)
 
 
 def choose_constrained_solver(
@@ -281,11 +331,7 @@ def choose_constrained_solver(
         solver = "newton"
     elif solver == "auto":
         solver = "dual" if dual_size is not None and _dual_is_cheap(size, loss, dual_size()) else "tron"
-    return SolverChoice(solver, worthwhile_fraction if solver == "newton" else _no_hessian)
-
-
-def _no_hessian(_size: Size) -> float:
-    return 0.0
+    return SolverChoice(solver, worthwhile_fraction if solver == "newton" else no_hessian)
 
 
 def _hessians_are_cheap(size: Size) -> bool:

@@ -8,14 +8,14 @@ import numpy as np
 
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.linear import LinearProblem
+from ranksvm.fits.linear import NOT_DIRECT, LinearProblem
 from ranksvm.fits.options import LinearOptions
 from ranksvm.objectives import ConstrainedObjective, LinearObjective
 from ranksvm.solvers import SolverResult, projected_newton
 from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.linear_systems import load_lapack
 from ranksvm.solvers.newton import SAMPLE_TOL
-from ranksvm.terms.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
+from ranksvm.terms.hessian_cost import Size, fraction_of_sample, no_hessian, worthwhile_fraction
 from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.shared_rounds import side_by_side
 from ranksvm.terms.parts.term import PartitionedTerm
@@ -51,6 +51,8 @@ class PartitionedProblem(LinearProblem):
                 "solver='dual' has a variable for each pair and reads single rows: it is for rows in memory. Use "
                 "solver='auto'."
             )
+        if options.solver == "direct":
+            raise OptionError(NOT_DIRECT)
         data: Any = _Sizes(term, term.n_rows, term.n_queries, term.n_threads)
         self._options = options
         super().__init__(data, term, options, signs)
@@ -61,7 +63,7 @@ class PartitionedProblem(LinearProblem):
 
     def _constrained_objective(self, term: Any, signs: np.ndarray) -> ConstrainedObjective:
         self._choose(term)
-        fraction_of = _no_hessian if self.solver == "tron" else _fraction
+        fraction_of = no_hessian if self.solver == "tron" else _fraction
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
 
     def _choose(self, term: PartitionedTerm) -> None:
@@ -137,7 +139,3 @@ class PartitionedProblem(LinearProblem):
 def _fraction(size: Size) -> float:
     """The fraction of the rows in explicit Hessians: of parts elsewhere, and of their sample in this process."""
     return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)
-
-
-def _no_hessian(size: Size) -> float:
-    return 0.0

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
     from ranksvm.objectives.landmarks import Landmarks
     from ranksvm.objectives.low_rank.factorized import FactorizedDual
+    from ranksvm.objectives.row_space import RowSpaceObjective
 else:
     # A linear model needs no kernels, and no SciPy, which kernels load.
     __getattr__ = lazy_names(
@@ -21,6 +22,7 @@ else:
             "KernelObjective": "ranksvm.objectives.kernel",
             "KernelPoint": "ranksvm.objectives.kernel",
             "Landmarks": "ranksvm.objectives.landmarks",
+            "RowSpaceObjective": "ranksvm.objectives.row_space",
         },
     )
 
@@ -36,4 +38,5 @@ __all__ = [
     "LinearObjective",
     "LinearPoint",
     "PairDual",
+    "RowSpaceObjective",
 ]

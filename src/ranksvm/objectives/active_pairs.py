@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
 import ranksvm._compiled.kernel as compiled
 from ranksvm._util.threads import parallel_map
-from ranksvm.kernels import KernelMatrix
 from ranksvm.losses.protocol import QueryOperator
 
-__all__ = ["ActivePairs", "factorize", "inverse_bytes", "inverse_by_active_pairs", "inverse_cost"]
+__all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "inverse_bytes", "inverse_cost"]
 
 # Tasks for each thread: the later blocks of a triangle take longer.
 TASKS_PER_THREAD = 4
@@ -21,29 +20,36 @@ BLOCK = 256
 # The inverse costs as much as a product that reads this many bytes for each unit of the number of documents cubed, and
 # squared, and of the number of documents times the sum of the squared sizes of the blocks.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
+# The same for each call of the Hessian with respect to the scores, and for each row of a call.
+CALL_COST, ROW_COST = 3e4, 100.0
 # Largest ``C * degree * value of Q`` with a factor in float32: beyond it the factor is too far from the inverse.
 SINGLE_RANGE = 1e4
 
 
-def inverse_cost(sizes: np.ndarray) -> float:
-    """Cost of `inverse_by_active_pairs`, as the bytes of Q that a product reads in the same time.
+def inverse_cost(sizes: np.ndarray, n_rows: int) -> float:
+    """Cost of `correction_by_active_pairs`, as the bytes that a product reads in the same time.
 
     Parameters
     ----------
     sizes : ndarray of int64, shape (n_queries,)
         Number of documents with an active pair in each query.
+    n_rows : int
+        Number of documents.
 
     Returns
     -------
     float
         The cost.
     """
-    n_active, squares = float(sizes.sum()), float(np.square(sizes.astype(np.float64)).sum())
-    return CUBE_COST * n_active**3 + SQUARE_COST * n_active**2 + BLOCK_COST * n_active * squares
+    n_active, squares = float(sizes.sum()), _squares(sizes)
+    cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
+    if _have_long_lists(sizes):
+        return 2.0 * cube + square + n_active * (CALL_COST + ROW_COST * n_rows)
+    return cube + square + BLOCK_COST * n_active * squares
 
 
 def inverse_bytes(sizes: np.ndarray) -> int:
-    """Memory of `inverse_by_active_pairs`: values of Q, the factor, and blocks in two precisions.
+    """Memory of `correction_by_active_pairs`: values of Q, the factor, and a copy or blocks in two precisions.
 
     Parameters
     ----------
@@ -55,7 +61,17 @@ def inverse_bytes(sizes: np.ndarray) -> int:
     int
         Bytes.
     """
-    return 8 * (2 * int(sizes.sum()) ** 2 + 3 * int(sizes @ sizes))
+    n_active = int(sizes.sum())
+    return 24 * n_active**2 if _have_long_lists(sizes) else 8 * (2 * n_active**2 + 3 * int(sizes @ sizes))
+
+
+def _squares(sizes: np.ndarray) -> float:
+    return float(np.square(sizes.astype(np.float64)).sum())
+
+
+def _have_long_lists(sizes: np.ndarray) -> bool:
+    """Whether the blocks of queries cost more than that the whole matrix is not symmetric."""
+    return BLOCK_COST * _squares(sizes) > CUBE_COST * float(sizes.sum()) ** 2
 
 
 class ActivePairs:
@@ -115,42 +131,73 @@ class ActivePairs:
         return csr_matrix((self.values, indices, indptr), shape=(int(self.rows[-1]), len(self.positions)))
 
 
-def inverse_by_active_pairs(
-    pairs: ActivePairs, matrix: KernelMatrix, C: float, largest: float, n_threads: int
-) -> Callable[[np.ndarray], np.ndarray] | None:
-    """The inverse of the Hessian ``I + C H Q`` of a kernel objective.
+class Values(Protocol):
+    """A symmetric positive semi-definite matrix Q of which some values can be read: `KernelMatrix`, or `Gram`."""
 
-    With ``H = U'U`` it is ``I - C U' (I + C U Q U')^-1 U Q``: one Cholesky factor of a positive definite matrix with a
-    row for each document that has an active pair, except one for each connected component. The inverse is self-adjoint
-    in the inner product of Q, and at most the identity. The factor is in float32 if C is not too large for that:
-    conjugate gradients correct its errors.
+    @property
+    def largest(self) -> float: ...
+
+    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """``Q[positions][:, positions]`` for ascending positions; only the lower triangle need be filled in."""
+
+
+def correction_by_active_pairs(
+    hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, matrix: Values, C: float, n_threads: int
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What the inverse of a Hessian ``I + C H Q`` subtracts: ``C H (I + C Q H)^-1`` times scores.
+
+    Only documents with an active pair have a part in it. With ``H = U'U`` it is ``C U' (I + C U Q U')^-1 U``: one
+    Cholesky factor of a positive definite matrix with a row for each such document, except one for each connected
+    component. Of few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized, with pivots. The
+    factor is in float32 if C is not too large for that: conjugate gradients correct its errors.
 
     Parameters
     ----------
-    pairs : ActivePairs
-        H.
-    matrix : KernelMatrix
+    hessian : callable
+        H, as in `PairwiseLoss.hessian`.
+    degrees : ndarray of float64, shape (n_rows,)
+        The diagonal of H, not 0 everywhere.
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First row of each query, and the number of rows.
+    matrix : Values
         Q.
     C : float
         Weight of a pair.
-    largest : float
-        Largest value on the diagonal of H.
     n_threads : int
         Number of threads.
 
     Returns
     -------
     callable or None
-        ``r -> z`` for vectors of two rows, coefficients and scores; each call takes one product with Q. None if
-        round-off makes the matrix indefinite.
+        From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular.
     """
+    positions = np.flatnonzero(degrees > 0.0)
+    single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
+    dtype = np.float32 if single else np.float64
+    if _have_long_lists(np.diff(np.searchsorted(positions, pointers))):
+        solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), matrix.among(positions, dtype), C)
+    else:
+        pairs = ActivePairs(hessian, degrees, pointers)
+        solve = _by_cholesky(pairs, matrix.among(positions, dtype), C, n_threads)
+    if solve is None:
+        return None
+
+    def correct(scores: np.ndarray) -> np.ndarray:
+        coefficients = np.zeros_like(scores)
+        coefficients[positions] = solve(scores[positions])
+        return coefficients
+
+    return correct
+
+
+def _by_cholesky(
+    pairs: ActivePairs, values: np.ndarray, C: float, n_threads: int
+) -> Callable[[np.ndarray], np.ndarray] | None:
     from scipy.linalg.lapack import dpotrs, spotrs
 
-    single = C * largest * matrix.largest <= SINGLE_RANGE
-    dtype, solve_triangles = (np.float32, spotrs) if single else (np.float64, dpotrs)
-    U, positions = pairs.matrix(), pairs.positions
-    values, blocks = matrix.among(positions, dtype), pairs.values.astype(dtype, copy=False)
-    inner = np.empty((U.shape[0],) * 2, dtype=dtype)
+    solve_triangles = spotrs if values.dtype == np.float32 else dpotrs
+    U, blocks = pairs.matrix(), pairs.values.astype(values.dtype, copy=False)
+    inner = np.empty((U.shape[0],) * 2, dtype=values.dtype)
     n_blocks = len(pairs.rows) - 1
     cuts = np.linspace(0, n_blocks, min(n_blocks, TASKS_PER_THREAD * n_threads) + 1).astype(np.int64).tolist()
 
@@ -162,15 +209,33 @@ def inverse_by_active_pairs(
         return None
     # the lower triangle, row by row, is the upper one column by column
     factor = inner.T
+    return lambda scores: C * (U.T @ solve_triangles(factor, U @ scores, lower=0)[0])
 
-    def solve(r: np.ndarray) -> np.ndarray:
-        z = np.zeros_like(r)
-        z[0, positions] = -C * (U.T @ solve_triangles(factor, U @ r[1, positions], lower=0)[0])
-        z[1] = matrix.product(z[0])
-        z += r
-        return z
 
-    return solve
+def _by_lu(
+    hessian: QueryOperator, positions: np.ndarray, n_queries: int, n_rows: int, values: np.ndarray, C: float
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    from scipy.linalg.lapack import dgetrf, dgetrs, sgetrf, sgetrs
+
+    single = values.dtype == np.float32
+    factorize, solve = (sgetrf, sgetrs) if single else (dgetrf, dgetrs)
+    whole, product = np.zeros(n_rows), np.empty(n_rows)
+
+    def multiplied(scores: np.ndarray) -> np.ndarray:
+        """``C H`` times scores of the documents at the positions."""
+        whole[positions] = scores
+        hessian(0, n_queries, whole, product)
+        return C * product[positions]
+
+    # row by row C Q H, or column by column C H Q; of Q the lower triangle is read
+    matrix = np.empty_like(values)
+    for k in range(len(positions)):
+        matrix[k] = multiplied(np.concatenate([values[k, : k + 1], values[k + 1 :, k]]))
+    matrix[np.diag_indices(len(positions))] += 1
+    factor, pivots, failed = factorize(matrix.T, overwrite_a=1)
+    if failed or not np.isfinite(np.diagonal(factor)).all():
+        return None
+    return lambda scores: solve(factor, pivots, multiplied(scores))[0]
 
 
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm.additive import AdditiveTerms
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_cholesky, conjugate_gradient
+from ranksvm.terms.hessian_cost import no_hessian
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
@@ -190,7 +191,7 @@ class PartitionedAdditiveObjective(LinearObjective):
         width: float | None = None,
         reducible: bool = False,
     ):
-        super().__init__(term, C, width, reducible, fraction_of=_no_hessian)
+        super().__init__(term, C, width, reducible, fraction_of=no_hessian)
         self.parts_term = term
         self.terms = terms
         self._sampled: AdditiveObjective | None = None
@@ -248,10 +249,6 @@ class PartitionedAdditiveObjective(LinearObjective):
     def _over_sample(self, term: ThreadedTerm) -> AdditiveObjective:
         C = self.C * self.term.weight / term.weight
         return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
-
-
-def _no_hessian(size: Any) -> float:
-    return 0.0
 
 
 def _blocks(terms: AdditiveTerms) -> list[np.ndarray]:

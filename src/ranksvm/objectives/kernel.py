@@ -11,7 +11,7 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
-from ranksvm.objectives.active_pairs import ActivePairs, inverse_by_active_pairs, inverse_bytes, inverse_cost
+from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_bytes, inverse_cost
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
@@ -297,15 +297,24 @@ class KernelObjective(SmoothedObjective):
         sizes = np.diff(active[self.pairs.pointers])
         if inverse_bytes(sizes) > self.inverse_memory:
             return float("inf")
-        return inverse_cost(sizes) / max(1, self.matrix.product_bytes)
+        return inverse_cost(sizes, self.n_variables) / max(1, self.matrix.product_bytes)
 
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
         degrees = self._degrees(point)
         if not degrees.any():
             return np.copy
-        pairs = ActivePairs(self.loss.hessian(point.state), degrees, self.pairs.pointers)
-        return inverse_by_active_pairs(pairs, self.matrix, self.C, float(degrees.max()), self.n_threads)
+        hessian, pointers = self.loss.hessian(point.state), self.pairs.pointers
+        correct = correction_by_active_pairs(hessian, degrees, pointers, self.matrix, self.C, self.n_threads)
+        if correct is None:
+            return None
+
+        def solve(r: np.ndarray) -> np.ndarray:
+            z = self.vector(-correct(r[1]))
+            z += r
+            return z
+
+        return solve
 
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.

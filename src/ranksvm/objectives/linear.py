@@ -59,6 +59,7 @@ class SmoothedObjective:
     most_reduction = 0.25
     # point of the last reduction of the smoothing, and its factor; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
+    inverts_from_start = False
     # the fraction of the allowed gap that is reserved for round-off
     reserve = 0.0
 

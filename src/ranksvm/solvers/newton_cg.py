@@ -25,8 +25,9 @@ FUTILE_STEPS = 2
 TIGHTEN = 0.3
 LEAST_REDUCTION = 1e-3
 CG_PRODUCTS = 1000
-# Once the products of a step have cost this share of the inverse of the Hessian, and have been more than a few, every
-# later step computes the inverse. On MQ2008 at gamma = 2^-1, C = 32 the squared hinge takes 127 products, before 636.
+# Once the products of a step have cost this share of the inverse of the Hessian, and are more than a few, or those of
+# all steps have cost as much as it, every later step computes the inverse. On MQ2008 at gamma = 2^-1, C = 32 the
+# squared hinge takes 127 products, before 636.
 INVERSE_SHARE = 0.5
 FEW_PRODUCTS = 4
 
@@ -91,7 +92,7 @@ def newton_cg(
     point = monitor.evaluate(start) if point is None else point
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
-    inverts = bool(direct)
+    inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of larger gaps
@@ -101,6 +102,12 @@ def newton_cg(
             continue
         best_gap = min(best_gap, gap)
         cost = float("inf") if direct is False else objective.inverse_cost(point)
+        if not inverts and (stopped or monitor.n_products >= cost):
+            inverts = True
+            if objective.inverts_from_start:
+                objective.width, best_gap, reduction = width, float("inf"), FIRST_REDUCTION
+                point = monitor.evaluate(begin)
+                continue
         inverse = objective.inverse(point) if inverts and cost < float("inf") else None
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -112,7 +119,7 @@ def newton_cg(
             stop=None if inverts else partial(_costs_more, cost),
             contracts=inverse is not None,
         )
-        inverts = inverts or newton_step.stopped
+        stopped = newton_step.stopped
         monitor.n_products += newton_step.n_products
         point, _ = take(objective, point, newton_step.step, monitor)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0

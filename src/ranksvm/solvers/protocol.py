@@ -134,7 +134,18 @@ class HessianObjective(SampledObjective, Protocol):
 
 
 class PreconditionedObjective(SampledObjective, Protocol):
-    """An objective with an approximate inverse of its Hessian, as required by `newton_cg`."""
+    """An objective with an approximate inverse of its Hessian, as required by `newton_cg`.
+
+    Attributes
+    ----------
+    width : float or None
+        Width of the smoothing, None without one.
+    inverts_from_start : bool
+        Whether steps with the `inverse` go back to the starting point, and do not continue from where others have led.
+    """
+
+    width: float | None
+    inverts_from_start: bool
 
     def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""

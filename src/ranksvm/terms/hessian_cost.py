@@ -12,6 +12,7 @@ __all__ = [
     "cost_with_hessian",
     "fraction_of_sample",
     "hessian_cost",
+    "no_hessian",
     "sampled_fraction",
     "worthwhile_fraction",
 ]
@@ -142,6 +143,22 @@ def _product_cost(size: Size) -> float:
     in_memory = size.n_rows * size.row_bytes > CACHE_BYTES
     byte = SPARSE_BYTE if not size.dense else MEMORY_BYTE if in_memory else PRODUCT_BYTE
     return size.n_rows * (byte * size.row_bytes + PRODUCT_ROW) + PRODUCT_CALL
+
+
+def no_hessian(size: Size) -> float:
+    """0: the fraction of the rows for explicit Hessians of a solver that builds none.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the data.
+
+    Returns
+    -------
+    float
+        0.
+    """
+    return 0.0
 
 
 def worthwhile_fraction(size: Size) -> float:

@@ -239,6 +239,12 @@ class ThreadedTerm:
         parallel_map(part, self._all_tasks(), self._python_threads)
         return out
 
+    def transposed_product(self, u: np.ndarray) -> np.ndarray:
+        """``X'u`` for a number u for each position, shape (n_variables,)."""
+        out = np.zeros(self.n_variables)
+        self._products.accumulate(0, self.n_rows, u, out)
+        return out
+
     def score_gradient(self, at: ThreadedPoint) -> np.ndarray:
         """Derivative of the loss by the score of each row, by position, shape (n_rows,): X is not read."""
         gradient = np.empty(self.n_rows)

@@ -1,0 +1,130 @@
+"""The objective of a linear model of fewer documents than features: its Hessian is inverted in the span of the rows."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_bytes, inverse_cost
+from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.solvers.linear_systems import by_diagonal
+from ranksvm.terms.hessian_cost import no_hessian
+from ranksvm.terms.host import ThreadedTerm
+
+__all__ = ["Gram", "RowSpaceObjective"]
+
+# A product with the Hessian takes as long, beside reading X, as reading this many bytes.
+CALL_BYTES = 3e5
+# A product of two rows takes as long as reading this part of a row.
+VALUE_COST = 0.1
+
+
+class RowSpaceObjective(LinearObjective):
+    """The objective of a `LinearObjective` with the inverse of its Hessian, by products of rows with each other.
+
+    With Q = X X' the inverse of ``I + C X' H X`` is ``I - X' C H (I + C Q H)^-1 X``: one factor of a matrix with a row
+    for each document that has an active pair.
+
+    Parameters
+    ----------
+    term : ThreadedTerm
+        The loss as a function of w.
+    design : DenseDesign or SparseDesign
+        The features of the term.
+    C : float
+        Weight of a pair.
+    inverse_memory : int
+        Bytes that Q and an inverse may take.
+    width : float, optional
+        Width at which the loss is evaluated.
+    reducible : bool
+        Whether the width is a smoothing, to be reduced until the target problem is solved.
+    """
+
+    # Where inexact steps lead, few pairs may be active, and every step ends at a kink. (600 x 1,800, five levels, C =
+    # 1: 76 steps from there, 6 from 0.)
+    inverts_from_start = True
+
+    def __init__(
+        self,
+        term: ThreadedTerm,
+        design: DenseDesign | SparseDesign,
+        C: float,
+        inverse_memory: int,
+        width: float | None = None,
+        reducible: bool = False,
+    ):
+        super().__init__(term, C, width, reducible, fraction_of=no_hessian)
+        self.rows_term = term
+        self.design = design
+        self.inverse_memory = inverse_memory - 8 * term.n_rows**2
+        self._gram: Gram | None = None
+
+    def sample(self) -> None:
+        """None: a sample of few rows has another solution."""
+
+    def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
+        """The inverse of the diagonal of the Hessian."""
+        diagonal = self.term.curvature_diagonal(point.at)
+        return by_diagonal(1.0 + self.C * diagonal)
+
+    def inverse_cost(self, point: LinearPoint) -> float:
+        """Cost of `inverse`, in products with the Hessian; infinite without the memory for it."""
+        active = np.append(0, np.cumsum(self._degrees(point) > 0.0))
+        sizes = np.diff(active[self.rows_term.pairs.pointers])
+        if inverse_bytes(sizes) > self.inverse_memory:
+            return float("inf")
+        term = self.rows_term
+        cost = inverse_cost(sizes, term.n_rows)
+        if self._gram is None:
+            cost += VALUE_COST * term.n_rows**2 * term.row_bytes
+        return cost / (CALL_BYTES + 2.0 * term.row_bytes * term.n_rows)
+
+    def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The inverse of the Hessian, up to round-off; each application reads X twice."""
+        term, degrees = self.rows_term, self._degrees(point)
+        if not degrees.any():
+            return np.copy
+        if self._gram is None:
+            self._gram = Gram(self.design.gram(term.pairs.rows))
+        hessian = term.loss.hessian(point.at.state)  # type: ignore[attr-defined]
+        correct = correction_by_active_pairs(hessian, degrees, term.pairs.pointers, self._gram, self.C, term.n_threads)
+        if correct is None:
+            return None
+        return lambda r: r - term.transposed_product(correct(term.scores(r)))
+
+    def _degrees(self, point: LinearPoint) -> np.ndarray:
+        """The diagonal of H."""
+        term = self.rows_term
+        return term.loss.curvature_diagonal(point.at.state, 0, term.n_rows)  # type: ignore[attr-defined]
+
+
+class Gram:
+    """Products of all rows with each other, as `correction_by_active_pairs` reads them.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_rows, n_rows)
+        The products.
+    """
+
+    def __init__(self, values: np.ndarray):
+        self.values = values
+        self.largest = float(np.diagonal(values).max(initial=0.0))
+
+    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The products of some rows.
+
+        Parameters
+        ----------
+        positions : ndarray of int64, shape (n_positions,)
+            The rows, ascending.
+        dtype : type
+            float32, or float64.
+
+        Returns
+        -------
+        ndarray of dtype, shape (n_positions, n_positions)
+            The values.
+        """
+        return self.values[np.ix_(positions, positions)].astype(dtype, copy=False)

@@ -1,0 +1,77 @@
+"""The inverse of the Hessian in the span of the rows, against the dense one over explicit pairs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
+from ranksvm.losses import HuberHinge, SquaredHinge
+from ranksvm.objectives import RowSpaceObjective
+from ranksvm.solvers import Status, newton_cg
+from ranksvm.terms.host import ThreadedTerm
+
+N, N_FEATURES = 60, 90
+LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
+
+
+def make_problem(loss="squared_hinge", n_queries=6, sparse=False, C=0.3, memory=1 << 24):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, N_FEATURES)) * (rng.random((N, N_FEATURES)) < 0.3 if sparse else 1.0)
+    y, qid = rng.integers(0, 4, N).astype(float), np.sort(rng.integers(0, n_queries, N))
+    design = as_design_matrix(sp.csr_array(X) if sparse else X)
+    make, width = LOSSES[loss]
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, N), y)
+    term = ThreadedTerm(design, make(pairs), 1)
+    return RowSpaceObjective(term, design, C, memory, width), ExplicitPairs(y, qid, X, width=width), rng
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_queries", [1, 6, 20])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
+def test_the_inverse_is_that_of_the_whole_hessian(loss, n_queries, sparse, C):
+    objective, oracle, rng = make_problem(loss, n_queries, sparse, C)
+    w, r = 0.1 * rng.normal(size=(2, N_FEATURES))
+    point = objective.evaluate(w)
+    expected = np.linalg.solve(oracle.hessian(w, C), r)
+    off = 1e-4 if C < 1e3 else 1e-6  # a factor in float32, and in float64
+    np.testing.assert_allclose(objective.inverse(point)(r), expected, atol=off * np.abs(r).max())
+    diagonal = 1.0 + C * objective.term.curvature_diagonal(point.at)
+    np.testing.assert_allclose(objective.preconditioner(point)(r), r / diagonal)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_queries", [1, 6])
+@pytest.mark.parametrize("direct", [None, True, False])
+def test_reaches_the_optimum(loss, n_queries, direct):
+    objective, oracle, _ = make_problem(loss, n_queries, C=10.0)
+    result = newton_cg(objective, np.zeros(N_FEATURES), tol=1e-8, direct=direct)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(oracle.value(oracle.solve(10.0), 10.0), rel=2e-8)
+
+
+def test_without_active_pairs_the_hessian_is_the_identity():
+    objective, _, rng = make_problem("huber")
+    point = objective.evaluate(np.zeros(N_FEATURES))  # all margins are below the ring
+    r = rng.normal(size=N_FEATURES)
+    np.testing.assert_array_equal(objective.inverse(point)(r), r)
+
+
+def test_the_inverse_needs_memory():
+    objective, _, rng = make_problem(memory=8 * N * N + 1000)
+    point = objective.evaluate(0.1 * rng.normal(size=N_FEATURES))
+    assert objective.inverse_cost(point) == np.inf
+    assert make_problem()[0].inverse_cost(point) < np.inf
+    result = newton_cg(objective, np.zeros(N_FEATURES), tol=1e-6, direct=True)
+    assert result.status is Status.CONVERGED
+
+
+def test_direct_steps_begin_where_the_fit_began():
+    objective, _, rng = make_problem(C=1e5)
+    begin, evaluated = 0.01 * rng.normal(size=N_FEATURES), []
+    evaluate = objective.evaluate
+    objective.evaluate = lambda w, near=None: evaluated.append(w.copy()) or evaluate(w, near)
+    result = newton_cg(objective, begin, tol=1e-6)
+    assert result.status is Status.CONVERGED
+    assert sum(np.array_equal(w, begin) for w in evaluated) == 2
