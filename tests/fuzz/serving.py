@@ -244,7 +244,8 @@ class _Service:
 
     def _check_said(self):
         said = self._said.read_text()
-        assert "Traceback" not in said, said[-6000:]
+        place = said.find("Traceback")
+        assert place < 0, said[max(0, place - 1000) : place + 5000]
 
     def _measure(self):
         """See how much memory the processes ever had."""

@@ -159,7 +159,8 @@ def test_requests_that_arrive_in_time_are_answered(start, opened):
     assert received.count(b"HTTP/1.1 200") == many
 
 
-def test_the_service_ends_while_a_request_is_half_sent(start, opened, monkeypatch):
+def test_the_service_ends_while_a_request_is_half_sent(start, opened, monkeypatch, caplog):
+    """It is answered. The log had the traceback of a request that was cancelled."""
     monkeypatch.setattr(http_server, "_SHUTDOWN", 1)
     running = start(limits=Limits())
     connection = opened(running.port)
@@ -168,6 +169,8 @@ def test_the_service_ends_while_a_request_is_half_sent(start, opened, monkeypatc
     begin = time.monotonic()
     running.stop()
     assert time.monotonic() - begin < 8
+    assert problem_of(all_of(connection)[0]) == (503, "ending")
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 # -- size --------------------------------------------------------------------------------------------------------------
