@@ -247,9 +247,10 @@ def onnx(export, X, qid):
 
 
 def sql_statements(export):
+    """Two statements that make the view anew, a test of the formula and a test of the view."""
     text = "\n".join(line for line in export.text.splitlines() if not line.startswith("--"))
-    view, test = text.removesuffix(";").split(";\n\n")
-    return view, test
+    drop, view, test, test_of_view = text.removesuffix(";").split(";\n\n")
+    return drop, view, test, test_of_view
 
 
 def quoted(name):
@@ -285,13 +286,18 @@ def _sql(export, X, qid, connection, insert):
     columns = ", ".join(f"{quoted(name)} DOUBLE" for name in export.features)
     connection.execute(f'CREATE TABLE "documents" ("qid" INTEGER, "row" INTEGER, {columns})')
     insert(f'INSERT INTO "documents" VALUES (?, ?{", ?" * X.shape[1]})')
-    view, test = sql_statements(export)
-    connection.execute(view)
+    drop, view, test, test_of_view = sql_statements(export)
+    for statement in (drop, view, drop, view):
+        connection.execute(statement)
     for _, expected, score in connection.execute(test).fetchall():
         assert score == pytest.approx(expected, rel=1e-9, abs=1e-9)
     name = re.search(r'CREATE VIEW ("(?:[^"]|"")+")', view)[1]
     rows = connection.execute(f'SELECT "row", "score" FROM {name} ORDER BY "row"').fetchall()
     assert [row for row, _ in rows] == list(range(len(X)))
+    n_tested, without, different = connection.execute(test_of_view).fetchone()
+    assert 0 < n_tested <= len(X)
+    assert different == 0
+    assert without <= sum(score is None or np.isnan(score) for _, score in rows)
     return np.array([score for _, score in rows], dtype=float)
 
 

@@ -4,6 +4,7 @@ import http.server
 import json
 import re
 import runpy
+import sqlite3
 import subprocess
 import threading
 import warnings
@@ -17,7 +18,15 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 import ranksvm
 from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
-from ranksvm import KernelRankSVM, RankSVM, export, make_ranking, metrics
+from ranksvm import (
+    KernelRankSVM,
+    QueryMinMaxScaler,
+    QueryStandardScaler,
+    RankSVM,
+    export,
+    make_ranking,
+    metrics,
+)
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.exporting.registry import FORMATS
 
@@ -471,20 +480,41 @@ def test_the_line_that_installs_a_file(ranker, server, target, port, method, pat
 
 
 def test_features_of_sql_that_are_integers(data):
-    import sqlite3
-
     model = with_weights([0.5, -0.25], StandardScaler().fit([[1.0, 2.0], [4.0, 9.0]]), names=["a", "b"])
     connection = sqlite3.connect(":memory:")
     connection.execute('CREATE TABLE "documents" ("qid" INTEGER, "a" INTEGER, "b" INTEGER)')
     connection.executemany('INSERT INTO "documents" VALUES (1, ?, ?)', [(1, 2), (3, 4), (7, 7)])
-    connection.execute(sql_statements(export(model, to="sql"))[0])
+    connection.execute(sql_statements(export(model, to="sql"))[1])
     found = [score for (score,) in connection.execute('SELECT "score" FROM "ranksvm"')]
     np.testing.assert_allclose(found, model.predict(np.array([[1.0, 2], [3, 4], [7, 7]])))
 
 
-def test_many_features_in_sql():
-    import sqlite3
+def sqlite_rows(export, rows):
+    """The results of the two tests of a file, run twice in SQLite over a table of rows (qid, f1, f2)."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE "documents" ("qid" INTEGER, "f1" REAL, "f2" REAL)')
+    connection.executemany('INSERT INTO "documents" VALUES (?, ?, ?)', rows)
+    connection.executescript(export.text)
+    connection.executescript(export.text)
+    return connection, sql_statements(export)[3]
 
+
+@pytest.mark.parametrize("scaler", [None, QueryMinMaxScaler(), QueryStandardScaler()])
+def test_a_file_of_sql_runs_again_and_its_test_reads_the_view(scaler):
+    rows = [(1, 1.0, 2.0), (1, 3.0, 4.0), (1, 4.0, None), (2, 7.0, 7.0)]
+    old, new = (export(with_weights(weights, scaler), to="sql") for weights in ([0.5, -0.25], [2.0, 1.0]))
+    connection, test = sqlite_rows(old, rows)
+    n_tested = 4 if scaler is None else 3
+    n_null = 1 if scaler is None else 0
+    assert connection.execute(test).fetchone() == (n_tested, n_null, 0)
+    # the view is still the view of the old model
+    n_different = {None: 3, "QueryMinMaxScaler": 2, "QueryStandardScaler": 3}[scaler and type(scaler).__name__]
+    assert connection.execute(sql_statements(new)[3]).fetchone() == (n_tested, n_null, n_different)
+    connection.executescript(new.text)
+    assert connection.execute(sql_statements(new)[3]).fetchone() == (n_tested, n_null, 0)
+
+
+def test_many_features_in_sql():
     random = np.random.default_rng(0)
     model = with_weights(random.normal(size=1800))
     connection = sqlite3.connect(":memory:")
@@ -492,7 +522,7 @@ def test_many_features_in_sql():
     connection.execute(f'CREATE TABLE "documents" ("qid" INTEGER, {columns})')
     X = random.normal(size=(3, 1800))
     connection.executemany(f'INSERT INTO "documents" VALUES (1{", ?" * 1800})', X.tolist())
-    connection.execute(sql_statements(export(model, to="sql"))[0])
+    connection.execute(sql_statements(export(model, to="sql"))[1])
     found = [score for (score,) in connection.execute('SELECT "score" FROM "ranksvm"')]
     np.testing.assert_allclose(found, model.predict(X))
 

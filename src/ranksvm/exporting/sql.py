@@ -15,7 +15,7 @@ GROUP = 100
 
 
 def write(request: Request) -> bytes:
-    """The view, and a query that tests its expression.
+    """The view, a query that tests its expression, and one that tests it on the rows of the table.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        Two statements, for engines with quoted identifiers of the standard (PostgreSQL, SQLite, DuckDB, Snowflake,
-        Oracle; MySQL in the mode ANSI_QUOTES).
+        Statements that can be run again, for engines with quoted identifiers of the standard (PostgreSQL, SQLite,
+        DuckDB, Snowflake; MySQL in the mode ANSI_QUOTES).
     """
     columns = [int(column) for column in request.used_columns()]
     table, view = _quoted(request.table), _quoted(request.name)
@@ -41,7 +41,7 @@ def write(request: Request) -> bytes:
     by_query = request.query_scaling is not None
     lines = [
         f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
-        f"-- Install: psql DATABASE -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
+        f"-- Install: psql DATABASE -1 -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
         f"{request.file}",
         _null_remark(request),
         *(
@@ -49,11 +49,16 @@ def write(request: Request) -> bytes:
             if by_query
             else []
         ),
+        f"DROP VIEW IF EXISTS {view};",
+        "",
         f"CREATE VIEW {view} AS",
         f"{_select(request, columns, table, '*')};",
         "",
-        "-- Self-test: score and expected agree.",
+        "-- Self-test of the formula: score and expected agree.",
         _self_test(request, columns),
+        "",
+        "-- Self-test of the view: no row differs from the formula, and none lacks a score.",
+        _test_of_view(request, columns, table, view),
     ]
     return ("\n".join(lines) + "\n").encode()
 
@@ -78,6 +83,8 @@ def _select(request: Request, columns: list[int], table: str, what: str) -> str:
 
 
 def _null_remark(request: Request) -> str:
+    if request.query_scaling is not None:
+        return "-- A feature that is NULL counts as 0 after scaling: COALESCE it in the table if that is wrong."
     if request.additive is not None and request.additive.missing.any():
         return "-- NULL is a missing value; in a feature that had none in the training data it makes the score NULL."
     return (
@@ -171,6 +178,21 @@ def _self_test(request: Request, columns: list[int]) -> str:
     values = ",\n".join(rows)
     query = _select(request, columns, _quoted("test_rows"), '"test document", "test expected"')
     return f'WITH "test_rows"({header}) AS (VALUES\n{values})\n{query}\nORDER BY "test document";'
+
+
+def _test_of_view(request: Request, columns: list[int], table: str, view: str) -> str:
+    """A count of rows of the view whose score differs from the formula, or is NULL: of one query, or of 1,000 rows."""
+    part = "LIMIT 1000"
+    if request.query_scaling is not None:
+        query = _quoted(request.query_column)
+        part = f"WHERE {query} = (SELECT MIN({query}) FROM {table})"
+    return (
+        f'WITH "tested rows" AS (SELECT {view}.*, "score" AS "score of the view" FROM {view} {part})\n'
+        'SELECT COUNT(*) AS "rows", COUNT(*) - COUNT("score of the view") AS "without score",\n'
+        '  COUNT(CASE WHEN ABS("score of the view" - "score") > 1e-9 * (1e0 + ABS("score")) THEN 1 END) '
+        'AS "different"\n'
+        f'FROM ({_select(request, columns, _quoted("tested rows"), _quoted("score of the view"))}) AS "compared";'
+    )
 
 
 def _expected(request: Request) -> list[float]:

@@ -48,6 +48,20 @@ def test_one_system_is_compared_with_nothing(ranksvm_json, ranksvm, folder, mode
     assert "Against" not in result.stdout
 
 
+def test_intervals_are_those_of_the_library(ranksvm, ranksvm_json, folder, model, other_scores):
+    arguments = ["evaluate", folder / "test.txt", "-m", model, "--metrics", "ndcg@10,pairwise_accuracy"]
+    data = package.datasets.read_data(folder / "test.txt")
+    found = package.metrics.evaluate(
+        data.y, package.load(model).predict(data.X), data.qid, ["ndcg@10", "pairwise_accuracy"]
+    )
+    (system,) = ranksvm_json(*arguments)["systems"]
+    assert system["intervals"] == {name: list(found.interval(name)) for name in found.means}
+    shown = "[{:.4f}, {:.4f}]".format(*found.interval("ndcg@10"))
+    assert shown in ranksvm(*arguments).stdout
+    assert shown in ranksvm(*arguments, "-s", other_scores).stdout
+    assert shown not in ranksvm(*arguments, "-s", other_scores, "-s", other_scores).stdout
+
+
 def test_a_person_sees_systems_side_by_side(ranksvm, folder, model, other_scores):
     stdout = ranksvm("evaluate", folder / "test.txt", "-m", model, "-s", other_scores).stdout
     for text in ["model.rsvm", "random.txt", "Against model.rsvm", "95 % interval", "better/worse/same"]:

@@ -136,7 +136,7 @@ def test_a_scaler_by_query(ranksvm, folder, scaled_model, tmp_path):
     assert 'FROM "rows"' in path.read_text()
     assert 'PARTITION BY "query"' in path.read_text()
     statements = path.read_text().split(";\n\n")
-    assert sqlite3.connect(":memory:").execute(statements[1]).fetchall()
+    assert sqlite3.connect(":memory:").execute(statements[2]).fetchall()
 
 
 def test_a_model_with_names(ranksvm, ranksvm_json, folder, tmp_path):

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from ranksvm.datasets.runs import Qrels
     from ranksvm.metrics import Evaluation
 
+# Number of systems up to which the table has the intervals of their metrics.
+_WITH_INTERVALS = 2
+
 
 @click.command("evaluate", short_help="Evaluate models, score files and TREC runs, side by side.")
 @click.argument("inputs", metavar="DATA|RUN...", nargs=-1, required=True, type=EXISTING_FILE)
@@ -278,7 +281,13 @@ def _document(
         "queries": first.n_queries,
         "queries_without_relevant": first.n_without_relevant,
         "systems": [
-            {"name": name, "metrics": result.means, "queries": result.n_queries, "queries_missing": result.n_missing}
+            {
+                "name": name,
+                "metrics": result.means,
+                "intervals": {metric: result.interval(metric) for metric in result.means},
+                "queries": result.n_queries,
+                "queries_missing": result.n_missing,
+            }
             for name, result in results.items()
         ],
         "comparisons": comparisons,
@@ -288,11 +297,24 @@ def _document(
 
 def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], options: dict[str, Any]) -> None:
     names, first = list(results), next(iter(results.values()))
-    rows = [[metric, *(number(result.means[metric]) for result in results.values())] for metric in first.means]
+    # of more systems, a table with the intervals would not fit a terminal: their differences have intervals below
+    with_intervals = len(results) <= _WITH_INTERVALS
+    columns = [column for name in names for column in ([name, "95 % interval"] if with_intervals else [name])]
+    rows = [
+        [
+            metric,
+            *(
+                cell
+                for result in results.values()
+                for cell in (number(result.means[metric]), _interval(result.interval(metric)))[: 1 + with_intervals]
+            ),
+        ]
+        for metric in first.means
+    ]
     without = first.n_without_relevant
     judged_by = titled(options["qrels"] if options["data"] is None else options["data"])
     title = f"{judged_by}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
-    print_table([f"metric ({first.convention})", *names], rows, title=title)
+    print_table([f"metric ({first.convention})", *columns], rows, title=title)
     notes = notes_on(results, options["missing"])
     if notes:
         say()
@@ -301,6 +323,11 @@ def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], o
     if comparisons:
         say()
         _show_comparisons(comparisons, options["against"], first.convention)
+
+
+def _interval(ends: tuple[float, float], sign: str = "") -> str:
+    low, high = ends
+    return "" if math.isnan(low) else f"[{low:{sign}.4f}, {high:{sign}.4f}]"
 
 
 def _show_comparisons(comparisons: list[dict[str, Any]], against: str, convention: str) -> None:
@@ -313,7 +340,7 @@ def _show_comparisons(comparisons: list[dict[str, Any]], against: str, conventio
             *([test["baseline"]] if against == "all" else []),
             test["system"],
             f"{test['difference']:+.4f}",
-            f"[{test['confidence_interval'][0]:+.4f}, {test['confidence_interval'][1]:+.4f}]",
+            _interval(test["confidence_interval"], "+"),
             number(test["p_value"]),
             *([number(test["adjusted_p_value"])] if correction else []),
             f"{test['wins']}/{test['losses']}/{test['ties']}",
