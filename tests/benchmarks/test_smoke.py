@@ -18,6 +18,7 @@ TABLES = {
     "peers": "| RankSVM (ours) |",
     "additive": "| EBM, labels as numbers |",
     "sparse_rows": "| loss | C | solver | tol |",
+    "direct": "| 60 x 150, one list | hinge | 1 | direct |",
     "wide": "| data | loss | C | pairs | auto took |",
     "cutting_plane": "| made | OCAS |",
     "losses": "| C | loss, tol | seconds |",

@@ -183,6 +183,7 @@ def test_a_cholesky_factor_by_several_threads(dtype, n, n_threads):
 
 
 @pytest.mark.parametrize("one_list", [False, True])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_there_is_no_inverse_of_a_singular_matrix(one_list):
     n, n_queries = (60, 1) if one_list else MANY_QUERIES
     objective, oracle, rng = make_problem(n=n, n_queries=n_queries)

@@ -21,7 +21,7 @@ BLOCK = 256
 # squared, and of the number of documents times the sum of the squared sizes of the blocks.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
 # The same for each call of the Hessian with respect to the scores, and for each row of a call.
-CALL_COST, ROW_COST = 3e4, 100.0
+CALL_COST, ROW_COST = 3e4, 600.0
 # Largest ``C * degree * value of Q`` with a factor in float32: beyond it the factor is too far from the inverse.
 SINGLE_RANGE = 1e4
 
@@ -172,13 +172,13 @@ def correction_by_active_pairs(
         From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular.
     """
     positions = np.flatnonzero(degrees > 0.0)
-    single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
-    dtype = np.float32 if single else np.float64
-    if _have_long_lists(np.diff(np.searchsorted(positions, pointers))):
-        solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), matrix.among(positions, dtype), C)
-    else:
-        pairs = ActivePairs(hessian, degrees, pointers)
-        solve = _by_cholesky(pairs, matrix.among(positions, dtype), C, n_threads)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no inverse
+        single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
+        values = matrix.among(positions, np.float32 if single else np.float64)
+        if _have_long_lists(np.diff(np.searchsorted(positions, pointers))):
+            solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
+        else:
+            solve = _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, n_threads)
     if solve is None:
         return None
 
@@ -197,7 +197,7 @@ def _by_cholesky(
 
     solve_triangles = spotrs if values.dtype == np.float32 else dpotrs
     U, blocks = pairs.matrix(), pairs.values.astype(values.dtype, copy=False)
-    inner = np.empty((U.shape[0],) * 2, dtype=values.dtype)
+    inner = np.zeros((U.shape[0],) * 2, dtype=values.dtype)
     n_blocks = len(pairs.rows) - 1
     cuts = np.linspace(0, n_blocks, min(n_blocks, TASKS_PER_THREAD * n_threads) + 1).astype(np.int64).tolist()
 
