@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "portable.hpp"
 
@@ -41,7 +40,7 @@ template <class Real>
 inline void form_blocks(Real *Q, int64_t n, const Real *U, const int64_t *entry, const int64_t *row,
                         const int64_t *column, int64_t first, int64_t last, Real C, Real *out, int64_t rank) {
     constexpr int kRows = kFormRows<Real>;
-    std::vector<Real> transposed, products(static_cast<std::size_t>(n * kRows));
+    Vector<Real> transposed, products(static_cast<std::size_t>(n * kRows));
     for (int64_t q = first; q < last; ++q) {
         const int64_t width = column[q + 1] - column[q], height = row[q + 1] - row[q];
         for (int64_t i = column[q]; i < column[q + 1]; ++i)
