@@ -1,7 +1,6 @@
 """Tables and JSON on stdout."""
 
 import json
-import os
 
 import numpy as np
 
@@ -53,11 +52,8 @@ def test_tables_go_whole_into_a_pipe_and_take_text_as_it_is(capsys):
 def test_columns_move_together_before_cells_are_folded(capsys, monkeypatch):
     monkeypatch.setattr("ranksvm.cli.output.tables.sys.stdout.isatty", lambda: True)
     widths = []
-    for columns in (40, 22):
-        monkeypatch.setattr(
-            "ranksvm.cli.output.tables.shutil.get_terminal_size",
-            lambda columns=columns: os.terminal_size((columns, 24)),
-        )
+    for width in (40, 22):
+        monkeypatch.setenv("COLUMNS", str(width))
         print_table(["loss", "scaler", "C"], [["hinge", "query-minmax", "1"]])
         _, _, row = capsys.readouterr().out.splitlines()
         widths.append(len(row))
