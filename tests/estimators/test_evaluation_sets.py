@@ -69,7 +69,7 @@ def test_what_the_model_gives_on_each_set(data, others, tmp_path):
         AdditiveRankSVM(C=0.01),
         FactorizedRankSVM(C=0.01, max_epochs=3, random_state=0),
         RegularizedRankSVM(C=0.01),
-        SOLARRanker(),
+        SOLARRanker(random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
