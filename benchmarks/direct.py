@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from _common import arguments, data_folder, page, publish, read, table
 from _kernel_trace import AUTO, LANDMARKS, problem_of, traced
 from ranksvm import RankingData, RankSVM, make_ranking
+from ranksvm.fits.linear import DIRECT_ROWS
 
 # Seconds of a fit with the kernel after which conjugate gradients are given up.
 PATIENCE = 30.0
@@ -67,7 +68,7 @@ def wide_rows(name: str, data: RankingData, Cs: tuple[float, ...]) -> list[tuple
         for C in Cs:
             for solver in ("auto", "auto without direct", "direct", "tron"):
                 how: dict[str, Any] = {"C": C, "loss": loss, "n_jobs": 1, "max_iter": MAX_ITER}
-                most = 0 if solver == "auto without direct" else 4000
+                most = 0 if solver == "auto without direct" else DIRECT_ROWS
                 model = RankSVM(solver=solver.split()[0], **how)
                 begin = time.process_time()
                 with mock.patch("ranksvm.fits.linear.DIRECT_ROWS", most):

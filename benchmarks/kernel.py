@@ -60,12 +60,7 @@ class Setting:
         return self.gamma, self.C
 
 
-SETTINGS = (
-    Setting("2^-5", "2^0", 40),
-    Setting("2^-1", "2^0", 250),
-    Setting("2^-1", "2^5", 250),
-    Setting("2^-1", "2^10", 250),
-)
+SETTINGS = (Setting("2^-5", "2^0", 40), Setting("2^-1", "2^0", 250), Setting("2^-1", "2^5", 250))
 
 
 def progress(*words: object) -> None:

@@ -13,7 +13,7 @@ from ranksvm.solvers import Status, newton_cg, tron
 
 LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
 C = 0.3
-# documents and queries: so many short lists that their blocks are factorized
+# Documents and queries. With many short lists the blocks of queries are factorized.
 MANY_QUERIES = 400, 100
 
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import ranksvm
 from ranksvm._util import threads as parallel
 from ranksvm._util.cached import cached_property
-from ranksvm._util.threads import available_cpus, effective_n_jobs, one_blas_thread, parallel_map
+from ranksvm._util.threads import available_cpus, effective_n_jobs, even_ranges, one_blas_thread, parallel_map
 from ranksvm.exceptions import OptionError
 
 
@@ -22,6 +22,16 @@ from ranksvm.exceptions import OptionError
 def test_results_come_in_the_order_of_the_tasks(n_threads):
     assert parallel_map(lambda x: x * x, range(20), n_threads) == [x * x for x in range(20)]
     assert parallel_map(lambda x: x, iter([]), n_threads) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "n_ranges", "lengths"),
+    [(0, 10, 3, [3, 3, 4]), (5, 9, 2, [2, 2]), (2, 5, 8, [1, 1, 1]), (4, 4, 3, []), (0, 7, 1, [7])],
+)
+def test_even_ranges(start, stop, n_ranges, lengths):
+    ranges = even_ranges(start, stop, n_ranges)
+    assert sorted(last - first for first, last in ranges) == lengths
+    assert [i for first, last in ranges for i in range(first, last)] == list(range(start, stop))
 
 
 def test_errors_of_a_task_are_raised():

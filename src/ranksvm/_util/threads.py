@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -128,6 +129,12 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
     for helper in begun:
         helper.result()
     return [results[place] for place in range(len(work))]
+
+
+def even_ranges(start: int, stop: int, n_ranges: int) -> list[tuple[int, int]]:
+    """``start .. stop`` in up to ``n_ranges`` ranges of nearly the same length, none of them empty."""
+    n_ranges = min(n_ranges, stop - start)
+    return list(pairwise(np.linspace(start, stop, n_ranges + 1).astype(int).tolist())) if n_ranges > 0 else []
 
 
 def _drain(queue: SimpleQueue) -> None:

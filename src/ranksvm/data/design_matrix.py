@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +10,7 @@ import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [
@@ -311,8 +310,7 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
     # a small matrix is not worth a second thread; several ranges per thread balance the load
     if n_threads == 1 or n_rows * n_features < SHARED_VALUES:
         return part((0, n_rows))
-    ranges = list(pairwise(np.linspace(0, n_rows, 4 * n_threads + 1).astype(int).tolist()))
-    return np.max(parallel_map(part, ranges, n_threads), axis=0)
+    return np.max(parallel_map(part, even_ranges(0, n_rows, 4 * n_threads), n_threads), axis=0)
 
 
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.sweep as sweep
 from ranksvm._util.cached import cached_property
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.pair_weights import PairWeights, check_total
 from ranksvm.data.queries import Queries
@@ -531,8 +530,7 @@ def _compress(
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:
     if n_threads == 1:
         return [slice(0, n_queries)]
-    cuts = np.linspace(0, n_queries, 4 * n_threads + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
+    return [slice(*part) for part in even_ranges(0, n_queries, 4 * n_threads)]
 
 
 def _shares_of_queries(

@@ -195,8 +195,12 @@ class KernelProblem(RankSVMProblem):
     @cached_property
     def matrix(self) -> KernelMatrix:
         """Q, computed on first use."""
-        memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
-        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads, "device": self._on}
+        how: dict[str, Any] = {
+            "memory": self._matrix_memory,
+            "dtype": self.dtype,
+            "n_threads": self.n_threads,
+            "device": self._on,
+        }
         if self.kernel is None:
             matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
         else:
@@ -229,7 +233,7 @@ class KernelProblem(RankSVMProblem):
             return 0
         n = len(self.rows)
         values = 8 * n * n if isinstance(self.matrix, LinearKernelMatrix) else self.matrix.product_bytes
-        return max(0, self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks - values)
+        return max(0, self._matrix_memory - values)
 
     def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
         if self.solver == "tron":
@@ -270,6 +274,11 @@ class KernelProblem(RankSVMProblem):
         point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
         # in directions that float32 cannot resolve, coefficients are arbitrary
         return point if point.value < origin.value else None
+
+    @property
+    def _matrix_memory(self) -> int:
+        """Memory for Q, and for an inverse of the Hessian."""
+        return self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
 
     @property
     def _bytes_beside(self) -> int:

@@ -19,14 +19,14 @@ from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual, RowSpaceObjective
+from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
 from ranksvm.solvers import SolverResult, Status, dual_ascent, newton_cg, projected_newton
 from ranksvm.solvers.cone import SignCone
 from ranksvm.terms.hessian_cost import Size, hessian_cost, no_hessian, sampled_fraction, worthwhile_fraction
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
-__all__ = ["NOT_DIRECT", "SolverChoice", "choose_constrained_solver", "choose_solver", "has_few_rows"]
+__all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 logger = logging.getLogger("ranksvm.fits")
 
@@ -55,7 +55,6 @@ DUAL_PAIRS = 8.0
 # sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s, direct steps 0.4).
 DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])
-NOT_DIRECT = "solver='direct' is for X as one array or sparse matrix in the CPU's memory: use solver='auto'."
 
 Objective = TypeVar("Objective", bound=LinearObjective)
 
@@ -87,10 +86,16 @@ class LinearProblem(RankSVMProblem):
         super().__init__(data, data.pairs, options)
         self.signs = signs
         self._stop_by(options.stopping)
+        if self.solver == "direct" and _design_of(term) is None:
+            raise OptionError(
+                "solver='direct' is for X as one array or sparse matrix in the CPU's memory: use solver='auto'."
+            )
+        if self.solver == "direct" and signs is not None:
+            raise OptionError("solver='direct' is for weights of any sign, without monotone: use solver='auto'.")
         self.device = device_of(term)
         self._dual: PairDual | None = None
         self._chosen = self.solver == "auto"
-        self._may_invert = False
+        self._may_invert = False  # whether direct steps may follow the dual
         # whether every step of "direct" uses the inverse of the Hessian; None: once it costs less
         self._direct = None if self._chosen else True
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
@@ -100,12 +105,13 @@ class LinearProblem(RankSVMProblem):
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
         design = _design_of(term)
+        few_rows = design is not None and term.dense and term.n_rows <= min(DIRECT_ROWS, term.n_variables)
         if self.solver == "auto":
-            self.solver, fraction_of = choose_solver(term, self.loss, dual_size, design is not None)
-        if self.solver == "direct" and design is None:
-            raise OptionError(NOT_DIRECT)
-        self._may_invert = design is not None and has_few_rows(term)
-        if self.solver == "direct" or (self.solver == "dual" and self._chosen and self._may_invert):
+            self.solver, fraction_of = choose_solver(term, self.loss, dual_size, few_rows)
+        self._may_invert = self._chosen and self.solver == "dual" and few_rows
+        if self.solver == "direct" or self._may_invert:
+            from ranksvm.objectives import RowSpaceObjective  # not for every fit
+
             assert isinstance(term, ThreadedTerm)
             assert design is not None
             return RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
@@ -113,8 +119,6 @@ class LinearProblem(RankSVMProblem):
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
-        if self.solver == "direct":
-            raise OptionError("solver='direct' is for weights of any sign, without monotone: use solver='auto'.")
         chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
         cone = SignCone(signs)
@@ -170,7 +174,7 @@ class LinearProblem(RankSVMProblem):
         if done or not self._chosen or self.solver not in ("dual", "direct"):
             return result
         before, self._dual = self.solver, None
-        self.solver = "direct" if before == "dual" and self._may_invert else "tron"
+        self.solver = "direct" if self._may_invert and before == "dual" else "tron"
         line = "%s converges slowly: %s continues from relative gap %.2e"
         logger.info(line, before, self.solver, result.relative_gap)
         self._direct = True
@@ -254,7 +258,7 @@ def choose_solver(
     size: Size,
     loss: LossSpec = DEFAULT_LOSS,
     dual_size: Callable[[], DualSize] | None = None,
-    in_memory: bool = False,
+    few_rows: bool = False,
 ) -> SolverChoice:
     """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
@@ -271,8 +275,8 @@ def choose_solver(
         The loss.
     dual_size : callable, optional
         Computes the size of the dual, if the problem has one that can be solved; called only if it matters.
-    in_memory : bool
-        Whether the rows are in memory, as one array or sparse matrix.
+    few_rows : bool
+        Whether X is an array in memory with no more rows than features, and few enough rows for direct steps.
 
     Returns
     -------
@@ -283,25 +287,9 @@ def choose_solver(
         return SolverChoice("newton", worthwhile_fraction)
     if dual_size is not None and _dual_is_cheap(size, loss, dual_size()):
         return SolverChoice("dual", sampled_fraction)
-    if in_memory and has_few_rows(size):
+    if few_rows:
         return SolverChoice("direct", no_hessian)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
-
-
-def has_few_rows(size: Size) -> bool:
-    """Whether direct steps in the span of the rows are worth their cost.
-
-    Parameters
-    ----------
-    size : Size
-        Size of the data.
-
-    Returns
-    -------
-    bool
-        Whether X is dense, with no more rows than features.
-    """
-    return size.dense and size.n_rows <= min(DIRECT_ROWS, size.n_variables)
 
 
 def choose_constrained_solver(

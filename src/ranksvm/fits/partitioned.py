@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.linear import NOT_DIRECT, LinearProblem
+from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions
 from ranksvm.objectives import ConstrainedObjective, LinearObjective
 from ranksvm.solvers import SolverResult, projected_newton
@@ -51,8 +51,6 @@ class PartitionedProblem(LinearProblem):
                 "solver='dual' has a variable for each pair and reads single rows: it is for rows in memory. Use "
                 "solver='auto'."
             )
-        if options.solver == "direct":
-            raise OptionError(NOT_DIRECT)
         data: Any = _Sizes(term, term.n_rows, term.n_queries, term.n_threads)
         self._options = options
         super().__init__(data, term, options, signs)

@@ -1,11 +1,10 @@
 """The matrix of the linear kernel, Q = X X': products with it are products with X."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles
@@ -69,7 +68,7 @@ class LinearKernelMatrix:
         """
         self.n_products += 1
         b = np.ascontiguousarray(b, dtype=np.float64)
-        ranges = list(pairwise(np.linspace(0, self.n_rows, self._n_threads + 1).astype(int).tolist()))
+        ranges = even_ranges(0, self.n_rows, self._n_threads)
         sums = np.zeros((len(ranges), self._design.n_features))
         out = np.empty(self.n_rows)
 
@@ -103,7 +102,7 @@ class LinearKernelMatrix:
     def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """The values between some documents: see `MeasuredProducts.among`. The first call computes all of Q."""
         if self._values is None:
-            self._values = self.columns(np.arange(self.n_rows))
+            self._values = self._design.gram(None)
         return self._values[np.ix_(positions, positions)].astype(dtype, copy=False)
 
     @property

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import ranksvm._compiled.kernel as compiled
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.measured_products import MeasuredProducts
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
@@ -144,8 +144,7 @@ class PackedKernelMatrix(MeasuredProducts):
         def read(rows: tuple[int, int]) -> None:
             compiled.gather_rows(self._values, self.n_rows, HEIGHT, positions, *rows, out)
 
-        cuts = np.linspace(0, len(positions), min(len(positions), TASKS_PER_THREAD * self._n_threads) + 1)
-        parallel_map(read, list(itertools.pairwise(cuts.astype(int).tolist())), self._n_threads)
+        parallel_map(read, even_ranges(0, len(positions), TASKS_PER_THREAD * self._n_threads), self._n_threads)
         return out
 
     def _panel(self, panel: int) -> np.ndarray:

@@ -69,11 +69,10 @@ class HuberHinge(MarginLoss):
             sweep, size = growth(OPERATIONS + 2.0 * lengths.swept), 1.0 + 2.0 * spread
             value += sweep * (size * (size / width + 1.0) * rough.ring + (size + width) * rough.active)
             slack += sweep * size * (size / width + 1.0) * rough.ring
-        # of a loss near 0 the differences may even be negative
-        smooth = (max(part.smooth, 0.0) + value for part in (pairs, rough))
+        # round-off may make the sum of a loss near 0 negative
         pulls, rough_pulls = (
-            min(part.active, float(np.sqrt(2.0 * part.active * loss / width)))
-            for part, loss in zip((pairs, rough), smooth, strict=True)
+            min(part.active, float(np.sqrt(2.0 * part.active * (max(part.smooth, 0.0) + value) / width)))
+            for part in (pairs, rough)
         )
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:

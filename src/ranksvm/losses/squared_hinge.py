@@ -52,10 +52,9 @@ class SquaredHinge(MarginLoss):
         if lengths.swept:
             # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
             value += growth(OPERATIONS + 2.0 * lengths.swept) * rough.active * (1.0 + 2.0 * spread) ** 2
-        # of a loss near 0 the differences may even be negative
-        losses = (max(part.loss, 0.0) + value for part in (pairs, rough))
+        # round-off may make the sum of a loss near 0 negative
         pulls, rough_pulls = (
-            2.0 * float(np.sqrt(part.active * loss)) for part, loss in zip((pairs, rough), losses, strict=True)
+            2.0 * float(np.sqrt(part.active * (max(part.loss, 0.0) + value))) for part in (pairs, rough)
         )
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:

@@ -1,17 +1,17 @@
 """The inverse of the Hessian of a kernel problem, by one Cholesky factor over the documents that have active pairs."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
 import ranksvm._compiled.kernel as compiled
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.losses.protocol import QueryOperator
 
-__all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "inverse_bytes", "inverse_cost"]
+__all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "inverse_cost"]
 
 # Tasks for each thread: the later blocks of a triangle take longer.
 TASKS_PER_THREAD = 4
@@ -26,43 +26,38 @@ CALL_COST, ROW_COST = 3e4, 600.0
 SINGLE_RANGE = 1e4
 
 
-def inverse_cost(sizes: np.ndarray, n_rows: int) -> float:
+def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> float:
     """Cost of `correction_by_active_pairs`, as the bytes that a product reads in the same time.
 
     Parameters
     ----------
-    sizes : ndarray of int64, shape (n_queries,)
-        Number of documents with an active pair in each query.
-    n_rows : int
-        Number of documents.
+    degrees : ndarray of float64, shape (n_rows,)
+        The diagonal of the Hessian with respect to the scores.
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First row of each query, and the number of rows.
+    memory : int
+        Bytes that it may take: for values of Q, the factor, and a copy or blocks in two precisions.
 
     Returns
     -------
     float
-        The cost.
+        The cost; infinite if it needs more memory.
     """
+    sizes = _active_sizes(np.flatnonzero(degrees > 0.0), pointers)
     n_active, squares = float(sizes.sum()), _squares(sizes)
     cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
     if _have_long_lists(sizes):
-        return 2.0 * cube + square + n_active * (CALL_COST + ROW_COST * n_rows)
-    return cube + square + BLOCK_COST * n_active * squares
+        needed = 24.0 * n_active**2
+        cost = 2.0 * cube + square + n_active * (CALL_COST + ROW_COST * len(degrees))
+    else:
+        needed = 8.0 * (2.0 * n_active**2 + 3.0 * squares)
+        cost = cube + square + BLOCK_COST * n_active * squares
+    return cost if needed <= memory else float("inf")
 
 
-def inverse_bytes(sizes: np.ndarray) -> int:
-    """Memory of `correction_by_active_pairs`: values of Q, the factor, and a copy or blocks in two precisions.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_queries,)
-        Number of documents with an active pair in each query.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
-    n_active = int(sizes.sum())
-    return 24 * n_active**2 if _have_long_lists(sizes) else 8 * (2 * n_active**2 + 3 * int(sizes @ sizes))
+def _active_sizes(positions: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """Number of documents with an active pair in each query."""
+    return np.diff(np.searchsorted(positions, pointers))
 
 
 def _squares(sizes: np.ndarray) -> float:
@@ -70,7 +65,7 @@ def _squares(sizes: np.ndarray) -> float:
 
 
 def _have_long_lists(sizes: np.ndarray) -> bool:
-    """Whether the blocks of queries cost more than that the whole matrix is not symmetric."""
+    """Whether blocks of queries would cost more than they save: then the whole matrix is factorized."""
     return BLOCK_COST * _squares(sizes) > CUBE_COST * float(sizes.sum()) ** 2
 
 
@@ -156,7 +151,7 @@ def correction_by_active_pairs(
     hessian : callable
         H, as in `PairwiseLoss.hessian`.
     degrees : ndarray of float64, shape (n_rows,)
-        The diagonal of H, not 0 everywhere.
+        The diagonal of H.
     pointers : ndarray of int64, shape (n_queries + 1,)
         First row of each query, and the number of rows.
     matrix : Values
@@ -172,10 +167,12 @@ def correction_by_active_pairs(
         From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular.
     """
     positions = np.flatnonzero(degrees > 0.0)
+    if not len(positions):
+        return np.zeros_like
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no inverse
         single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
         values = matrix.among(positions, np.float32 if single else np.float64)
-        if _have_long_lists(np.diff(np.searchsorted(positions, pointers))):
+        if _have_long_lists(_active_sizes(positions, pointers)):
             solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
         else:
             solve = _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, n_threads)
@@ -198,13 +195,11 @@ def _by_cholesky(
     solve_triangles = spotrs if values.dtype == np.float32 else dpotrs
     U, blocks = pairs.matrix(), pairs.values.astype(values.dtype, copy=False)
     inner = np.zeros((U.shape[0],) * 2, dtype=values.dtype)
-    n_blocks = len(pairs.rows) - 1
-    cuts = np.linspace(0, n_blocks, min(n_blocks, TASKS_PER_THREAD * n_threads) + 1).astype(np.int64).tolist()
 
-    def form(first: int, last: int) -> None:
-        compiled.form_blocks(values, blocks, pairs.rows, pairs.columns, first, last, C, inner)
+    def form(part: tuple[int, int]) -> None:
+        compiled.form_blocks(values, blocks, pairs.rows, pairs.columns, *part, C, inner)
 
-    parallel_map(lambda task: form(*task), list(pairwise(cuts)), n_threads)
+    parallel_map(form, even_ranges(0, len(pairs.rows) - 1, TASKS_PER_THREAD * n_threads), n_threads)
     if not factorize(inner, n_threads):
         return None
     # the lower triangle, row by row, is the upper one column by column
@@ -241,7 +236,7 @@ def _by_lu(
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor, with several threads.
 
-    LAPACK factorizes blocks on the diagonal; the products beside them are shared among the threads.
+    LAPACK factorizes the blocks on the diagonal, one after the other. The threads share the products below each block.
 
     Parameters
     ----------
@@ -267,16 +262,17 @@ def factorize(matrix: np.ndarray, n_threads: int) -> bool:
         if failed:
             return False
         block[...] = upper.T
-        inverse = inverse_of(upper, lower=0)[0]
-
-        def divide(rows: tuple[int, int], stop: int = stop, left: Any = left, inverse: Any = inverse) -> None:
-            below = matrix[slice(*rows), stop - len(left) : stop]
-            below -= matrix[slice(*rows), : stop - len(left)] @ left.T
-            below[...] = below @ inverse
-
-        cuts = np.linspace(stop, n, min(n - stop, TASKS_PER_THREAD * n_threads) + 1).astype(int).tolist()
-        parallel_map(divide, list(pairwise(cuts)), n_threads)
+        divide = partial(_divide, matrix, start, stop, inverse_of(upper, lower=0)[0])
+        parallel_map(divide, even_ranges(stop, n, TASKS_PER_THREAD * n_threads), n_threads)
     return True
+
+
+def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows: tuple[int, int]) -> None:
+    """Compute some rows of a factor, below its block ``start .. stop``."""
+    these = matrix[slice(*rows)]
+    below = these[:, start:stop]
+    below -= these[:, :start] @ matrix[start:stop, :start].T
+    below[...] = below @ inverse
 
 
 def _blocks_of(

@@ -11,7 +11,7 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
-from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_bytes, inverse_cost
+from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
@@ -293,19 +293,19 @@ class KernelObjective(SmoothedObjective):
 
     def inverse_cost(self, point: KernelPoint) -> float:
         """Cost of `inverse`, in products with Q; infinite without the memory for it."""
-        active = np.append(0, np.cumsum(self._degrees(point) > 0.0))
-        sizes = np.diff(active[self.pairs.pointers])
-        if inverse_bytes(sizes) > self.inverse_memory:
-            return float("inf")
-        return inverse_cost(sizes, self.n_variables) / max(1, self.matrix.product_bytes)
+        cost = inverse_cost(self._degrees(point), self.pairs.pointers, self.inverse_memory)
+        return cost / max(1, self.matrix.product_bytes)
 
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
-        degrees = self._degrees(point)
-        if not degrees.any():
-            return np.copy
-        hessian, pointers = self.loss.hessian(point.state), self.pairs.pointers
-        correct = correction_by_active_pairs(hessian, degrees, pointers, self.matrix, self.C, self.n_threads)
+        correct = correction_by_active_pairs(
+            self.loss.hessian(point.state),
+            self._degrees(point),
+            self.pairs.pointers,
+            self.matrix,
+            self.C,
+            self.n_threads,
+        )
         if correct is None:
             return None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.data import DenseDesign, SparseDesign
-from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_bytes, inverse_cost
+from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
 from ranksvm.terms.hessian_cost import no_hessian
@@ -70,25 +70,25 @@ class RowSpaceObjective(LinearObjective):
 
     def inverse_cost(self, point: LinearPoint) -> float:
         """Cost of `inverse`, in products with the Hessian; infinite without the memory for it."""
-        active = np.append(0, np.cumsum(self._degrees(point) > 0.0))
-        sizes = np.diff(active[self.rows_term.pairs.pointers])
-        if inverse_bytes(sizes) > self.inverse_memory:
-            return float("inf")
         term = self.rows_term
-        cost = inverse_cost(sizes, term.n_rows)
+        cost = inverse_cost(self._degrees(point), term.pairs.pointers, self.inverse_memory)
         if self._gram is None:
             cost += VALUE_COST * term.n_rows**2 * term.row_bytes
         return cost / (CALL_BYTES + 2.0 * term.row_bytes * term.n_rows)
 
     def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application reads X twice."""
-        term, degrees = self.rows_term, self._degrees(point)
-        if not degrees.any():
-            return np.copy
+        term = self.rows_term
         if self._gram is None:
             self._gram = Gram(self.design.gram(term.pairs.rows))
-        hessian = term.loss.hessian(point.at.state)  # type: ignore[attr-defined]
-        correct = correction_by_active_pairs(hessian, degrees, term.pairs.pointers, self._gram, self.C, term.n_threads)
+        correct = correction_by_active_pairs(
+            term.loss.hessian(point.at.state),  # type: ignore[attr-defined]
+            self._degrees(point),
+            term.pairs.pointers,
+            self._gram,
+            self.C,
+            term.n_threads,
+        )
         if correct is None:
             return None
         return lambda r: r - term.transposed_product(correct(term.scores(r)))

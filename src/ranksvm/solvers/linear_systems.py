@@ -253,9 +253,8 @@ def conjugate_gradient(
             return NewtonStep(step, residual, radius, n_products, on_boundary=True)
         step += alpha * direction
         residual = residual - alpha * image
-        if contracts and inner(residual, residual) <= target:
-            rho = inner(residual, residual)
-            step_norm = new_norm
+        if contracts and (bound := inner(residual, residual)) <= target:
+            rho, step_norm = bound, new_norm
             break
         z = precondition(residual)
         rho_new = inner(residual, z)

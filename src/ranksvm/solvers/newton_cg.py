@@ -53,8 +53,8 @@ def newton_cg(
     overshoot. There is no trust region: a step that is too long costs no product with the Hessian, only values along
     it.
 
-    If the objective can invert its Hessian, and a step takes so many products that the inverse costs little more, later
-    steps are preconditioned by the inverse, which is computed again for each of them: one or two products then suffice.
+    If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
+    step computes the inverse and preconditions with it. One or two products a step then suffice.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import ranksvm._compiled.hessian as hessian
 import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
 from ranksvm._util.cached import cached_property
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix
 from ranksvm.data.design_matrix import RowProducts
 from ranksvm.data.pairs import SAMPLE_QUERIES
@@ -433,8 +433,7 @@ class ThreadedTerm:
     ) -> tuple[LossSums, np.ndarray]:
         """`_pass` over one query larger than a thread's share: all threads share its rows and its pairs."""
         first, last, start, stop = block
-        cuts = np.linspace(start, stop, 4 * self._shared_by + 1).astype(int)
-        chunks = list(pairwise(cuts.tolist()))
+        chunks = even_ranges(start, stop, 4 * self._shared_by)
         v, u = np.empty(stop - start) if v_kept is None else v_kept[start:stop], np.empty(stop - start)
 
         def scores(chunk: tuple[int, int]) -> None:

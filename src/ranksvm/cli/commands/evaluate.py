@@ -296,25 +296,20 @@ def _document(
 
 
 def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], options: dict[str, Any]) -> None:
-    names, first = list(results), next(iter(results.values()))
+    first = next(iter(results.values()))
     # of more systems, a table with the intervals would not fit a terminal: their differences have intervals below
     with_intervals = len(results) <= _WITH_INTERVALS
-    columns = [column for name in names for column in ([name, "95 % interval"] if with_intervals else [name])]
-    rows = [
-        [
-            metric,
-            *(
-                cell
-                for result in results.values()
-                for cell in (number(result.means[metric]), _interval(result.interval(metric)))[: 1 + with_intervals]
-            ),
-        ]
-        for metric in first.means
-    ]
+    columns, rows = [f"metric ({first.convention})"], [[metric] for metric in first.means]
+    for name, result in results.items():
+        columns += [name, "95 % interval"] if with_intervals else [name]
+        for row, metric in zip(rows, first.means, strict=True):
+            row.append(number(result.means[metric]))
+            if with_intervals:
+                row.append(_interval(result.interval(metric)))
     without = first.n_without_relevant
     judged_by = titled(options["qrels"] if options["data"] is None else options["data"])
     title = f"{judged_by}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
-    print_table([f"metric ({first.convention})", *columns], rows, title=title)
+    print_table(columns, rows, title=title)
     notes = notes_on(results, options["missing"])
     if notes:
         say()
