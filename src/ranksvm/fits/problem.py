@@ -11,7 +11,8 @@ import numpy as np
 
 from ranksvm._util.checks import level_of_caller
 from ranksvm._util.threads import one_blas_thread
-from ranksvm.exceptions import OptionError, UninformativeWarning
+from ranksvm.data.largest_value import note_on_largest_value
+from ranksvm.exceptions import DataError, OptionError, UninformativeWarning
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingSet
@@ -68,6 +69,7 @@ class RankSVMProblem:
         options: FitOptions,
     ):
         self.pairs = pairs
+        self._features = data.X
         self.n_rows = data.n_rows
         self.n_queries = data.n_queries
         self.n_threads = data.n_threads
@@ -105,7 +107,10 @@ class RankSVMProblem:
         load_lapack(objective.n_variables)
         few = objective.n_variables <= FEW_VARIABLES and self.n_rows <= FEW_ROWS
         with nullcontext() if few else one_blas_thread():
-            result = self._minimise(begin, warm, options)
+            try:
+                result = self._minimise(begin, warm, options)
+            except DataError as error:  # overflow
+                raise DataError(f"{error}{note_on_largest_value(self._features)}") from error
         return replace(result, width=objective.width)
 
     def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
@@ -142,7 +147,8 @@ class RankSVMProblem:
             from sklearn.exceptions import ConvergenceWarning
 
             gap = f"relative duality gap {result.relative_gap:.1e}"
-            warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+            note = note_on_largest_value(self._features) if result.status is Status.PRECISION else ""
+            warnings.warn(f"{result.status.value}{note} ({gap})", ConvergenceWarning, stacklevel=3)
         elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
             warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=level_of_caller())
         return Outcome(

@@ -10,6 +10,7 @@ import scipy.sparse
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.feature_names import feature_label
+from ranksvm.data.largest_value import largest_value
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.exceptions import DataError
 from ranksvm.model_files.schema import Array, schema_of
@@ -121,12 +122,6 @@ def _reason(X: Any, weights: np.ndarray | None, names: Any) -> str:
         return (
             f"{text}weights are as large as {_largest(weights):g}. Rescale weights, or limit propensities from below."
         )
-    values = abs(X.data if scipy.sparse.issparse(X) else X)
-    place = int(np.argmax(values)) if values.size else 0
-    if scipy.sparse.issparse(X):
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        column = int(X.indices[place]) if values.size else 0
-    else:
-        row, column = divmod(place, X.shape[1])
-    value = f"the value {_largest(X):g} in feature {feature_label(column, names)}"
-    return f"{text}row {row} (from 0) has {value}. Scale the features."
+    value, row, column = largest_value(X)
+    feature = feature_label(column, names)
+    return f"{text}row {row} (from 0) has the value {value:g} in feature {feature}. Scale the features."
