@@ -1,5 +1,7 @@
 """Who is answered: names of this machine, API keys that were revoked, and odd headers."""
 
+import threading
+
 import pytest
 
 import ranksvm
@@ -108,4 +110,30 @@ def test_a_wrong_key_is_told_from_a_missing_one(tmp_path):
         keys.check(None, "rank")
     with pytest.raises(Problem, match="the API key is not known"):
         keys.check("Bearer rsvm_mistyped", "rank")
+    store.close()
+
+
+def test_keys_that_were_read_first_do_not_replace_later_ones(tmp_path, monkeypatch):
+    store = open_store(str(tmp_path / "events.db"))
+    keys, read, has_read, go_on = Keys(store), store.api_keys, threading.Event(), threading.Event()
+
+    def slow():
+        found = read()
+        monkeypatch.setattr(store, "api_keys", read)
+        has_read.set()
+        assert go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(store, "api_keys", slow)
+    threads = [threading.Thread(target=keys.reload)]
+    threads[0].start()
+    assert has_read.wait(20)
+    key = add_key(store, "new", ["rank"])
+    threads.append(threading.Thread(target=keys.reload))
+    threads[1].start()
+    threads[1].join(0.2)
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert keys.check(f"Bearer {key}", "rank") == "new"
     store.close()

@@ -30,6 +30,7 @@ class _Sizes(NamedTuple):
     n_rows: int
     n_queries: int
     n_threads: int
+    X: None = None  # the parts hold the features
 
 
 class PartitionedProblem(LinearProblem):

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
+import threading
 import time
 from collections import OrderedDict
 from functools import lru_cache
@@ -91,12 +92,14 @@ class Keys:
     def __init__(self, store: Store, insecure: bool = False):
         self._store, self._insecure = store, insecure
         self._known: list[tuple[str, bytes, frozenset[str]]] = []
+        self._reloading = threading.Lock()
         self.reload()
 
     def reload(self) -> None:
         """Read the keys again."""
-        self._known = [(name, hash, frozenset(scopes.split(","))) for name, hash, scopes in self._store.api_keys()]
-        self._ever = bool(self._known) or self._store.had_keys()
+        with self._reloading:  # what was read first must not replace what was read later
+            self._known = [(name, hash, frozenset(scopes.split(","))) for name, hash, scopes in self._store.api_keys()]
+            self._ever = bool(self._known) or self._store.had_keys()
 
     def __bool__(self) -> bool:
         """Whether requests need a key."""
