@@ -1,4 +1,4 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch.
+"""The learning-to-rank plugins of Elasticsearch and OpenSearch: the model, its feature set, and how to search with it.
 
 A linear model is ``model/linear`` with feature normalizers, an additive one the trees of ``model/xgboost+json``.
 """
@@ -11,10 +11,14 @@ from typing import Any
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.templates import needed, parameters_of
 from ranksvm.exporting.text import json_bytes, shell_word, single, url_word
 from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
+
+# Documents of each shard that are scored again.
+WINDOW = 100
 
 
 def write(request: Request) -> bytes:
@@ -28,36 +32,61 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        JSON; the key ``ranksvm`` has the line that installs it and the self-test.
+        JSON; the key ``ranksvm`` has the line that installs it and the self-test, ``rescore`` is a part of a search,
+        and ``featureset`` has the features that the model needs, if there are templates.
     """
     # the plugins read the definition from a string that holds JSON
     if request.additive is None:
         features = lucene_features(request)
+        names = [feature.name for feature in features]
         model = _linear(features)
         score, test = scale_of_scores(request, features), lucene_test(request, features)
     else:
         trees, offset = single_trees(request, "the plugin")
+        names = [request.names[column] for column in request.additive.used.nonzero()[0]]
         definition = [_node(tree, request.names, count(), 0) for tree in trees]
         model = {"type": "model/xgboost+json", "definition": json.dumps(definition, ensure_ascii=False)}
         score, test = score_of_trees(request, offset), expected_of(request, offset)
-    url = f"http://localhost:9200/_ltr/_featureset/{url_word(request.store)}/_createmodel"
-    document = {
+    templates = None if request.templates is None else needed(request.templates, names)
+    document: dict[str, Any] = {
         "ranksvm": {
-            "install": f"jq .request {shell_word(request.file)} | curl -X POST {url} "
-            "-H 'Content-Type: application/json' --data-binary @-",
-            "query": {"sltr": {"params": {}, "model": request.name}},
+            "install": _install(request),
             "needs": f"features of these names in the feature set {request.store!r}",
             "score": score,
             "test": test,
-        },
-        "request": {"model": {"name": request.name, "model": model}},
+        }
     }
+    if templates is not None:
+        document["featureset"] = {"featureset": {"features": templates}}
+    document["request"] = {"model": {"name": request.name, "model": model}}
+    document["rescore"] = _rescore(request.name, parameters_of(templates or []))
     if not request.non_negative:
         request.notes.append(
             "scores can be negative, which Lucene refuses: rescore with query_weight 0, or export with non_negative "
             "(--non-negative)."
         )
     return json_bytes(document)
+
+
+def _install(request: Request) -> str:
+    """The commands that send the feature set, if there is one, and the model."""
+    url = f"http://localhost:9200/_ltr/_featureset/{url_word(request.store)}"
+    commands = [] if request.templates is None else [("featureset", "PUT", url)]
+    commands.append(("request", "POST", f"{url}/_createmodel"))
+    return " && ".join(
+        f"jq .{key} {shell_word(request.file)} | curl -X {method} {address} -H 'Content-Type: application/json' "
+        "--data-binary @-"
+        for key, method, address in commands
+    )
+
+
+def _rescore(model: str, parameters: list[str]) -> dict[str, Any]:
+    """The value of ``rescore`` in a search; in a search template its parameters are filled in."""
+    sltr = {"params": {name: f"{{{{{name}}}}}" for name in parameters}, "model": model}
+    return {
+        "window_size": WINDOW,
+        "query": {"rescore_query": {"sltr": sltr}, "query_weight": 0.0, "rescore_query_weight": 1.0},
+    }
 
 
 def _linear(features: list[LuceneFeature]) -> dict[str, Any]:
@@ -102,7 +131,7 @@ def _check_name(name: str) -> None:
 
 
 def _target(name: str) -> Target:
-    return Target(name, ".json", write, non_negative=True, store="features", check_name=_check_name)
+    return Target(name, ".json", write, non_negative=True, templates=True, store="features", check_name=_check_name)
 
 
 ELASTICSEARCH = _target("elasticsearch")

@@ -17,6 +17,7 @@ from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, name_of
 from ranksvm.exporting.scaling import QueryScaling
 from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
+from ranksvm.exporting.templates import feature_templates
 
 __all__ = ["export"]
 
@@ -37,6 +38,7 @@ def export(
     table: str = "documents",
     query_column: str = "qid",
     non_negative: bool = False,
+    templates: Any = None,
 ) -> Export:
     """Write a fitted model in the format of a search engine, a runtime or a programming language.
 
@@ -73,6 +75,10 @@ def export(
     non_negative : bool, default False
         Shift the scores so that no document whose features are in the range of X, or of the training data of a
         MinMaxScaler, has a negative score, which Lucene refuses. For "solr", "elasticsearch" and "opensearch".
+    templates : dict, optional
+        The query that computes each feature, by its name in the engine, such as ``{"title": {"match": {"title":
+        "{{keywords}}"}}}``; or the body of a feature set. For "elasticsearch" and "opensearch": the file then has the
+        feature set that the model needs.
 
     Returns
     -------
@@ -103,6 +109,8 @@ def export(
     _check_expressible(target, scoring)
     if non_negative and not target.non_negative:
         raise OptionError(f"non_negative is for engines that refuse negative scores: {to} takes any score.")
+    if templates is not None and not target.templates:
+        raise OptionError(f"templates is for engines that compute features by queries, and {to} does not.")
     if X is not None:
         X, qid = _rows(model, X, qid)
     name = _model_name(target, path, name)
@@ -116,6 +124,7 @@ def export(
         query_column,
         non_negative=non_negative,
         file=_file_name(target, path, name),
+        templates=None if templates is None else feature_templates(templates),
     )
     if non_negative and request.additive is None:
         request.ranges = feature_ranges(scoring, X)

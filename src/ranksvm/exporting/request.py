@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,8 @@ class Request:
         Whether scores must not be negative.
     file : str
         Name of the file, for the line that installs it.
+    templates : list of dict, optional
+        Features of a feature set, with the queries that compute them.
     notes : list of str
         Sentences for the user: what was left out, what was changed.
     """
@@ -56,6 +59,7 @@ class Request:
     ranges: tuple[np.ndarray, np.ndarray] | None = None
     non_negative: bool = False
     file: str = "FILE"
+    templates: list[dict[str, Any]] | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -134,6 +138,8 @@ class Target:
         Whether `write` takes additive models.
     non_negative : bool
         Whether it is an engine that refuses negative scores.
+    templates : bool
+        Whether its features are computed by queries, which the file may contain.
     store : str
         Default feature store.
     check_name : callable, optional
@@ -148,6 +154,7 @@ class Target:
     kernels: bool = False
     additive: bool = True
     non_negative: bool = False
+    templates: bool = False
     store: str = ""
     check_name: Callable[[str], None] | None = None
 

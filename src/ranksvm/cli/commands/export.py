@@ -72,6 +72,13 @@ Examples:
     is_flag=True,
     help="Shift the scores so that none is negative, which Lucene refuses; needs --data, or a MinMaxScaler.",
 )
+@click.option(
+    "--templates",
+    type=EXISTING_FILE,
+    metavar="FILE",
+    help="The query that computes each feature, for elasticsearch and opensearch: a JSON object of names and queries, "
+    "or a feature set. The output then has the feature set that the model needs.",
+)
 @reading_options
 @json_option
 @quiet_option
@@ -82,6 +89,7 @@ def export_command(
     output: Path | None,
     names: Path | None,
     data: Path | None,
+    templates: Path | None,
     reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
@@ -92,6 +100,7 @@ def export_command(
 
     from ranksvm.exporting import export
     from ranksvm.exporting.naming import read_names
+    from ranksvm.exporting.templates import read_templates
 
     if output is None and to == "onnx" and not as_json:
         raise click.UsageError("an ONNX model is not text: give -o FILE.")
@@ -99,6 +108,8 @@ def export_command(
         ranker = load_scorer(model)
         if names is not None:
             options["names"] = read_names("/dev/stdin" if names == STDIN else names)
+        if templates is not None:
+            options["templates"] = read_templates("/dev/stdin" if templates == STDIN else templates)
         if data is not None:
             rows = read(data, progress, Stopwatch(), reading, require_labels=False)
             options["X"] = matched(rows, names_in(ranker), ranker.n_features_in_, data, "the model")

@@ -260,7 +260,7 @@ class Ranker:
         to : str
             The format, such as "solr", "onnx" or "python".
         **options : optional
-            The options of `ranksvm.export`: X, qid, names, name, store, table, query_column, non_negative.
+            The options of `ranksvm.export`: X, qid, names, name, store, table, query_column, non_negative, templates.
 
         Returns
         -------
