@@ -11,6 +11,7 @@ from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv
 from ranksvm.datasets.letor.reader import read_letor
 from ranksvm.datasets.letor.writer import write_letor
+from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.datasets.trec_files import write_qrels
@@ -40,10 +41,12 @@ def read_data(
     missing: bool = False,
     **options: Any,
 ) -> RankingData:
-    """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, or LETOR text.
+    """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, LETOR text, or logged features in JSON.
 
     Caches and Parquet are recognized by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
-    ``.gz`` and the like), or by a first line that names the column of labels or of query ids.
+    ``.gz`` and the like), or by a first line that names the column of labels or of query ids. A file of JSON has, line
+    by line, the response of Elasticsearch or OpenSearch to the search of one query, with its id under the key ``qid``,
+    and the features that their learning-to-rank plugins logged in ``_ltrlog``; it has no labels.
 
     Parameters
     ----------
@@ -103,9 +106,13 @@ def read_data(
         head = file.read(HEAD)
         if head.startswith(_PARQUET):
             return _from_parquet(path, columns, options)
-        if not head.startswith(_CACHE) and is_csv(os.fspath(path), first_bytes(head), columns):
-            file.seek(0)
-            return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype")))
+        if not head.startswith(_CACHE):
+            text = first_bytes(head)
+            if is_csv(os.fspath(path), text, columns):
+                file.seek(0)
+                return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype")))
+            if is_ltr_log(text):
+                return _from_ltr_log(head + file.read(), os.fspath(path), columns, options)
     return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
 
 
@@ -113,11 +120,17 @@ def _from_parquet(path: Any, columns: Columns, options: dict[str, Any]) -> Ranki
     return RankingData(**parquet.read_parquet(path, columns, options.get("dtype")))
 
 
+def _from_ltr_log(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
+    return RankingData(**read_ltr_log(content, name, columns, options.get("dtype")))
+
+
 def _read_content(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
     """Read the data from the whole content of a pipe, in any format."""
     if not content.startswith((_CACHE, _PARQUET)):
         if is_csv(name, first_bytes(content[:HEAD]), columns):
             return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype")))
+        if is_ltr_log(first_bytes(content[:HEAD])):
+            return _from_ltr_log(content, name, columns, options)
         return read_letor(_Named(content, name), **options)
     # the readers of these formats need a regular file
     with temporary_file() as copy:
