@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+
+from ranksvm._util.checks import is_sparse
 
 __all__ = ["largest_value", "note_on_largest_value"]
 
@@ -13,13 +14,13 @@ LARGE = 1e7
 
 def largest_value(X: Any) -> tuple[float, int, int]:
     """The largest absolute value of an array or CSR matrix, and its row and column; (0, 0, 0) without any value."""
-    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
+    values = X.data if is_sparse(X) else X.reshape(-1)
     if not values.size:
         return 0.0, 0, 0
     highest, lowest = int(np.argmax(values)), int(np.argmin(values))
     place = highest if values[highest] >= -values[lowest] else lowest
     value = abs(float(values[place]))
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         return value, int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
     return value, *divmod(place, X.shape[1])
 
@@ -29,7 +30,7 @@ def note_on_largest_value(X: Any) -> str:
 
     Of features in a file, on a GPU or elsewhere out of reach it says nothing.
     """
-    if not isinstance(X, np.ndarray) and not scipy.sparse.issparse(X):
+    if not isinstance(X, np.ndarray) and not is_sparse(X):
         return ""
     value, row, column = largest_value(X)
     return f" The largest value is {value:.6g}, at X[{row}, {column}]." if value > LARGE else ""
