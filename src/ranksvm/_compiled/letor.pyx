@@ -55,9 +55,9 @@ cdef extern from "letor.hpp" namespace "letor" nogil:
     Count c_count "letor::count"(const char*, int64_t, int64_t)
     Report c_parse "letor::parse"[Sink](
         const char*, int64_t, int64_t, int64_t, int64_t, const Layout&, const Sink&, const RowInfo&
-    )
-    void c_qid_spans "letor::qid_spans"(const char*, int64_t, int64_t, int64_t, int64_t, int64_t*, int32_t*)
-    void c_joined_spans "letor::joined_spans"(const char*, const int64_t*, const int32_t*, int64_t, string&)
+    ) except +
+    void c_qid_spans "letor::qid_spans"(const char*, int64_t, int64_t, int64_t, int64_t, int64_t*, int32_t*) except +
+    void c_joined_spans "letor::joined_spans"(const char*, const int64_t*, const int32_t*, int64_t, string&) except +
     cbool c_widen "letor::widen"(const char*, const int64_t*, const int32_t*, int64_t, int64_t, uint32_t*)
 
 cdef extern from "letor_format.hpp" namespace "letor" nogil:
@@ -73,10 +73,10 @@ cdef extern from "letor_format.hpp" namespace "letor" nogil:
         Words docids
         cbool has_docids
 
-    void c_write_dense "letor::write_dense"[T](const T*, int64_t, int64_t, int64_t, RowText, string&)
+    void c_write_dense "letor::write_dense"[T](const T*, int64_t, int64_t, int64_t, RowText, string&) except +
     void c_write_sparse "letor::write_sparse"[T, Index](
         const Index*, const Index*, const T*, int64_t, int64_t, const int64_t*, RowText, string&
-    )
+    ) except +
 
 ctypedef fused real:
     float
