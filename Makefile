@@ -67,6 +67,8 @@ docs: $(READY)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 \
 		--conf-dir docs --doctree-dir build/docs/doctrees . build/docs/html
 
+# Hundreds of short processes start: their imports read bytecode, also where it is not written by default.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint docs
 	@# compiled modules brought up to date once, not by both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'

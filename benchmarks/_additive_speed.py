@@ -132,7 +132,7 @@ def prediction(n_queries: int, n_rows: int, repeats: int, n_trees: int) -> list[
         if trees is not None:
             actions[f"LightGBM, {n_trees} trees of {LEAVES} leaves"] = partial(trees.predict, part, num_threads=threads)
         interleaved(actions, 1)
-        found = compared(actions, repeats if part is X else 20 * repeats, "additive", 1000.0)
+        found = compared(actions, repeats if part is X or repeats == 1 else 20 * repeats, "additive", 1000.0)
         rows += [[f"{len(part):,} x {N_FEATURES}", str(threads), *row] for row in found]
     return rows
 
@@ -140,15 +140,16 @@ def prediction(n_queries: int, n_rows: int, repeats: int, n_trees: int) -> list[
 # -- memory and products -----------------------------------------------------------------------------------------------
 
 
-def memory(n_queries: int) -> list[list[str]]:
+def memory(n_queries: int, smoke: bool) -> list[list[str]]:
     """Memory of a fit beyond X, in processes of their own."""
     data = made(n_queries, N_FEATURES)
     rows = []
-    for name, options in (
+    fits: list[tuple[str, dict[str, int]]] = [
         ("AdditiveRankSVM", {"max_bins": 32}),
         ("AdditiveRankSVM", {"max_bins": 32, "interactions": 16}),
         ("RankSVM", {}),
-    ):
+    ]
+    for name, options in fits[:1] if smoke else fits:
         found = memory_of_fit(data, name, C=1e-3, n_jobs=THREADS, **options)
         codes = data.n_rows * (N_FEATURES + options.get("interactions", 0)) if name != "RankSVM" else 0
         label = f"{name}, {options.get('interactions', 0)} interactions" if codes else name
@@ -215,7 +216,7 @@ def speed_sections(smoke: bool) -> list[Section]:
         ),
         part(
             "memory",
-            {"made": partial(memory, n_queries)},
+            {"made": partial(memory, n_queries, smoke)},
             ["data", "fit", "X, MiB", "codes, MiB", "peak beyond X, MiB", "of X"],
             "### Memory",
             "Peak resident memory of a process beyond what it has after X is read. A code has one byte: one for each "

@@ -97,11 +97,12 @@ def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int, pause: f
     """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all.
 
     With a pause of so many seconds before each: threads of a BLAS wait for more work with a busy core for some time.
+    (One round, as of a smoke run, compares nothing, and does without.)
     """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
-            time.sleep(pause)
+            time.sleep(pause if repeats > 1 else 0.0)
             times[name].append(seconds(action))
     return {name: np.array(values) for name, values in times.items()}
 

@@ -192,7 +192,8 @@ def sections(options):
     if not options.log:
         del pieces["log"]
     # twice: where something else runs on the machine, one run says little
-    load = dict.fromkeys(("load", "load again"), partial(measured_load, options))
+    runs = ("load",) if options.smoke else ("load", "load again")
+    load = dict.fromkeys(runs, partial(measured_load, options))
     return [
         Section("load", load, lambda found: [load_in_words([one.value for one in found])]),
         *(

@@ -158,11 +158,11 @@ def _small_fit(repeats: int) -> list[list[str]]:
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def memory(n_queries: int, C: float) -> Section:
-    """Peak memory of a fit, in a process of its own, with rows in order and shuffled."""
+def memory(n_queries: int, C: float, orders: tuple[str, ...]) -> Section:
+    """Peak memory of a fit, in a process of its own, with rows in order, or shuffled."""
     return tabulated(
         "memory",
-        {order: partial(_memory, n_queries, C, order) for order in ("sorted", "unsorted")},
+        {order: partial(_memory, n_queries, C, order) for order in orders},
         "Peak memory of a fit",
         f"Largest resident size of a process that loads X, y and qid and fits (C = {C:g}), less that before the fit.",
         ["qid", "X", "y and qid", "the fit's own", "(X + the fit's own) / X", "limit"],
@@ -278,7 +278,7 @@ def sections(smoke: bool, repeats: int, before: Path | None) -> list[Section]:
         small_fit(smoke),
         processes(smoke, few, before),
         growth(large, few),
-        memory(large, 1.0),
+        memory(large, 1.0, ("sorted",) if smoke else ("sorted", "unsorted")),
         many_levels(*((6, 40, 10) if smoke else (1014, 730, 46)), few),
         one_query(*((2000, 5) if smoke else (1_000_000, 20)), few),
         paths(smoke, few),
@@ -297,7 +297,7 @@ def main(argv=None):
         ("--seconds", {"type": float, "help": "begin no piece after so many seconds"}),
     )
     parts, pieces = (
-        sections(options.smoke, 2 if options.smoke else options.repeats, options.before),
+        sections(options.smoke, 1 if options.smoke else options.repeats, options.before),
         Pieces(options.cache, options.seconds),
     )
     pieces.measure(parts, options.only)

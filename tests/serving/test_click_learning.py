@@ -1,5 +1,7 @@
 """Learning from clicks: pairs and weights of each rule, estimates by clicks, and propensities in the log."""
 
+import functools
+
 import msgspec
 import numpy as np
 import pytest
@@ -225,8 +227,12 @@ def test_an_old_store_learns_as_it_did_until_it_is_told(tmp_path):
 def shares_of_labels(folder, users, explore="none", rule="shown", drift=None):
     """NDCG@10 by labels after each of eight passes, as a share of what labels give without drift."""
     learning = ClickLearning(rule, **curve("estimated" if rule == "shown" else "power"), follow_drift=rule == "shown")
-    data = tutorial_data(0)
-    return by_clicks(folder, 2, data, users, learning, explore=explore, drift=drift) / by_labels(2, data)
+    return by_clicks(folder, 2, tutorial_data(0), users, learning, explore=explore, drift=drift) / of_labels()
+
+
+@functools.cache
+def of_labels():
+    return by_labels(2, tutorial_data(0))
 
 
 @pytest.mark.parametrize("users", ["position", "trust", "cascade"])
@@ -236,10 +242,12 @@ def test_serving_from_clicks_converges(tmp_path, users):
     assert (shares[3:] >= 0.93).all()
 
 
+@pytest.mark.slow
 def test_serving_converges_by_fair_pairs(tmp_path):
     assert shares_of_labels(tmp_path, "position", "fair-pairs", "fair_pairs")[-1] >= 0.95
 
 
+@pytest.mark.slow
 def test_the_rule_of_before_does_not_converge(tmp_path):
     assert (shares_of_labels(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
 
