@@ -73,3 +73,14 @@ def test_numbers_at_the_edge_are_taken(client):
     for labels in ([2**63 - 1, -(2**63)], [1.7e308, -1.7e308], [0.5, -0.0]):
         event = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])["event"]
         assert client.feedback(event, labels=labels)[0] == 202
+
+
+def test_too_little_memory_is_not_the_end_of_the_service(client, monkeypatch):
+    def lacking(*_, **__):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ranksvm._compiled.json_matrix.read", lacking)
+        status, problem, _ = client.send("POST", "/v1/rank", b'{"matrix": [[1, 0, 0]]}')
+    assert (status, problem["type"]) == (503, "urn:ranksvm:problem:memory")
+    assert client.rank([[1.0, 0.0, 0.0]])
