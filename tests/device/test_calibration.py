@@ -30,10 +30,11 @@ class Slowed(HostDevice):
         super().launch(variant, kernel, arguments, **options)
 
 
-def test_what_is_measured_is_positive():
+def test_what_is_measured_is_not_negative():
     costs = device_costs(HostDevice())
-    assert min(costs.round, costs.copy_byte, costs.read_byte, costs.visit) > 0.0
-    assert costs.compilation >= 0.0
+    assert min(costs.round, costs.copy_byte) > 0.0
+    # differences of two measurements, of work that takes microseconds here
+    assert min(costs.read_byte, costs.visit, costs.compilation) >= 0.0
 
 
 @pytest.mark.parametrize("cost", ["copy_byte", "read_byte", "visit"])
@@ -43,12 +44,11 @@ def test_a_device_that_is_slower_costs_more(cost):
         "read_byte": Slowed("read_values", launch=0.1),
         "visit": Slowed("visit_others", launch=0.1),
     }
-    expected = device_costs(HostDevice())
-    found = device_costs(slow[cost])
-    units = {"copy_byte": 8 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}[cost]
-    assert getattr(found, cost) * units >= 0.09
-    for other in {"copy_byte", "read_byte", "visit"} - {cost}:
-        assert getattr(found, other) < 1000.0 * getattr(expected, other)
+    costs = device_costs(slow[cost])
+    units = {"copy_byte": 8 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
+    seconds = {name: getattr(costs, name) * n for name, n in units.items()}
+    assert seconds.pop(cost) >= 0.09
+    assert max(seconds.values()) < 0.05
 
 
 def test_a_device_is_measured_once_and_its_memory_is_free_again(monkeypatch):
