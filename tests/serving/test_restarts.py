@@ -186,3 +186,30 @@ def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
     client.close()
     monkeypatch.undo()
     running.stop()
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_feedback_is_refused_while_the_file_of_the_store_is_gone(tmp_path, renamed):
+    path = tmp_path / "events.db"
+    running = Running(str(path), ranksvm.SOLARRanker(random_state=0))
+    client = running.client()
+    event = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])["event"]
+    assert client.feedback(event, labels=[1, 0])[0] == 202
+    path.rename(tmp_path / "moved.db")
+    if not renamed:
+        (tmp_path / "moved.db").unlink()
+    status, problem = client.feedback(event, labels=[0, 1])
+    assert status == 503
+    assert "deleted, renamed or replaced" in problem["detail"]
+    status, problem, _ = client.get("/readyz")
+    assert status == 503
+    assert "deleted, renamed or replaced" in str(problem)
+    if renamed:
+        (tmp_path / "moved.db").rename(path)
+        end = time.monotonic() + 20
+        while (answer := client.get("/readyz"))[0] != 200:
+            assert time.monotonic() < end, answer
+            time.sleep(0.05)
+        assert client.feedback(event, labels=[1, 0])[0] == 200  # stored before
+    client.close()
+    running.stop()

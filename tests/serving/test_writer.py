@@ -30,6 +30,10 @@ class Gate:
             raise self.error
         return self.store.append(items) if self.store else [Receipt(Outcome.STORED, 1) for _ in items]
 
+    def probe(self):
+        if self.error is not None:
+            raise self.error
+
     def wait(self):
         """Until the writer is about to append."""
         assert self.entered.acquire(timeout=20)
@@ -274,3 +278,20 @@ def test_what_waits_is_bounded_in_bytes(store):
     writer.put_event(event(3))
     writer.close()
     assert (len(list(store.recent_events(10))), writer._bytes) == (4, 0)
+
+
+def test_a_store_that_works_again_is_noticed_without_new_items(gate, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.writer._PAUSE", 0.05)
+    writer = Writer(gate)
+    gate.error = StoreError("the disk of the store is full.")
+    gate.let()
+    with pytest.raises(StoreError):
+        put(writer, feedback("e000001", {"labels": [1, 0, 0, 0]})).result(20)
+    time.sleep(0.2)
+    assert writer.refused == "the disk of the store is full."
+    gate.error = None
+    end = time.monotonic() + 20
+    while writer.refused is not None:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    writer.close()

@@ -128,17 +128,31 @@ class Writer:
     def _run(self) -> None:
         while True:
             events, entries = self._next_group()
-            if not events and not entries:
+            if events or entries:
+                self._store_group(events, entries)
+            elif self._ended:
                 return
-            self._store_group(events, entries)
+            else:
+                self._probe()
+
+    def _probe(self) -> None:
+        """Look whether the store works again, for which no items wait: a service that is not ready may be sent none."""
+        try:
+            self._store.probe()
+        except Exception as error:
+            self.refused = str(error)
+        else:
+            self.refused = None
 
     def _next_group(self) -> tuple[list[Event], list[Given]]:
-        """Wait for items and return them; nothing after `close`."""
+        """Wait for items and return them; nothing after `close`, or after a pause if the store does not work."""
         with self._news:
             if not self._events and not self._entries and not self._ended:
                 self._idle = True
-                self._news.wait()
+                self._news.wait(None if self.refused is None else _PAUSE)
                 self._idle = False
+            if not self._events and not self._entries:
+                return [], []
             if not self._entries and len(self._events) < _GROUP and not self._ended:
                 self._news.wait(_COMPANY if self.refused is None else _PAUSE)
             # all events, if there is an entry: it may answer any of them
