@@ -168,7 +168,7 @@ class DeviceMemoryError(DeviceError, MemoryError):
 
 
 class ModelFileError(RankSVMError, ValueError):
-    """A model or cache file is truncated, altered, of another kind, or of a newer version.
+    """A model file is truncated, altered, of another kind, or of a newer version.
 
     Examples
     --------
@@ -259,7 +259,10 @@ class OneQueryWarning(UserWarning):
 
 
 class ScaleWarning(UserWarning):
-    """The features of an evaluation set are not of the scale of the training data: one of them was scaled.
+    """Features differ too much in scale.
+
+    Those of an evaluation set may not be of the scale of the training data, because only one of them was scaled. Or an
+    online learner has found a value beside which all others vanish.
 
     Examples
     --------

@@ -11,15 +11,31 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_validate
+from ranksvm import (
+    AdditiveRankSVM,
+    FactorizedRankSVM,
+    KernelRankSVM,
+    RankSVM,
+    RankSVMCV,
+    SOLARRanker,
+    cross_validate,
+)
 from ranksvm._util import memory
-from ranksvm.datasets import RankingData, make_ranking, parquet as _parquet, read_data, read_letor, write_data
+from ranksvm.datasets import (
+    RankingData,
+    make_ranking,
+    parquet as _parquet,
+    ranking_data,
+    read_data,
+    read_letor,
+    write_data,
+)
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import MAGIC
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.table import Columns
 from ranksvm.datasets.training_file import training_file
-from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 
 def example(sparse=False, dtype=np.float32, **changes):
@@ -94,7 +110,7 @@ def test_truncated_anywhere(mmap, tmp_path):
     content = path.read_bytes()
     for size in [*range(0, 400, 7), len(content) - 1]:
         path.write_bytes(content[:size])
-        with pytest.raises(ModelFileError, match=r"truncated|not a ranksvm data cache"):
+        with pytest.raises(DataError, match=r"truncated|not a ranksvm data cache"):
             RankingData.load(path, mmap=mmap)
 
 
@@ -108,7 +124,7 @@ def test_every_altered_bit_is_noticed(sparse, mmap, tmp_path):
         altered = bytearray(content)
         altered[position] ^= 1 << (position % 8)
         path.write_bytes(altered)
-        with pytest.raises(ModelFileError):
+        with pytest.raises(DataError):
             RankingData.load(path, mmap=mmap)
 
 
@@ -121,7 +137,7 @@ def test_without_verification_only_the_values_of_a_mapped_X_are_not_compared(tmp
     path.write_bytes(content)
     assert (RankingData.load(path, verify=False).X != data.X).sum() == 1
     for options in ({}, {"mmap": False, "verify": False}):
-        with pytest.raises(ModelFileError, match="the checksum of X does not match"):
+        with pytest.raises(DataError, match="the checksum of X does not match"):
             RankingData.load(path, **options)
 
 
@@ -136,7 +152,7 @@ def test_blocks_under_one_checksum(block, tmp_path, monkeypatch):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1  # a zero behind the last array
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match="checksum of docid"):
+    with pytest.raises(DataError, match="checksum of docid"):
         RankingData.load(path)
 
 
@@ -188,7 +204,7 @@ def test_a_forged_header_is_refused(tmp_path):
     ):
         example().save(path)
         rewrite_header(path, change)
-        with pytest.raises(ModelFileError):
+        with pytest.raises(DataError):
             RankingData.load(path)
 
 
@@ -201,7 +217,7 @@ def test_a_header_that_is_nested_deep(tmp_path, place):
             text = text.replace(', "name": "y"', "")
         path.write_bytes(layout.header_bytes(text.encode()))
         for read in (RankingData.load, CacheFile):
-            with pytest.raises(ModelFileError, match=r"data\.rsd is altered: its header"):
+            with pytest.raises(DataError, match=r"data\.rsd is altered: its header"):
                 read(path)
 
 
@@ -210,7 +226,7 @@ def test_pointers_beyond_the_arrays_are_refused(part, tmp_path):
     data = example(sparse=True)
     getattr(data.X, part)[2] = 2**30
     data.save(tmp_path / "data.rsd")
-    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
+    with pytest.raises(DataError, match="its arrays do not form a data set"):
         RankingData.load(tmp_path / "data.rsd")
 
 
@@ -220,7 +236,7 @@ def test_a_header_that_is_not_json(tmp_path):
         padded = text.ljust(-(-(32 + len(text)) // 64) * 64 - 32, b"\0")
         checksum = layout._header_checksum(2, len(text), padded)
         path.write_bytes(struct.pack("<16sIIQ", MAGIC, 2, checksum, len(text)) + padded)
-        with pytest.raises(ModelFileError, match="header"):
+        with pytest.raises(DataError, match="header"):
             RankingData.load(path)
 
 
@@ -228,17 +244,17 @@ def test_wrong_indices_are_refused_even_with_a_right_checksum(tmp_path):
     data = example(sparse=True)
     data.X.indices[0] = 1000
     data.save(tmp_path / "data.rsd")
-    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
+    with pytest.raises(DataError, match="its arrays do not form a data set"):
         RankingData.load(tmp_path / "data.rsd")
 
 
 def test_other_and_newer_files(tmp_path):
     path = tmp_path / "data.rsd"
     path.write_bytes(b"1 qid:1 1:2\n")
-    with pytest.raises(ModelFileError, match="is not a ranksvm data cache"):
+    with pytest.raises(DataError, match="is not a ranksvm data cache"):
         RankingData.load(path)
     path.write_bytes(struct.pack("<16sIIQ", MAGIC, 99, 0, 0))
-    with pytest.raises(ModelFileError, match=r"has version 99 .* update ranksvm"):
+    with pytest.raises(DataError, match=r"has version 99 .* update ranksvm"):
         RankingData.load(path)
 
 
@@ -454,6 +470,72 @@ def test_a_cache_that_is_truncated_after_it_was_loaded_ends_nothing(tmp_path):
     assert (found.returncode, found.stdout) == (0, "True 400\n"), found.stderr
 
 
+TRUNCATED_DURING_A_FIT = """
+import logging, os, sys
+from ranksvm import RankSVM, RankingData
+from ranksvm.exceptions import DataError
+
+class Truncates(logging.Handler):
+    def emit(self, record):
+        os.truncate(path, 4096)
+
+path = sys.argv[1]
+logging.getLogger("ranksvm.solvers").addHandler(Truncates())
+logging.getLogger("ranksvm.solvers").setLevel(logging.DEBUG)
+data = RankingData.load(path, mmap=True)
+ranker = RankSVM(solver=sys.argv[2])
+try:
+    ranker.fit(data.X, data.y.copy(), qid=data.qid.copy())
+except DataError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("solver", "sparse"), [("newton", False), ("tron", True), ("direct", False), ("dual", True)])
+def test_a_map_that_is_truncated_between_passes_ends_nothing(tmp_path, solver, sparse):
+    path = tmp_path / "data.rsd"
+    data = make_ranking(400, 10, 20, random_state=0)
+    RankingData(sp.csr_array(data.X) if sparse else data.X, data.y, data.qid).save(path)
+    found = subprocess.run(
+        [sys.executable, "-c", TRUNCATED_DURING_A_FIT, str(path), solver], capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == f"{path} was truncated since it was loaded: write it again, and load it again.\n"
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankSVM(), SOLARRanker(), AdditiveRankSVM(), KernelRankSVM(), RankSVM(solver="dual")]
+)
+def test_no_estimator_reads_a_map_that_was_truncated(tmp_path, ranker):
+    path = tmp_path / "data.rsd"
+    make_ranking(40, 10, 20, random_state=0).save(path)
+    data = RankingData.load(path, mmap=True)
+    y, qid = data.y.copy(), data.qid.copy()
+    ranker.fit(data.X, y, qid=qid)
+    os.truncate(path, 4096)
+    for work in (
+        lambda: ranker.fit(data.X, y, qid=qid),
+        lambda: ranker.predict(data.X),
+        lambda: ranker.predict(data.X[5:]),
+    ):
+        with pytest.raises(DataError, match=r"data\.rsd was truncated since it was loaded"):
+            work()
+
+
+def test_a_large_file_of_another_user_is_not_mapped(tmp_path, monkeypatch):
+    path = tmp_path / "data.rsd"
+    example().save(path)
+    size = path.stat().st_size
+    monkeypatch.setattr(memory, "free_memory", lambda: 2 * size - 2)
+    assert not RankingData.load(path).X.flags.writeable
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    assert RankingData.load(path).X.flags.writeable
+    monkeypatch.setattr(ranking_data, "free_memory", lambda: size - 1)
+    with pytest.raises(DataError, match="belongs to another user"):
+        RankingData.load(path)
+    assert not RankingData.load(path, mmap=True).X.flags.writeable
+
+
 def test_what_is_mapped(tmp_path, monkeypatch):
     path = tmp_path / "data.rsd"
     example().save(path)
@@ -467,7 +549,7 @@ def test_what_is_mapped(tmp_path, monkeypatch):
     assert mapped()
     data = RankingData.load(path, mmap=True)
     os.truncate(path, 2000)
-    with pytest.raises(DataError, match=r"data\.rsd was truncated since it was loaded"):
+    with pytest.raises(DataError, match=r"data\.rsd is truncated or altered"):
         RankSVM().fit(data)
 
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import ranksvm
 from ranksvm import PairwisePerceptronRanker, PerceptronCommitteeRanker, PRanker, SOLARRanker, make_ranking
 from ranksvm.estimators.base.online_ranker import learn_checked_pairs
-from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError, ScaleWarning
 from ranksvm.model_files import persistence
 
 RANKERS = {
@@ -452,7 +453,25 @@ def test_prank_learns_after_very_many_queries():
     assert model.n_queries_ == 2**32 + 6
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("ranker", [SOLARRanker(), SOLARRanker(order=2), PRanker([0, 1, 2, 3, 4])])
+def test_a_value_beside_which_all_others_vanish_is_named(ranker, sparse, kind):
+    data = make_ranking(n_queries=5, n_docs=6, n_features=3, random_state=0)
+    X = data.X.astype(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(ranker).fit(1e6 * X, data.y, qid=data.qid)
+    X[7, 2] = -1e18
+    with pytest.warns(ScaleWarning, match=r"Row 7 \(from 0\) has the value 1e\+18 in feature f3"):
+        clone(ranker).fit(sp.csr_array(X) if sparse else X, data.y, qid=data.qid)
+    X[7, 2] = 1e36 if kind is np.float32 else 1e40
+    with pytest.warns(ScaleWarning, match="in feature f3"):
+        clone(ranker).partial_fit(X, data.y, qid=data.qid)
+
+
 @pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.filterwarnings("ignore:Row:ranksvm.exceptions.ScaleWarning")
 def test_a_model_that_saw_wild_values_can_be_stored(tmp_path, order):
     data = make_ranking(n_queries=5, n_docs=6, n_features=3, random_state=0)
     ranker = SOLARRanker(order=order, random_state=0)

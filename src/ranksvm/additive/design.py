@@ -279,6 +279,7 @@ class AdditiveDesign:
         self.features = features
         self.codes = codes
         self.terms = terms
+        self.file = features.file
         self.n_features = terms.n_variables
         self.row_bytes = terms.row_bytes(features.row_bytes)
         self._coded = coded.CodedFeatures(codes, terms.columns, terms.scales)

@@ -10,6 +10,7 @@ import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.mapped_file import MappedFile, mapped_file
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.two_blocks import TwoBlocks
 
@@ -83,6 +84,7 @@ class DesignMatrix(Protocol):
     row_bytes: float
     dense: bool
     dtype: Any  # of the features as they are stored
+    file: MappedFile | None  # the mapped file that holds them
 
     @property
     def vector_basis(self) -> "Basis | None":
@@ -136,11 +138,19 @@ class DenseDesign:
     vector_basis: Basis | None = None
 
     def __init__(self, X: np.ndarray, largest: np.ndarray | None = None):
-        self.X = X
+        self._X = X
+        self.file = mapped_file(X)
         self._largest = largest
         self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        """The features; DataError if their file has become shorter."""
+        if self.file is not None:
+            self.file.check_whole()
+        return self._X
 
     def products(self, rows=None, double=True):
         return linear.dense_products(self.X, rows, double)
@@ -203,6 +213,7 @@ class TwoBlockDesign:
 
     def __init__(self, X: TwoBlocks):
         self.X = X
+        self.file = mapped_file(X.first) or mapped_file(X.second)
         self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
@@ -252,11 +263,18 @@ class SparseDesign:
     vector_basis: Basis | None = None
 
     def __init__(self, X):
-        self._csr = csr_arrays(X)
+        self._arrays = csr_arrays(X)
+        self.file = mapped_file(X)
         self.n_features = X.shape[1]
-        data, indices, *_ = self._csr
+        data, indices, *_ = self._arrays
         self.dtype = data.dtype
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
+
+    @property
+    def _csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        if self.file is not None:
+            self.file.check_whole()
+        return self._arrays
 
     def products(self, rows=None, double=True):
         return linear.sparse_products(*self._csr, rows)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.mapped_file import mapped_file
 
 __all__ = ["largest_value", "note_on_largest_value"]
 
@@ -30,7 +31,7 @@ def note_on_largest_value(X: Any) -> str:
 
     Of features in a file, on a GPU or elsewhere out of reach it says nothing.
     """
-    if not isinstance(X, np.ndarray) and not is_sparse(X):
+    if not (isinstance(X, np.ndarray) or is_sparse(X)) or mapped_file(X) is not None:
         return ""
     value, row, column = largest_value(X)
     return f" The largest value is {value:.6g}, at X[{row}, {column}]." if value > LARGE else ""

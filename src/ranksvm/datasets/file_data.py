@@ -10,7 +10,7 @@ from ranksvm._util.checks import level_of_caller
 from ranksvm._util.memory import memory_bytes
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.exceptions import DataError, LikelyMistakeWarning, ModelFileError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
 __all__ = ["FileData", "in_file", "unpacked"]
 
@@ -98,7 +98,6 @@ def unpacked(
             )
         return X, y, qid
     data = X
-    data.check_whole()
     own_ids = qid is None and group is None
     if data.source is not None and pairs is None and _stays_in_file(data, limit):
         if not data.source_is_unchanged():
@@ -118,7 +117,7 @@ def _stays_in_file(data: RankingData, limit: Any) -> bool:
     assert data.source is not None
     try:
         return in_file(data.source, limit)
-    except (OSError, ModelFileError):
+    except (OSError, DataError):
         if data.is_mapped:
             raise
         return False  # X is in memory, whatever has become of its file

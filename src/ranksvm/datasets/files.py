@@ -15,7 +15,7 @@ from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.datasets.trec_files import write_qrels
-from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["read_data", "write_data"]
 
@@ -78,9 +78,7 @@ def read_data(
     DataError
         When the file holds no data, a named column is missing, a column is not numeric, or a column would be a feature
         that is named like ids or labels: ``query_id``, ``session``, ``document``, ``relevance`` or the like.
-        Or when a number is beyond the range of its type.
-    ModelFileError
-        When a cache is truncated or altered.
+        Or when a number is beyond the range of its type, or a cache is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.
 
@@ -140,7 +138,7 @@ def _read_content(content: bytes, name: str, columns: Columns, options: dict[str
             if content.startswith(_CACHE):
                 return RankingData.load(copy, mmap=False)
             return _from_parquet(copy, columns, options)
-        except (DataError, ModelFileError) as error:
+        except DataError as error:
             raise type(error)(str(error).replace(copy, name)) from None
 
 

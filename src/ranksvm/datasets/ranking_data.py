@@ -1,6 +1,5 @@
 """RankingData: the contents of a file of ranking data."""
 
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import check_one_per_row, is_sparse
-from ranksvm._util.memory import memory_bytes
+from ranksvm._util.memory import free_memory, in_words, memory_bytes
 from ranksvm._util.tables import Table, frame_of
 from ranksvm.data.queries import Queries, id_array
 from ranksvm.datasets.cache.layout import read_cache, write_cache
@@ -133,23 +132,6 @@ class RankingData:
         except OSError:
             return False
 
-    def check_whole(self) -> None:
-        """Refuse data whose file has become shorter since `load` mapped it: a read past its end kills the process.
-
-        Raises
-        ------
-        DataError
-            When it has.
-        """
-        if not self.is_mapped:
-            return
-        assert self._loaded is not None
-        path, _, (device, number, size, _), _ = self._loaded
-        with contextlib.suppress(OSError):
-            now = os.stat(path)
-            if (now.st_dev, now.st_ino) == (device, number) and now.st_size < size:
-                raise DataError(f"{path} was truncated since it was loaded: write it again, and load it again.")
-
     def is_loaded(self, name: str) -> bool:
         """Whether an array is the one that `load` read.
 
@@ -210,9 +192,11 @@ class RankingData:
             The file.
         mmap : bool, optional
             Whether to map the arrays, read-only, so that pages are read on use; otherwise they are copied into memory.
-            A mapped file must not be truncated or overwritten in place while the data are used: the system then ends
-            the process (bus error). `save` never does that; it replaces the file, and the old data stay mapped. None:
-            the file is read, unless it takes more than half of the free memory, or ``verify`` is false.
+            A mapped file must not be truncated or overwritten in place while the data are used. `save` never does
+            that; it replaces the file, and the old data stay mapped. A fit looks at the length of the file before each
+            pass over X, and raises DataError if it is too short; if the file is truncated during a pass, the system
+            ends the process (bus error). None: the file is read, unless it takes more than half of the free memory and
+            belongs to the user of the process, or ``verify`` is false.
         verify : bool, default=True
             Whether to compare the values of a mapped X with their checksums, for which the file is read once: about
             0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared, as is whatever is
@@ -225,13 +209,14 @@ class RankingData:
 
         Raises
         ------
-        ModelFileError
-            When the file is not a cache, is truncated or altered, or was written by a newer version.
+        DataError
+            When the file is not a cache, is truncated or altered, or was written by a newer version. Or when it belongs
+            to another user, and does not fit in the free memory.
         """
         from ranksvm.datasets.cache.reader import state_of
 
         state = state_of(path)
-        mapped = not verify or state[2] > memory_bytes(None) if mmap is None else mmap
+        mapped = not verify or _should_map(path, state[2]) if mmap is None else mmap
         data = read_cache(path, cls, mapped=mapped, verify=verify)
         if mapped or mmap is None:
             arrays = {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
@@ -408,3 +393,17 @@ class RankingData:
         kind = "CSR" if is_sparse(self.X) else "dense"
         queries = "one query" if self.qid is None else f"{self.queries.n_queries} queries"
         return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"
+
+
+def _should_map(path: Any, size: int) -> bool:
+    """Whether to map a file if the caller does not say: if it is large, and no other user may truncate it."""
+    if size <= memory_bytes(None):
+        return False
+    if not hasattr(os, "geteuid") or os.stat(path).st_uid == os.geteuid():
+        return True
+    if size > free_memory():
+        raise DataError(
+            f"{os.fspath(path)} takes {in_words(size)}, more memory than is free, and belongs to another user, who "
+            "could truncate it: pass its path to fit, which reads it in passes, or map it with mmap=True."
+        )
+    return False

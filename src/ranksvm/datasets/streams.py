@@ -57,9 +57,7 @@ def iter_data(
     ParseError
         When a line of text is malformed.
     DataError
-        When the file holds no data, or no query ids.
-    ModelFileError
-        When a cache is truncated or altered.
+        When the file holds no data, or no query ids, or is a cache that is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.
 

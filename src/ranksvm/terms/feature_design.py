@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix
 from ranksvm.exceptions import OptionError
@@ -47,6 +48,7 @@ class ComputedDesign:
 
     def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):
         self.X = X
+        self.file = mapped_file(X)
         self.features = features
         self.chunk_rows = _chunk_rows(features) if chunk_rows is None else chunk_rows
         self.n_features = features.n_features

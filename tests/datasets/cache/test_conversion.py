@@ -13,7 +13,7 @@ from ranksvm import make_ranking
 from ranksvm.datasets import RankingData, convert_to_cache, csv, parquet, read_data, write_data
 from ranksvm.datasets.cache import conversion, layout, writer
 from ranksvm.datasets.letor import blocks as letor_blocks
-from ranksvm.exceptions import DataError, ModelFileError, OptionError, ParseError
+from ranksvm.exceptions import DataError, OptionError, ParseError
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +149,7 @@ def test_a_header_without_room_has_fewer_checksums(tmp_path, monkeypatch, room):
     for place in range(len(content) - 1, 0, -997):
         content[place] ^= 1
         target.write_bytes(content)
-        with pytest.raises(ModelFileError):
+        with pytest.raises(DataError):
             RankingData.load(target)
         content[place] ^= 1
 

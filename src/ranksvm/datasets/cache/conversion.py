@@ -128,9 +128,8 @@ def convert_to_cache(
     ParseError
         When a line of text is malformed.
     DataError
-        When the source holds no data, a named column is missing, or a column is not numeric.
-    ModelFileError
-        When the source is a cache that is truncated or altered.
+        When the source holds no data, a named column is missing, or a column is not numeric. Or when it is a cache
+        that is truncated or altered.
     OptionError
         When the target is a pipe or a device: parts of a cache are written out of their order.
     OSError

@@ -7,7 +7,6 @@ behind it. Version 1 had one for each array and none for the zeros. The file con
 """
 
 import json
-import mmap
 import os
 import reprlib
 import struct
@@ -21,10 +20,11 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
+from ranksvm._util.mapped_file import MappedFile
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
 from ranksvm.datasets.cache.file_bytes import BytesOfFile
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.exceptions import DataError
 
 __all__ = [
     "ALIGNMENT",
@@ -105,7 +105,7 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
 
     Raises
     ------
-    ModelFileError
+    DataError
         When the file is not a cache, is truncated or altered, or was written by a newer version.
     """
     name = os.fspath(path)
@@ -113,7 +113,7 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
         header, entries = open_cache(name, file)
         size = entries[-1].stop
         content: Any
-        content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if mapped else _aligned(size)
+        content = MappedFile.of(file, size) if mapped else _aligned(size)
         unchecked = () if verify or not mapped else ("X", "X.data")
         # each thread uses a block while it is in a near cache: blocks are read into their place, or next to a map,
         # whose pages would count as memory of the process
@@ -123,10 +123,8 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
     try:
         arrays = {entry.name: _array(content, entry) for entry in entries}
         return make(**_fields(header, arrays))
-    except ModelFileError:
-        raise
     except (LookupError, MemoryError, TypeError, ValueError, OverflowError) as error:
-        raise ModelFileError(f"{name} is altered: its arrays do not form a data set ({error}).") from error
+        raise DataError(f"{name} is altered: its arrays do not form a data set ({error}).") from error
 
 
 # ---- the header
@@ -137,10 +135,10 @@ def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
     header, start = _header(name, file)
     entries = _entries(name, header, start)
     if complaint := _mismatch(header, {entry.name: entry for entry in entries}):
-        raise ModelFileError(f"{name} is altered: {complaint}.")
+        raise DataError(f"{name} is altered: {complaint}.")
     size, expected = os.fstat(file.fileno()).st_size, start + header["size"]
     if size != expected:
-        raise ModelFileError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
+        raise DataError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
     return header, entries
 
 
@@ -148,24 +146,24 @@ def _header(name: str, file: Any) -> tuple[dict[str, Any], int]:
     """The header, and the position of the first array."""
     preamble = file.read(_PREAMBLE.size)
     if not preamble.startswith(MAGIC):
-        raise ModelFileError(f"{name} is not a ranksvm data cache (RankingData.save writes one).")
+        raise DataError(f"{name} is not a ranksvm data cache (RankingData.save writes one).")
     if len(preamble) < _PREAMBLE.size:
-        raise ModelFileError(f"{name} is truncated: its header is incomplete.")
+        raise DataError(f"{name} is truncated: its header is incomplete.")
     _, version, checksum, length = _PREAMBLE.unpack(preamble)
     if version > _VERSION:
-        raise ModelFileError(
+        raise DataError(
             f"{name} has version {version} of the cache format, this ranksvm reads up to {_VERSION}: update ranksvm."
         )
     if length > os.fstat(file.fileno()).st_size:
-        raise ModelFileError(f"{name} is truncated: its header is incomplete.")
+        raise DataError(f"{name} is truncated: its header is incomplete.")
     start = -(-(_PREAMBLE.size + length) // ALIGNMENT) * ALIGNMENT
     padded = file.read(start - _PREAMBLE.size)
     if checksum not in (_header_checksum(version, length, padded), zlib.crc32(padded[:length]) if version == 1 else -1):
-        raise ModelFileError(f"{name} is truncated or altered: the checksum of its header does not match.")
+        raise DataError(f"{name} is truncated or altered: the checksum of its header does not match.")
     try:
         header = json.loads(padded[:length])
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{name} is altered: its header is not JSON ({error}).") from error
+        raise DataError(f"{name} is altered: its header is not JSON ({error}).") from error
     return _checked_header(name, header), start
 
 
@@ -188,7 +186,7 @@ def _checked_header(name: str, header: Any) -> dict[str, Any]:
     whole = _are_sizes(shape) and len(shape) == 2 and is_integer(fields.get("size"), 0)
     named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
     if not (whole and named and isinstance(arrays, list) and is_integer(fields.get("block", 1), 1)):
-        raise ModelFileError(f"{name} is altered: its header is not a header of a cache.")
+        raise DataError(f"{name} is altered: its header is not a header of a cache.")
     return {**fields, "feature_names": names}
 
 
@@ -228,11 +226,11 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
         if entry is None or entry.name in [each.name for each in entries]:
             what = described.get("name") if isinstance(described, dict) else described
             # the entry may be nested deeper than `repr` goes
-            raise ModelFileError(f"{name} is altered: its header describes the array {reprlib.repr(what)} wrongly.")
+            raise DataError(f"{name} is altered: its header describes the array {reprlib.repr(what)} wrongly.")
         entries.append(entry)
         offset = entry.stop - start
     if offset != header["size"]:
-        raise ModelFileError(f"{name} is altered: its arrays have {offset} bytes, its header says {header['size']}.")
+        raise DataError(f"{name} is altered: its arrays have {offset} bytes, its header says {header['size']}.")
     return entries
 
 
@@ -309,14 +307,14 @@ def _aligned(size: int) -> np.ndarray:
 def _read_block(name: str, file: BytesOfFile, content: Any, start: int, stop: int) -> Any:
     block = (np.empty(stop - start, dtype=np.uint8) if content is None else content[start:stop]).data
     if not file.fill(block, start):
-        raise ModelFileError(f"{name} was truncated while it was read.")
+        raise DataError(f"{name} was truncated while it was read.")
     return block
 
 
 def _check_block(name: str, read: Callable[[int, int], Any], block: tuple[str, int, int, int]) -> None:
     array, start, stop, expected = block
     if zlib.crc32(read(start, stop)) != expected:
-        raise ModelFileError(f"{name} is altered: the checksum of {array} does not match.")
+        raise DataError(f"{name} is altered: the checksum of {array} does not match.")
 
 
 def _array(content: Any, entry: _Entry) -> np.ndarray:

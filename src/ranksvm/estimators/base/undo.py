@@ -1,6 +1,7 @@
 """Undo learning in place if it fails: the earlier state, and the error message."""
 
 import functools
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,10 +10,11 @@ import numpy as np
 import scipy.sparse
 
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import level_of_caller
 from ranksvm._util.feature_names import feature_label
 from ranksvm.data.largest_value import largest_value
 from ranksvm.estimators.base.locks import lock_of
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.model_files.schema import Array, schema_of
 
 __all__ = ["as_before_if_refused", "undone_if_not_finite"]
@@ -20,11 +22,15 @@ __all__ = ["as_before_if_refused", "undone_if_not_finite"]
 # Features, weights and hyper-parameters up to this size, and down to its inverse, cannot make the covariance of the
 # second order overflow (its eigenvalues only fall): it is copied for others only.
 MODERATE = 1e60
+# Beside a value of this size, sums in float64 lose terms of ordinary size.
+LARGE = 1e15
 
 
 @contextmanager
 def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> Iterator[None]:
     """Restore the arrays of an online ranker, and raise DataError, if learning in the block makes them infinite or NaN.
+
+    Warn of a value so large that others vanish beside it.
 
     Parameters
     ----------
@@ -35,6 +41,7 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     weights : ndarray of shape (n,), or None
         Weights of documents or pairs.
     """
+    _warn_of_large_value(X, getattr(estimator, "feature_names_in_", None))
     columns = _columns_that_change(estimator, X)
     state = _state(estimator, _is_extreme(estimator, X, weights))
     # arrays with one number for each feature change in these columns only
@@ -98,16 +105,29 @@ def _is_extreme(estimator: Any, X: Any, weights: np.ndarray | None) -> bool:
     parameters = [float(getattr(estimator, name)) for name in ("C", "gamma") if hasattr(estimator, name)]
     if any(not 1.0 / MODERATE <= parameter <= MODERATE for parameter in parameters):
         return True
-    return any(_exceeds_moderate(values) for values in (X, weights, estimator.weights_))
+    return any(_exceeds(values, MODERATE) for values in (X, weights, estimator.weights_))
 
 
-def _exceeds_moderate(values: Any) -> bool:
+def _exceeds(values: Any, limit: float) -> bool:
+    """Whether an absolute value is larger than a limit >= 1."""
     if type(values) is np.ndarray and values.flags.c_contiguous:
         # the sum of squares answers for nearly all data in a fourth of the time
         flat = values.reshape(-1)
-        if float(np.vdot(flat, flat)) <= MODERATE:
+        if float(np.vdot(flat, flat)) <= limit * limit:
             return False
-    return _largest(values) > MODERATE
+    return _largest(values) > limit
+
+
+def _warn_of_large_value(X: Any, names: Any) -> None:
+    if not _exceeds(X, LARGE):
+        return
+    value, row, column = largest_value(X)
+    warnings.warn(
+        f"Row {row} (from 0) has the value {value:g} in feature {feature_label(column, names)}. Other features count "
+        "for almost nothing beside it, and one step may spoil the model: check the value, or scale the features.",
+        ScaleWarning,
+        stacklevel=level_of_caller(),
+    )
 
 
 def _largest(values: Any) -> float:

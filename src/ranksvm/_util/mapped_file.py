@@ -1,0 +1,93 @@
+"""Files that are mapped into memory, and checks that arrays in them can still be read."""
+
+import mmap
+import os
+from contextlib import suppress
+from typing import Any
+
+from ranksvm.exceptions import DataError
+
+__all__ = ["MappedFile", "check_whole", "mapped_file"]
+
+
+class MappedFile(mmap.mmap):
+    """A read-only map of a file that is not empty; arrays in it refer to this object as their base.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    """
+
+    path: str
+    _inode: tuple[int, int]
+
+    @classmethod
+    def of(cls, file: Any, size: int) -> "MappedFile":
+        """Map the first bytes of an open file.
+
+        Parameters
+        ----------
+        file : file object
+            The file, open for reading; it may be closed later.
+        size : int
+            Number of bytes, at least 1.
+
+        Returns
+        -------
+        MappedFile
+            The map.
+        """
+        found = cls(file.fileno(), size, access=mmap.ACCESS_READ)
+        state = os.fstat(file.fileno())
+        found.path, found._inode = os.path.abspath(file.name), (state.st_dev, state.st_ino)
+        return found
+
+    def check_whole(self) -> None:
+        """Refuse a file that has become shorter than its map: reading past its end kills the process (SIGBUS).
+
+        Raises
+        ------
+        DataError
+            If it has become shorter. A file that was deleted or replaced stays in the map as it was.
+        """
+        with suppress(OSError):
+            now = os.stat(self.path)
+            if (now.st_dev, now.st_ino) == self._inode and now.st_size < len(self):
+                raise DataError(f"{self.path} was truncated since it was loaded: write it again, and load it again.")
+
+
+def mapped_file(X: Any) -> MappedFile | None:
+    """The mapped file that holds the values of an array or CSR matrix; None if they are in memory.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or any other object
+        The array.
+
+    Returns
+    -------
+    MappedFile or None
+        The file.
+    """
+    found = getattr(X, "data", X) if not hasattr(X, "base") else X
+    while found is not None and not isinstance(found, MappedFile):
+        found = found.obj if isinstance(found, memoryview) else getattr(found, "base", None)
+    return found
+
+
+def check_whole(X: Any) -> None:
+    """Refuse features in a mapped file that has become shorter.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or any other object
+        The features.
+
+    Raises
+    ------
+    DataError
+        If their file has.
+    """
+    if (file := mapped_file(X)) is not None:
+        file.check_whole()
