@@ -35,7 +35,7 @@ class Check(NamedTuple):
 
 def checks(device: str, smoke: bool) -> Iterator[Check]:
     """Every loss, with every kind of features, pairs and weights."""
-    sizes = (10, 12, 5) if smoke else (400, (1, 100), 46)
+    sizes = (4, 8, 4) if smoke else (400, (1, 100), 46)
     data = make_ranking(*sizes, random_state=SEED)
     rng = np.random.default_rng(SEED)
     y, qid, n = data.y, data.qid, data.n_rows

@@ -2,17 +2,21 @@
 
 import ast
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ranksvm"
 # Folders of tests/ about a subject outside the package; and those of the package that have a private name.
 SUBJECTS = {"benchmarks", "benchmarks/papers", "examples", "fuzz", "released_models", "stand_in_driver", "typing"}
+PRIVATE_IMPORT = re.compile(r"(?m)^ *(?:from|import) [^\n]*\b_[a-z]|import \([^)]*\b_[a-z]")
 PRIVATE = {"compiled": "_compiled", "util": "_util"}
 
 
 def imported(path):
     """Dotted names that a file imports of ranksvm, those of ``from a import b`` as both ``a`` and ``a.b``."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    source = path.read_text(encoding="utf-8")
+    # most files import nothing whose name begins with an underscore, and need not be parsed
+    for node in ast.walk(ast.parse(source)) if PRIVATE_IMPORT.search(source) else ():
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.startswith("ranksvm"))
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("ranksvm"):

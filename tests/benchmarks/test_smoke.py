@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from ..forked import run_script
+
 FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
 # What the page of each must hold.
 TABLES = {
@@ -47,8 +49,7 @@ TABLES = {
 
 
 def run(script, output):
-    command = [sys.executable, str(FOLDER / f"{script}.py"), "--smoke", "--output", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_script(FOLDER / f"{script}.py", "--smoke", "--output", output)
     assert done.returncode == 0, done.stderr
     return output.read_text(encoding="utf-8")
 
@@ -94,7 +95,7 @@ def test_without_a_gpu_its_page_claims_nothing(tmp_path):
     assert "**Not yet measured.**" in page
     assert "## Goals" not in page
     assert "beside the processor's: all passed" in page
-    done = subprocess.run([sys.executable, str(FOLDER / "gpu.py")], capture_output=True, text=True, check=False)
+    done = run_script(FOLDER / "gpu.py")
     if done.returncode == 0:
         pytest.skip("There is a GPU here.")
     assert done.stderr.count("\n") == 1
@@ -124,10 +125,10 @@ def test_the_page_of_the_gpu_has_what_was_measured_where_a_part_fails(tmp_path):
     assert "Not measured: a large kernel matrix: MemoryError: no room for the large one." in page
     assert "MemoryError: no room" in done.stderr
     assert "## Exact kernel fit" in page
-    command = [sys.executable, str(FOLDER / "gpu.py"), "--smoke", "--output", str(path), "--only", "lists"]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    command = [FOLDER / "gpu.py", "--smoke", "--output", path, "--only", "lists"]
+    assert run_script(*command).returncode == 0
     page = path.read_text(encoding="utf-8")
     assert "## Length of lists" in page
     assert "## Correctness" not in page
-    assert subprocess.run([*command, "--seconds", "-1"], capture_output=True, check=False).returncode == 1
+    assert run_script(*command, "--seconds", "-1").returncode == 1
     assert "Not measured: lists of all lengths: TimeoutError: no time was left." in path.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ MODELS = {
     "newton": RankSVM(solver="newton"),
     "tron": RankSVM(solver="tron"),
     "hinge": RankSVM(loss="hinge"),
-    "dual": RankSVM(solver="dual"),
+    "dual": RankSVM(C=0.01, solver="dual"),
     "search": RankSVMCV(Cs=[0.1, 1.0], cv=3),
     "kernel": KernelRankSVM(gamma=1.0),
     "search of kernels": KernelRankSVMCV(Cs=[0.1], gammas=[0.5, 1.0], cv=3),

@@ -59,12 +59,12 @@ def test_its_steps_are_those_of_algorithm_2(C, gamma, lam, n_levels, storage):
 
 
 @pytest.mark.parametrize(("C", "gamma", "lam"), PARAMETERS)
-@pytest.mark.parametrize("n_levels", [2, 3])
+@pytest.mark.parametrize("n_levels", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_certificate_holds_at_any_step_and_tightens(C, gamma, lam, n_levels):
     X, y, qid = make_data(n_levels)
     options = {"gamma": gamma, "lam": lam}
-    exact = RegularizedRankSVM(C, **options, tol=1e-8, max_iter=5000).fit(X, y, qid=qid)
-    optimum, precision = exact.objective_, 1e-7 * abs(exact.objective_)
+    exact = RegularizedRankSVM(C, **options, tol=1e-6, max_iter=5000).fit(X, y, qid=qid)
+    optimum, precision = exact.objective_, 1e-6 * abs(exact.objective_)
     for max_iter in (1, 10, 100):
         model = fitted(X, y, qid, C, **options, max_iter=max_iter, tol=1e-12)
         assert optimum - precision <= model.objective_ <= optimum + model.duality_gap_ + precision

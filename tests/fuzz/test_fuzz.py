@@ -22,9 +22,9 @@ def test_a_service_under_hostile_requests_that_is_killed(tmp_path):
     pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
     pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
     service = run.target_named("serving", tmp_path)
-    service.requests = 2000
+    service.requests = 500
     service.run(np.random.default_rng([*b"serving", 14]))
-    assert service.figures["requests"] == 2000
+    assert service.figures["requests"] == 500
     assert set(service.figures["kills"]) == {"service", "both", "learner"}
 
 
