@@ -143,7 +143,7 @@ def test_the_source_is_one_text():
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"])
 def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real, arch):
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed")
     try:

@@ -71,8 +71,19 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse", "any order"])
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(map(str, options)) or "default")
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        *((options, "dense") for options in OPTIONS),
+        *((options, kind) for options in OPTIONS[:2] for kind in ("sparse", "any order")),
+        *(
+            pytest.param(options, kind, marks=pytest.mark.slow)
+            for options in OPTIONS[2:]
+            for kind in ("sparse", "any order")
+        ),
+    ],
+    ids=str,
+)
 def test_models_are_those_of_rows_in_memory(tmp_path, options, kind):
     data = made(tmp_path, kind)
     options = {"C": 0.05, "tol": 1e-9, **options}

@@ -57,7 +57,13 @@ def test_every_query_is_ranked_before_it_is_learnt_from(learner, ranksvm_json, f
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(
-    ("learner", "source"), [*((learner, "plain") for learner in LEARNERS), ("solar2", "gzip"), ("solar2", "pipe")]
+    ("learner", "source"),
+    [
+        ("solar2", "plain"),
+        ("solar2", "gzip"),
+        ("solar2", "pipe"),
+        *(pytest.param(learner, "plain", marks=pytest.mark.slow) for learner in LEARNERS if learner != "solar2"),
+    ],
 )
 def test_a_killed_run_goes_on_to_the_same_file(learner, source, long, tmp_path):
     def in_process(*arguments):
