@@ -193,6 +193,7 @@ def vespa(export, X, qid):
         listed = re.search(r"match-features \{(.*?)\}", text, re.DOTALL)[1].split("\n")
         matched = {line.strip() for line in listed if line.strip()}
         assert matched <= set(columns)
+    inputs = dict(re.findall(r"^        (query\(\w+\)) double: (\S+)$", text, re.MULTILINE))
     python, place = [], 0
     expression = expression.strip()
     while place < len(expression):
@@ -205,6 +206,9 @@ def vespa(export, X, qid):
         name, normalize = token["feature"], False
         if name == "if":
             python.append("where")
+            continue
+        if name in inputs:
+            python.append(inputs[name])
             continue
         if name.startswith("isNan("):
             python.append(f"isnan(feature({columns[name[len('isNan(') : -1]]}, False))")

@@ -1,9 +1,11 @@
 """Commands in the pages of docs/ are run, in the order of their page."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from code_tables import DOCS
@@ -28,6 +30,30 @@ def test_start(tmp_path, monkeypatch):
         assert result.exit_code == 0, (line, result.stderr)
     for name in ("model.rsvm", "report.html", "ranked.sql"):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_the_commands_for_hybrid_search(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "hybrid_search.md").read_text(encoding="utf-8")
+    data = make_ranking(n_queries=30, n_docs=8, n_features=2, random_state=0)
+    data.feature_names, data.X = ["bm25", "vector"], np.abs(data.X)
+    data.to_csv("scores.csv")
+    (queries,) = re.findall(r"```json\n(.*?)```", text, re.S)
+    Path("queries.json").write_text(queries)
+    Path("names.tsv").write_text("bm25\tbm25(title)\nvector\tcloseness(field,embedding)\n")
+    lines = [
+        "ranksvm train scores.csv --scaler opensearch-minmax --monotone increasing -o opensearch.rsvm",
+        "ranksvm train scores.csv --scaler standard --monotone increasing -o vespa.rsvm",
+    ]
+    for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+        lines += block.replace("\\\n", "").splitlines()
+    assert len(lines) == 7
+    for line in lines:
+        result = command_runner().invoke(main, shlex.split(line)[1:])
+        assert result.exit_code == 0, (line, result.stderr)
+    retrievers = json.loads(Path("search.json").read_text())["request"]["retriever"]["linear"]["retrievers"]
+    assert [next(iter(each["retriever"])) for each in retrievers] == ["standard", "knn"]
+    assert "query(weight_bm25_title) double: " in Path("hybrid.profile").read_text()
 
 
 def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):

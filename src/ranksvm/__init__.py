@@ -45,6 +45,7 @@ _API = {
     "pairs_from_clicks": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",
+    "RetrieverScaler": "ranksvm.data",
     "QueryKFold": "ranksvm.model_selection",
     "QueryShuffleSplit": "ranksvm.model_selection",
     "cross_validate": "ranksvm.model_selection",
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         Queries as Queries,
         QueryMinMaxScaler as QueryMinMaxScaler,
         QueryStandardScaler as QueryStandardScaler,
+        RetrieverScaler as RetrieverScaler,
         pairs_from_clicks as pairs_from_clicks,
     )
     from ranksvm.datasets import (

@@ -107,7 +107,7 @@ class TrainingData:
             return None, X
         scaler = _scaler(name, X["train"])
         with watch("scaling"):
-            if name.startswith("query-"):
+            if name not in ("standard", "minmax"):
                 scaler.fit(X["train"], qid=train.query_ids)
                 return scaler, {
                     part: scaler.transform(X[part], qid=data.query_ids) for part, data in self.parts.items()
@@ -208,8 +208,11 @@ def _scaler(name: str, X: Any) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     from ranksvm._util.checks import is_sparse
-    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
+    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler
 
+    engine, _, normalizer = name.partition("-")
+    if engine in ("elasticsearch", "opensearch"):
+        return RetrieverScaler(normalizer, engine=engine)
     # The mean cancels in every difference of two documents, so sparse data are not centred.
     with_mean = not is_sparse(X)
     if name == "standard":

@@ -17,7 +17,7 @@ from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 from ranksvm.data.two_blocks import TwoBlocks
 
 if TYPE_CHECKING:
-    from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
+    from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler
 else:
     # They moved to `ranksvm.datasets`.
     _MOVED = (
@@ -28,7 +28,7 @@ else:
 
     def __getattr__(name: str) -> Any:
         # The scalers are estimators and load scikit-learn, the slowest import.
-        if name in ("QueryMinMaxScaler", "QueryStandardScaler"):
+        if name in ("QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler"):
             return getattr(importlib.import_module("ranksvm.data.scalers"), name)
         if name in _MOVED:
             message = f"ranksvm.data.{name} is deprecated: import it from ranksvm.datasets"
@@ -47,6 +47,7 @@ __all__ = [
     "Queries",
     "QueryMinMaxScaler",
     "QueryStandardScaler",
+    "RetrieverScaler",
     "SharedDocuments",
     "SparseDesign",
     "TwoBlockDesign",

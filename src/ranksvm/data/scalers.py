@@ -12,17 +12,18 @@ from ranksvm._util.sparse_format import without_duplicates
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
+from ranksvm.data.retriever_scores import NORMALIZERS, normalized_scores
 from ranksvm.data.spread import BLOCK, cell_squares, inverse
 from ranksvm.data.validation import check_grouped
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Number, Schema, Texts
 
-__all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
+__all__ = ["QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler"]
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Base of both scalers: they learn only the number of features, and scale each query separately."""
+    """Base of the scalers: they learn only the number of features, and scale each query separately."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
@@ -32,6 +33,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "feature_names_in_": Texts("n_features", required=False),
     }
     copy: bool
+    # whether X may have NaN, which mean something to the scaler
+    _takes_missing = False
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
         """Validate X and store its number of features; nothing else is learned.
@@ -116,13 +119,15 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if is_sparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
+        finite: Any = "allow-nan" if self._takes_missing else True
         # without a copy the array is modified, and the array of a DataFrame may not be writeable
         writing = {"copy": copy, "force_writeable": not reset}
         try:
-            found = frames.validated(self, X, reset=reset, **writing, **checks)
+            found = frames.validated(self, X, reset=reset, ensure_all_finite=finite, **writing, **checks)
             return without_duplicates(found) if is_sparse(found) else found
         except ValueError:
             found = frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
+            found = np.where(np.isnan(found), 0.0, found) if self._takes_missing else found
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
                 raise
@@ -140,13 +145,16 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             start, stop = queries.pointers[first], queries.pointers[last]
             rows: Any = slice(start, stop) if queries.order is None else queries.order[start:stop]
             block = X[rows].astype(np.float64)
-            starts = queries.pointers[first:last] - start
-            shift, scale = self._shift_and_scale(block, starts, queries.sizes[first:last])
-            number = np.repeat(np.arange(last - first), queries.sizes[first:last])
-            block -= shift[number]
-            block *= scale[number]
-            X[rows] = block
+            X[rows] = self._scaled(block, queries.pointers[first:last] - start, queries.sizes[first:last])
         return X
+
+    def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The rows of some queries, in float64, scaled in place or not."""
+        shift, scale = self._shift_and_scale(block, starts, sizes)
+        number = np.repeat(np.arange(len(starts)), sizes)
+        block -= shift[number]
+        block *= scale[number]
+        return block
 
     def _shift_and_scale(
         self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
@@ -269,3 +277,73 @@ class QueryStandardScaler(_QueryScaler):
         variance = squares / queries.sizes[cells // X.shape[1]]
         X.data *= inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
         return X
+
+
+@storable
+class RetrieverScaler(_QueryScaler):
+    """Normalize the scores of retrievers as a search engine does in a hybrid search, so that their weights fit it.
+
+    Each column of X has the scores of one retriever (a lexical query, a vector search, ...). Each row is a document
+    that at least one of them returned for the query. NaN means that the retriever did not return the document; then
+    the engine adds 0 for it. Nothing is learned in `fit`.
+
+    Parameters
+    ----------
+    normalizer : {"minmax", "l2_norm", "none"}, default "minmax"
+        ``(x - min) / (max - min)`` or ``x / norm`` over the documents that the retriever returned, or the score
+        itself ("none": Elasticsearch only).
+    engine : {"elasticsearch", "opensearch"}, default "elasticsearch"
+        The engine. They differ in scores that are all equal, in the lowest score, and in norms near 0.
+    copy : bool, default=True
+        Whether `transform` leaves X unchanged; False scales a float array in place where possible.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of retrievers.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X had any.
+
+    See Also
+    --------
+    ranksvm.export : Writes the weights for "elasticsearch-hybrid" and "opensearch-hybrid".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm import RetrieverScaler
+    >>> scores = [[12.0, 0.9], [8.0, np.nan], [np.nan, 0.5]]  # BM25, vectors
+    >>> RetrieverScaler().fit_transform(scores, qid=[1, 1, 1]).tolist()
+    [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    >>> RetrieverScaler(engine="opensearch").fit_transform(scores, qid=[1, 1, 1]).tolist()
+    [[1.0, 1.0], [0.001, 0.0], [0.0, 0.001]]
+    """
+
+    _takes_missing = True
+
+    def __init__(self, normalizer: str = "minmax", *, engine: str = "elasticsearch", copy: bool = True):
+        self.normalizer = normalizer
+        self.engine = engine
+        self.copy = copy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+        if self.engine not in NORMALIZERS:
+            raise OptionError(f"engine must be one of {', '.join(map(repr, NORMALIZERS))}, got {self.engine!r}.")
+        if self.normalizer not in NORMALIZERS[self.engine]:
+            allowed = ", ".join(map(repr, NORMALIZERS[self.engine]))
+            raise OptionError(f"normalizer must be one of {allowed} for {self.engine}, got {self.normalizer!r}.")
+        return super()._validated(X, reset, copy)
+
+    def _check_sparse(self) -> None:
+        raise DataError(
+            "RetrieverScaler takes no sparse X, in which a value that is not stored is 0: pass an array with NaN for "
+            "each document that a retriever did not return."
+        )
+
+    def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        return normalized_scores(block, starts, sizes, self.engine, self.normalizer)

@@ -64,7 +64,9 @@ def self_test(scoring: Scoring, X: Any = None, qid: Any = None) -> SelfTest:
     """
     rows = _invented(scoring) if X is None else _chosen(scoring, X, qid)
     # engines of float32 then read the same numbers, and every format can write them
-    rows = np.nan_to_num(rows.astype(np.float32).astype(np.float64), nan=0.0)
+    rows = rows.astype(np.float32).astype(np.float64)
+    if not (isinstance(scoring.scaling, QueryScaling) and scoring.scaling.of_retrievers):
+        rows = np.nan_to_num(rows, nan=0.0)
     return SelfTest(rows, scoring.scores(rows))
 
 

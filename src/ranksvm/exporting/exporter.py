@@ -49,7 +49,8 @@ def export(
     ----------
     model : estimator
         A fitted ranker, or a fitted Pipeline of scalers (StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of
-        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one, or a fitted search of scikit-learn.
+        scikit-learn, QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler) that ends with one, or a fitted search of
+        scikit-learn.
     path : str or path-like, optional
         File to write, atomically; None: write no file. The result has the content in either case.
     to : str
@@ -78,7 +79,8 @@ def export(
     templates : dict, optional
         The query that computes each feature, by its name in the engine, such as ``{"title": {"match": {"title":
         "{{keywords}}"}}}``; or the body of a feature set. For "elasticsearch" and "opensearch": the file then has the
-        feature set that the model needs.
+        feature set that the model needs. For "elasticsearch-hybrid" and "opensearch-hybrid": the query of each
+        retriever.
 
     Returns
     -------
@@ -153,11 +155,11 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
         )
     scaling = scoring.scaling
     if isinstance(scaling, QueryScaling) and scaling.method not in target.query_methods:
-        scaler = "QueryMinMaxScaler" if scaling.method == "min_max" else "QueryStandardScaler"
         others = [name for name in FORMATS if scaling.method in target_of(name).query_methods]
         raise OptionError(
-            f"the model scales features by query ({scaler}), which {target.name} cannot do: {target.no_query_scaler}. "
-            f"These can: {', '.join(others)}. Or train with a scaler that is the same for all queries."
+            f"the model scales features by query ({scaling.scaler}), which {target.name} cannot do: "
+            f"{target.no_query_scaler}. These can: {', '.join(others)}. Or train with a scaler that is the same for "
+            "all queries."
         )
 
 
@@ -174,7 +176,7 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     else:
         with validation.as_data_error():
             X = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
-        if not getattr(ranker, "_takes_missing", False):
+        if not any(getattr(step, "_takes_missing", False) for step in (first, ranker)):
             validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
     if qid is not None:
         check_one_per_row("qid", qid, X.shape[0])

@@ -16,6 +16,11 @@ DESCRIPTIONS = {
         "elasticsearch": "elasticsearch.ELASTICSEARCH",
         "opensearch": "elasticsearch.OPENSEARCH",
     },
+    "weights of retrievers for hybrid search": {
+        "elasticsearch-hybrid": "hybrid.ELASTICSEARCH",
+        "opensearch-hybrid": "hybrid.OPENSEARCH",
+        "vespa-hybrid": "hybrid.VESPA",
+    },
     "a rank profile": {"vespa": "vespa.VESPA"},
     'a graph of operators (needs pip install "ranksvm[onnx]")': {"onnx": "onnx.ONNX"},
     "a view of scored documents": {"sql": "sql.SQL"},

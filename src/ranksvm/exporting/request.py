@@ -87,7 +87,8 @@ class Request:
     def affine(self) -> Scaling:
         """The scaling, ``(x - 0) / 1`` without one."""
         n = self.scoring.n_features
-        return Scaling(np.zeros(n), np.ones(n)) if self.scaling is None else self.scaling
+        by_query = self.query_scaling is not None
+        return Scaling(np.zeros(n), np.ones(n)) if by_query or self.scaling is None else self.scaling
 
     def folded(self) -> tuple[np.ndarray, float]:
         """Weights of the features as they are, and the intercept that the shift leaves."""

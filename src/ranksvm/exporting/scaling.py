@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.data.retriever_scores import normalized_scores
 from ranksvm.data.spread import inverse
 from ranksvm.exceptions import OptionError
 
@@ -12,6 +13,7 @@ __all__ = ["QUERY_SCALERS", "QueryScaling", "Scaling", "scaling_of"]
 
 # Class of a per-query scaler -> what it is called in files.
 QUERY_SCALERS = {"QueryMinMaxScaler": "min_max", "QueryStandardScaler": "standard"}
+RETRIEVER_SCALER = "RetrieverScaler"
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ class QueryScaling:
 
     Parameters
     ----------
-    method : {"min_max", "standard"}
-        ``(x - min) / (max - min)``, or ``(x - mean) / deviation`` with the deviation of the population.
+    method : str
+        "min_max": ``(x - min) / (max - min)``; "standard": ``(x - mean) / deviation`` with the deviation of the
+        population; or engine and normalizer of a RetrieverScaler, such as "elasticsearch minmax".
     with_mean, with_std : bool
         Whether "standard" subtracts the mean, and divides by the deviation.
     """
@@ -61,8 +64,23 @@ class QueryScaling:
     with_mean: bool = True
     with_std: bool = True
 
+    @property
+    def of_retrievers(self) -> bool:
+        """Whether features are scores of retrievers, and NaN if a retriever did not return the document."""
+        return " " in self.method
+
+    @property
+    def scaler(self) -> str:
+        """The scaler, for messages."""
+        if self.of_retrievers:
+            engine, normalizer = self.method.split()
+            return f"{RETRIEVER_SCALER}({normalizer!r}, engine={engine!r})"
+        return next(name for name, method in QUERY_SCALERS.items() if method == self.method)
+
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The scaled features of the documents of one query."""
+        if self.of_retrievers:
+            return normalized_scores(X, np.array([0]), np.array([len(X)]), *self.method.split())
         if self.method == "min_max":
             return (X - X.min(axis=0)) * inverse(np.ptp(X, axis=0))
         centred = X - X[:1]  # exactly 0 for a constant feature
@@ -110,10 +128,12 @@ def _one(step: Any) -> Scaling | QueryScaling:
     if name in QUERY_SCALERS:
         options = {key: getattr(step, key) for key in ("with_mean", "with_std") if hasattr(step, key)}
         return QueryScaling(QUERY_SCALERS[name], **options)
+    if name == RETRIEVER_SCALER:
+        return QueryScaling(f"{step.engine} {step.normalizer}")
     if name not in _STATIC:
         raise OptionError(
             f"a {name} before the ranker cannot be exported. The scalers that can are {', '.join(_STATIC)}, "
-            f"{' and '.join(QUERY_SCALERS)}."
+            f"{', '.join(QUERY_SCALERS)} and {RETRIEVER_SCALER}."
         )
     if getattr(step, "clip", False):
         raise OptionError(f"{name}(clip=True) is not linear and cannot be exported: fit it with clip=False.")

@@ -9,7 +9,7 @@ from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
 from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
-__all__ = ["VESPA"]
+__all__ = ["VESPA", "scaled", "sum_of_terms", "vespa_feature"]
 
 # A rank feature: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
 _ARGUMENT = r"[A-Za-z0-9_@.$-]+(?:\([A-Za-z0-9_@.$, -]*\))?"
@@ -33,7 +33,7 @@ def write(request: Request) -> bytes:
         raise OptionError(
             "Vespa normalizes hits for sums only, not for the steps of an additive model: use another scaler."
         )
-    features = {int(column): _feature(request.names[column]) for column in request.used_columns()}
+    features = {int(column): vespa_feature(request.names[column]) for column in request.used_columns()}
     body = (_first_phase if request.query_scaling is None else _global_phase)(request, features)
     lines = [*_head(request, features), f"rank-profile {request.name} inherits default {{", *body, "}", ""]
     return "\n".join(lines).encode()
@@ -76,10 +76,14 @@ def _first_phase(request: Request, features: dict[int, str]) -> list[str]:
     affine = request.affine()
     terms = []
     for column, feature in features.items():
-        shift, scale = affine.shift[column], affine.scale[column]
-        moved = feature if shift == 0.0 else f"({feature} {'-' if shift > 0.0 else '+'} {exact(abs(shift))})"
-        terms.append((request.coef[column], moved if scale == 1.0 else f"{moved} / {exact(scale)}"))
-    return _expression(_sum(terms, 12))
+        terms.append((request.coef[column], scaled(feature, affine.shift[column], affine.scale[column])))
+    return _expression(sum_of_terms(terms, 12))
+
+
+def scaled(feature: str, shift: float, scale: float) -> str:
+    """The expression ``(feature - shift) / scale``."""
+    moved = feature if shift == 0.0 else f"({feature} {'-' if shift > 0.0 else '+'} {exact(abs(shift))})"
+    return moved if scale == 1.0 else f"{moved} / {exact(scale)}"
 
 
 def _expression(lines: list[str]) -> list[str]:
@@ -94,7 +98,7 @@ def _additive(request: Request, features: dict[int, str]) -> list[str]:
         feature = features[int(column)]
         value = f"if (isNan({feature}) == 1, 0.0, {feature})" if function.missing[column] else feature
         terms.append((function.coef[column], value))
-    lines = _sum(terms, 12)
+    lines = sum_of_terms(terms, 12)
     parts = [_if(tree_of(table), features) for table in function.tables]
     if function.intercept != 0.0:
         parts.append(exact(function.intercept))
@@ -119,22 +123,25 @@ def _global_phase(request: Request, features: dict[int, str]) -> list[str]:
         "    }",
         "    global-phase {",
         "        expression {",
-        *_sum(terms, 12),
+        *sum_of_terms(terms, 12),
         "        }",
         "        rerank-count: 1000",
         "    }",
     ]
 
 
-def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
+def sum_of_terms(terms: list[tuple[float, str]], indent: int) -> list[str]:
+    """The lines of an expression that adds up factors times their weights; a weight of 1 is not written."""
     lines = []
     for number, (weight, factor) in enumerate(terms):
         sign = "-" if weight < 0 else ("+" if number else "")
-        lines.append(" " * indent + f"{sign} {exact(abs(weight))} * {factor}".strip())
+        product = factor if abs(weight) == 1.0 else f"{exact(abs(weight))} * {factor}"
+        lines.append(" " * indent + f"{sign} {product}".strip())
     return lines
 
 
-def _feature(name: str) -> str:
+def vespa_feature(name: str) -> str:
+    """The rank feature of a name: a word is an attribute; OptionError if it is none."""
     if IDENTIFIER.fullmatch(name):
         return f"attribute({name})"
     if _FEATURE.fullmatch(name):

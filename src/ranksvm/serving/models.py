@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 # Names of the scalers that transform query by query; the module of their classes would import scikit-learn.
-_BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler")
+_BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler")
 
 
 def model_from(content: bytes) -> Any:

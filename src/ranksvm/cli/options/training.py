@@ -29,7 +29,10 @@ __all__ = [
 # imported for --help. The first value of each is the default.
 CHOICES = {
     "loss": list(LOSSES),
-    "scaler": ["none", "query-minmax", "query-standard", "standard", "minmax"],
+    "scaler": [
+        *("none", "query-minmax", "query-standard", "standard", "minmax"),
+        *("elasticsearch-minmax", "elasticsearch-l2_norm", "opensearch-minmax", "opensearch-l2_norm"),
+    ],
 }
 RULES = ["best", "one_standard_error"]
 

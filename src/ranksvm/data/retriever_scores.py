@@ -1,0 +1,56 @@
+"""Scores of retrievers (lexical, vectors, ...) as search engines normalize them before they add them up."""
+
+import numpy as np
+
+__all__ = ["NORMALIZERS", "normalized_scores"]
+
+# Engine -> the normalizers that it has, by the names of `RetrieverScaler`.
+NORMALIZERS = {"elasticsearch": ("minmax", "l2_norm", "none"), "opensearch": ("minmax", "l2_norm")}
+# Elasticsearch: scores that differ by less are equal, and norms below it do not divide.
+ES_EPSILON = 1e-6
+# OpenSearch: what the lowest score becomes, so that it differs from that of a document that was not returned.
+OPENSEARCH_LOWEST = 0.001
+
+
+def normalized_scores(X: np.ndarray, starts: np.ndarray, sizes: np.ndarray, engine: str, normalizer: str) -> np.ndarray:
+    """Normalize the scores of each query and retriever over the documents that the retriever returned.
+
+    Parameters
+    ----------
+    X : ndarray of float64, shape (n_rows, n_retrievers)
+        Scores, query by query; NaN for documents that a retriever did not return.
+    starts, sizes : ndarray of int, shape (n_queries,)
+        First row and number of rows of each query.
+    engine : {"elasticsearch", "opensearch"}
+        The engine whose rules hold.
+    normalizer : {"minmax", "l2_norm", "none"}
+        One of the engine's normalizers.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows, n_retrievers)
+        What the engine multiplies by the weight of each retriever: 0 for a document that was not returned.
+
+    Notes
+    -----
+    Elasticsearch's ``linear`` retriever (``MinMaxScoreNormalizer``, ``L2ScoreNormalizer``): scores of one retriever
+    that are all equal become 1; scores whose norm is below 1e-6 stay as they are. OpenSearch's
+    ``normalization-processor`` (``min_max``, ``l2``): equal scores become 1, and the lowest of others .001.
+    """
+    returned = ~np.isnan(X)
+    number = np.repeat(np.arange(len(starts)), sizes)
+    if normalizer == "none":
+        found = X
+    elif normalizer == "minmax":
+        low, high = (extreme.reduceat(X, starts, axis=0) for extreme in (np.fmin, np.fmax))
+        width = high - low
+        equal = np.abs(width) < ES_EPSILON if engine == "elasticsearch" else width == 0.0
+        found = (X - low[number]) / np.where(equal, 1.0, width)[number]
+        found[equal[number]] = 1.0
+        if engine == "opensearch":
+            found[found == 0.0] = OPENSEARCH_LOWEST
+    else:
+        norm = np.sqrt(np.add.reduceat(np.where(returned, X, 0.0) ** 2, starts, axis=0))
+        small = norm < ES_EPSILON if engine == "elasticsearch" else norm == 0.0
+        found = X / np.where(small, 1.0, norm)[number]
+    return np.where(returned, found, 0.0)

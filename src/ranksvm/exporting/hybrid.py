@@ -1,0 +1,257 @@
+"""Weights of retrievers for hybrid search: a request of Elasticsearch, a pipeline of OpenSearch, a profile of Vespa."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import exact, identifier_checked, json_bytes, shell_word, url_word
+from ranksvm.exporting.vespa import scaled, sum_of_terms, vespa_feature
+
+__all__ = ["ELASTICSEARCH", "OPENSEARCH", "VESPA"]
+
+# Best documents of each retriever whose scores are combined.
+WINDOW = 100
+# The most queries of a hybrid query of OpenSearch.
+MOST_QUERIES = 5
+# Kinds of retrievers of Elasticsearch; any other template is a query for a `standard` retriever.
+_RETRIEVERS = {
+    "standard",
+    "knn",
+    "linear",
+    "pinned",
+    "random_reranker",
+    "rescorer",
+    "rrf",
+    "rule",
+    "text_similarity_reranker",
+}
+# Names of OpenSearch for the normalizers of `RetrieverScaler`.
+_TECHNIQUES = {"minmax": "min_max", "l2_norm": "l2"}
+
+
+def write_elasticsearch(request: Request) -> bytes:
+    """The body of a search with a ``linear`` retriever.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        JSON: the body under the key ``request``, and under ``ranksvm`` how to use it and the self-test.
+    """
+    normalizer = _normalizer(request) or "none"
+    retrievers = [
+        {"retriever": _retriever(query), "weight": weight, "normalizer": normalizer}
+        for query, weight in zip(_queries(request), _weights(request), strict=True)
+    ]
+    command = f"jq .request {shell_word(request.file)} | curl -X GET http://localhost:9200/INDEX/_search"
+    document = {
+        "ranksvm": _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-"),
+        "request": {"retriever": {"linear": {"retrievers": retrievers, "rank_window_size": WINDOW}}},
+    }
+    return json_bytes(document)
+
+
+def write_opensearch(request: Request) -> bytes:
+    """A search pipeline with a ``normalization-processor``, and the query of a search that uses it.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        JSON: the pipeline under the key ``request``, the body of a search under ``search``, and under ``ranksvm`` how
+        to install it and the self-test.
+    """
+    normalizer = _normalizer(request)
+    if normalizer is None:
+        raise OptionError(
+            "OpenSearch normalizes the scores of every hybrid query, so the weights have to be trained for that: put a "
+            'RetrieverScaler(engine="opensearch") before the ranker.'
+        )
+    if len(request.names) > MOST_QUERIES:
+        raise OptionError(
+            f"the model has {len(request.names)} retrievers, but a hybrid query of OpenSearch has at most "
+            f"{MOST_QUERIES} queries."
+        )
+    processor = {
+        "normalization": {"technique": _TECHNIQUES[normalizer]},
+        "combination": {"technique": "arithmetic_mean", "parameters": {"weights": _weights(request)}},
+    }
+    pipeline = {
+        "description": f"Weights of {', '.join(request.names)}, learned by ranksvm",
+        "phase_results_processors": [{"normalization-processor": processor}],
+    }
+    url = f"http://localhost:9200/_search/pipeline/{url_word(request.name)}"
+    command = f"jq .request {shell_word(request.file)} | curl -X PUT {url}"
+    document = {
+        "ranksvm": _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-"),
+        "request": pipeline,
+        "search": {"search_pipeline": request.name, "query": {"hybrid": {"queries": _queries(request)}}},
+    }
+    return json_bytes(document)
+
+
+def write_vespa(request: Request) -> bytes:
+    """A rank profile whose first phase is a sum with weights that a query may replace.
+
+    Parameters
+    ----------
+    request : Request
+        What to write; names that are words become ``attribute(NAME)``.
+
+    Returns
+    -------
+    bytes
+        A schema's ``rank-profile``, for a file of its own beside the schema.
+    """
+    columns = request.used_columns()
+    features = [vespa_feature(request.names[column]) for column in columns]
+    inputs, affine = _inputs([request.names[column] for column in columns]), request.affine()
+    terms = []
+    for column, feature, name in zip(columns, features, inputs, strict=True):
+        terms.append((1.0, f"query({name}) * {scaled(feature, affine.shift[column], affine.scale[column])}"))
+    lines = [
+        f"# The weights of a {request.scoring.model} as inputs of a rank profile of Vespa, written by ranksvm.",
+        f"# Install: put this file into the application package, as schemas/{request.store}/{request.name}.profile:",
+        "#   vespa deploy",
+        f"# Query: ranking.profile={request.name}, and input.query({inputs[0]})=... for another weight",
+        "# Self-test: three documents.",
+    ]
+    for x, score in zip(request.test.X, request.test.scores, strict=True):
+        values = (f"{feature} = {exact(x[j])}" for j, feature in zip(columns, features, strict=True) if x[j])
+        lines.append(f"#   {', '.join(values) or 'all features 0'} -> {exact(score)}")
+    lines += [
+        f"rank-profile {request.name} inherits default {{",
+        "    inputs {",
+        *(f"        query({name}) double: {exact(request.coef[j])}" for j, name in zip(columns, inputs, strict=True)),
+        "    }",
+        "    first-phase {",
+        "        expression {",
+        *sum_of_terms(terms, 12),
+        "        }",
+        "    }",
+        "}",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _about(request: Request, command: str) -> dict[str, Any]:
+    weights = _weights(request)
+    tested = []
+    for x, score in zip(request.test.X, request.test.scores, strict=True):
+        scores = {name: float(value) for name, value in zip(request.names, x, strict=True) if not math.isnan(value)}
+        tested.append({"scores": scores, "score": float(score / _total(request))})
+    return {
+        "install": command,
+        "needs": "the same retrievers, with the same number of documents each, as in the training data",
+        "score": f"the sum of {len(weights)} normalized scores times their weights, which sum to 1",
+        "test": tested,
+    }
+
+
+def _normalizer(request: Request) -> str | None:
+    """The normalizer of the retriever scaler; None without one."""
+    scaling = request.query_scaling
+    return None if scaling is None else scaling.method.split()[1]
+
+
+def _weights(request: Request) -> list[float]:
+    """Non-negative weights of the scores as the engine normalizes them, with sum 1: their scale does not matter."""
+    weights = _raw_weights(request)
+    return [float(weight) for weight in weights / weights.sum()]
+
+
+def _total(request: Request) -> float:
+    return float(_raw_weights(request).sum())
+
+
+def _raw_weights(request: Request) -> np.ndarray:
+    weights = np.asarray(request.coef, dtype=np.float64)
+    if request.query_scaling is None and request.scaling is not None:
+        if request.scaling.shift.any():
+            raise OptionError(
+                "the scaler before the ranker subtracts a number from each score, and the engine adds 0 for a document "
+                "that a retriever did not return: use a RetrieverScaler, or a MaxAbsScaler."
+            )
+        weights = weights / request.scaling.scale
+    if weights.min() < 0.0:
+        worst = int(weights.argmin())
+        raise OptionError(
+            f"the weight of {request.names[worst]!r} is {weights[worst]:.6g}, and the engine takes no negative weight: "
+            'train with monotone="increasing" (--monotone increasing).'
+        )
+    if not weights.any():
+        raise OptionError("all weights of the model are 0: there is nothing to export.")
+    return weights
+
+
+def _queries(request: Request) -> list[dict[str, Any]]:
+    """The query of each retriever, in the order of the model: from the templates, or a query to be replaced."""
+    if request.templates is None:
+        request.notes.append(
+            "put your own queries in place of those that say REPLACE, or pass templates (--templates)."
+        )
+        return [{"match": {"REPLACE": f"with the query of {name}"}} for name in request.names]
+    found = {feature["name"]: feature["template"] for feature in request.templates}
+    for name in request.names:
+        if name not in found:
+            raise OptionError(f"templates has no query {name!r}; it has {', '.join(map(repr, found))}.")
+    return [found[name] for name in request.names]
+
+
+def _retriever(query: dict[str, Any]) -> dict[str, Any]:
+    return query if len(query) == 1 and next(iter(query)) in _RETRIEVERS else {"standard": {"query": query}}
+
+
+def _inputs(names: list[str]) -> list[str]:
+    """A name of an input for each feature, each once."""
+    found: list[str] = []
+    for name in names:
+        word = "weight_" + re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        number = 2
+        unique = word
+        while unique in found:
+            unique, number = f"{word}_{number}", number + 1
+        found.append(unique)
+    return found
+
+
+_HYBRID: dict[str, Any] = {"additive": False, "templates": True}
+ELASTICSEARCH = Target(
+    "elasticsearch-hybrid",
+    ".json",
+    write_elasticsearch,
+    query_methods=frozenset({"elasticsearch minmax", "elasticsearch l2_norm", "elasticsearch none"}),
+    no_query_scaler="its normalizers are those of RetrieverScaler()",
+    **_HYBRID,
+)
+OPENSEARCH = Target(
+    "opensearch-hybrid",
+    ".json",
+    write_opensearch,
+    query_methods=frozenset({"opensearch minmax", "opensearch l2_norm"}),
+    no_query_scaler='its normalizers are those of RetrieverScaler(engine="opensearch")',
+    **_HYBRID,
+)
+VESPA = Target(
+    "vespa-hybrid",
+    ".profile",
+    write_vespa,
+    query_methods=frozenset({"elasticsearch none"}),
+    no_query_scaler="its first phase scores one document at a time",
+    additive=False,
+    store="SCHEMA",
+    check_name=lambda name: identifier_checked(name, "Vespa"),
+)
