@@ -69,7 +69,9 @@ docs: $(READY)
 
 # Hundreds of short processes start: their imports read bytecode, also where it is not written by default.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: lint docs
+test: $(READY)
+	@# both at once: most of each takes one core
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint docs
 	@# compiled modules brought up to date once, not by both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/python -m pytest -n 2 -m "not slow"

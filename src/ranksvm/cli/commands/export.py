@@ -42,7 +42,13 @@ Examples:
     "export", short_help="Write a model for a search engine, a runtime or a programming language.", help=_HELP
 )
 @click.argument("model", type=EXISTING_FILE)
-@click.option("--to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
+@click.option(
+    "--to",
+    type=click.Choice(list(FORMATS)),
+    metavar="FORMAT",
+    required=True,
+    help="The format to write: one of those above.",
+)
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @click.option(
     "--names",

@@ -18,6 +18,9 @@ SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and 
 
 _OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
+# Names of more characters are listed in the text of the help, where lines break.
+MOST_CHARACTERS = 60
+
 
 class _WordOrNumber(Number):
     """One of some words, 0 if it is allowed, or a positive number."""
@@ -56,13 +59,16 @@ def _names(parameter: Parameter) -> list[str] | None:
 def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
     if parameter.name == "linear":
         return click.option("--linear-part/--no-linear-part", "linear", default=None, help=parameter.help)
+    metavar, text, names = parameter.metavar, parameter.help, _names(parameter)
+    if names is not None and len("|".join(names)) > MOST_CHARACTERS:
+        metavar, text = "NAME", f"{text}  [{', '.join(names)}]"
     return click.option(
         flag(parameter.name),
         type=_type(parameter),
-        metavar=parameter.metavar,
+        metavar=metavar,
         default=parameter.default,
         show_default=parameter.default is not None,
-        help=parameter.help,
+        help=text,
     )
 
 
