@@ -79,6 +79,8 @@ def names_of(library, data, folder, models):
     module, valid, theirs, ours = models(library)
     common = {**data, "valid": valid, "np": np, "metrics": metrics, LIBRARIES[library][1]: module}
     common["scores"] = theirs["ranker"].predict(data["X_valid"])
+    if library == "XGBoost":
+        common["linear"] = module.XGBRanker(booster="gblinear").fit(data["X"], data["y"], qid=data["qid"])
     classes = {"RankSVM": RankSVM, "RankSVMCV": RankSVMCV, "FactorizedRankSVM": FactorizedRankSVM}
     classes |= {"SOLARRanker": SOLARRanker, "ranksvm": ranksvm}
     if library == "CatBoost":
@@ -218,6 +220,15 @@ def check_read(row):
     assert row.their_names["model"].predict(row.data["X_valid"]).shape == scores.shape
 
 
+def check_imported(row):
+    linear = row.our_names["linear"]
+    X = row.data["X_valid"]
+    difference = linear.predict(X) - row.ours.predict(X)
+    np.testing.assert_allclose(difference, difference[0], atol=1e-5)
+    # another fit differs: its updater is not deterministic
+    assert value(row, row.theirs.predict(X)) == pytest.approx(value(row, row.ours.predict(X)), abs=0.1)
+
+
 CHECKS = {
     "query ids": check_fit,
     "sizes of queries": check_fit,
@@ -243,6 +254,8 @@ CHECKS = {
     "a line every 10 rounds": check_log,
     "progress": check_progress,
     "importances": check_importances,
+    "the linear booster": check_fit,
+    "its model": check_imported,
     "a model file": check_read,
 }
 

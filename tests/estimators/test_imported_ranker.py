@@ -40,6 +40,9 @@ w
 0
 7
 """
+GBLINEAR = """{"learner": {"feature_names": ["bm25", "links", "age"], "feature_types": [], "gradient_booster": {"model":
+{"boosted_rounds": 5, "weights": [0.5, -1.25, 2.0, 1e-8]}, "name": "gblinear"}, "learner_model_param": {"base_score":
+"[0E0]", "num_class": "0", "num_feature": "3", "num_target": "1"}}, "version": [3, 2, 0]}"""
 LIBSVM = """svm_type c_svc
 kernel_type linear
 nr_class 2
@@ -97,11 +100,39 @@ def test_libsvm(file):
     np.testing.assert_array_equal(ranker.coef_, [0.5, -0.5, -1.0])
 
 
+def test_gblinear(file):
+    ranker = import_model(file(GBLINEAR))
+    assert ranker.source == "XGBoost gblinear"
+    assert ranker.coef_.tolist() == [0.5, -1.25, 2.0]
+    assert ranker.feature_names_in_.tolist() == ["bm25", "links", "age"]
+    assert import_model(file(GBLINEAR.replace('["bm25", "links", "age"]', "[]")), n_features=4).coef_[3] == 0.0
+    with pytest.raises(ModelFileError, match="it has 3 features, more than the 2 asked for"):
+        import_model(file(GBLINEAR), n_features=2)
+
+
+def test_boosters_of_xgboost(data, tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    linear = xgboost.XGBRanker(booster="gblinear", n_estimators=5).fit(data.X, data.y.astype(int), qid=data.qid)
+    linear.save_model(tmp_path / "model.json")
+    expected = linear.predict(data.X)
+    for source in (linear, linear.get_booster(), tmp_path / "model.json"):
+        ranker = import_model(source)
+        assert ranker.source == "XGBoost gblinear"
+        difference = ranker.predict(data.X) - expected
+        np.testing.assert_allclose(difference, difference[0], atol=1e-5)
+    linear.save_model(tmp_path / "model.ubj")
+    with pytest.raises(ModelFileError, match="in its binary form"):
+        import_model(tmp_path / "model.ubj")
+    trees = xgboost.XGBRanker(n_estimators=2).fit(data.X, data.y.astype(int), qid=data.qid)
+    with pytest.raises(ModelFileError, match="XGBRanker: its booster is gbtree"):
+        import_model(trees)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "by its first line this is not a model file of SVM-rank"),
-        ("1 qid:1 1:0.5\n", "by its first line this is not a model file"),
+        ("", "by its first line this is no model file of SVM-rank"),
+        ("1 qid:1 1:0.5\n", "by its first line this is no model file"),
         (SVM_LIGHT.replace("0 # kernel type", "2 # kernel type"), "model:2: kernel type '2': only linear models"),
         ("\n".join(SVM_LIGHT.splitlines()[:5]), "the file ends within the settings"),
         ("\n".join(SVM_LIGHT.splitlines()[:12]), "1 support vectors, but line 10 says 2: is it truncated"),
@@ -122,6 +153,17 @@ def test_libsvm(file):
         (LIBSVM.replace("linear", "rbf"), "the kernel is 'rbf': only linear models can be imported"),
         (LIBSVM.replace("total_sv 2", "total_sv 3"), "2 support vectors, but total_sv is 3"),
         (LIBSVM.replace("\nSV\n", "\n"), "it has no line 'SV'"),
+        (GBLINEAR.replace("gblinear", "gbtree"), "its booster is gbtree, which is not linear: only gblinear is"),
+        (
+            GBLINEAR.replace('"num_feature": "3"', '"num_feature": "2"'),
+            "4 weights and 3 names for 2 features and a bias",
+        ),
+        (GBLINEAR.replace('"num_class": "0"', '"num_class": "4"'), "it has 4 outputs, and a ranking needs one score"),
+        (GBLINEAR.replace("0.5", "NaN"), "is it damaged"),
+        (GBLINEAR.replace("0.5", "[]"), "it is damaged, or no model of XGBoost"),
+        (GBLINEAR[:-9], r"it is damaged, or no model of XGBoost \(JSONDecodeError"),
+        ('{"learner": ' * 5000, r"it is damaged, or no model of XGBoost \(RecursionError"),
+        ("{L\0\0", r"in its binary form: write it as JSON \(booster.save_model"),
     ],
 )
 def test_files_that_are_damaged_or_of_another_kind(file, text, message):
@@ -139,14 +181,14 @@ def test_the_format_that_was_named(file):
     with pytest.raises(ModelFileError, match="by its first line this is not a model file of libsvm"):
         import_model(file(LIBLINEAR), format="libsvm")
     with pytest.raises(OptionError, match="format must be 'auto' or one of"):
-        import_model(file(LIBLINEAR), format="xgboost")
+        import_model(file(LIBLINEAR), format="onnx")
     with pytest.raises(OptionError, match="n_features must be a whole number from 1, got 0"):
         import_model(file(LIBLINEAR), n_features=0)
 
 
 def test_a_file_of_any_bytes(tmp_path):
     random = np.random.default_rng(0)
-    for text in (SVM_LIGHT, LIBLINEAR, LIBSVM):
+    for text in (SVM_LIGHT, LIBLINEAR, LIBSVM, GBLINEAR):
         for _ in range(200):
             content = bytearray(text.encode())
             for _ in range(random.integers(1, 4)):

@@ -18,6 +18,7 @@ from ranksvm.exporting.libsvm import is_libsvm, read_libsvm
 from ranksvm.exporting.naming import mapped_names
 from ranksvm.exporting.reading import LinearFile
 from ranksvm.exporting.svm_light import is_svm_light, read_svm_light
+from ranksvm.exporting.xgboost import is_xgboost, read_xgboost
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
@@ -28,6 +29,7 @@ _FORMATS: dict[str, tuple[Callable[[str], bool], Callable[[str, str, int | None]
     "svm-rank": (is_svm_light, read_svm_light),
     "liblinear": (is_liblinear, read_liblinear),
     "libsvm": (is_libsvm, read_libsvm),
+    "xgboost": (is_xgboost, read_xgboost),
 }
 IMPORT_FORMATS = (*_FORMATS, "sklearn")
 
@@ -108,9 +110,10 @@ def import_model(
     ----------
     source : str, path-like, estimator or array-like of shape (n_features,)
         A model file of SVM-rank or SVM-light, LIBLINEAR or LIBSVM, of two classes, a regression or a ranking, with a
-        linear kernel; or a fitted linear model of scikit-learn (anything with one row of ``coef_``), or a Pipeline of
-        scalers that ends with one; or the weights themselves.
-    format : {"auto", "svm-rank", "liblinear", "libsvm"}, default "auto"
+        linear kernel, or of XGBoost (JSON) with the booster gblinear; or such a booster, or a fitted linear model of
+        scikit-learn (anything with one row of ``coef_``), or a Pipeline of scalers that ends with one; or the weights
+        themselves.
+    format : {"auto", "svm-rank", "liblinear", "libsvm", "xgboost"}, default "auto"
         Format of a file; "auto" recognizes it by the first line.
     names : sequence or dict of str, optional
         Names of the features, in the order of the columns; or a dict from names in the model, or ``f1``, ``f2``, ...,
@@ -151,7 +154,7 @@ def import_model(
     if hasattr(source, "steps"):
         *scalers, last = source.steps
         return _named(Pipeline([*scalers, (last[0], _from_estimator(last[1]))]), names)
-    if isinstance(source, BaseEstimator):
+    if isinstance(source, BaseEstimator) or hasattr(source, "save_raw"):
         return _named(_from_estimator(source), names)
     return _named(_ranker(LinearFile(_weights(source, "the weights"), "weights")), names)
 
@@ -166,7 +169,7 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
         raise ModelFileError(f"{path}: by its first line this is not a model file of {format}.")
     if not matching:
         raise ModelFileError(
-            f"{path}: by its first line this is not a model file of SVM-rank (SVM-light), LIBLINEAR or LIBSVM. "
+            f"{path}: by its first line this is no model file of SVM-rank (SVM-light), LIBLINEAR, LIBSVM or XGBoost. "
             "A model of scikit-learn in a file of joblib or pickle has to be named (--from sklearn), or loaded first."
         )
     return _FORMATS[matching[0]][1](path, text, n_features)
@@ -174,6 +177,9 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
 
 def _from_estimator(estimator: Any) -> ImportedRanker:
     name = type(estimator).__name__
+    booster = estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
+    if hasattr(booster, "save_raw"):  # of XGBoost, whose coef_ has six digits
+        return _ranker(read_xgboost(name, bytes(booster.save_raw("json")).decode()))
     if not hasattr(estimator, "coef_"):
         raise OptionError(f"a fitted linear model is needed, one with coef_, got {name}.")
     coef = estimator.coef_
@@ -203,6 +209,8 @@ def _ranker(found: LinearFile) -> ImportedRanker:
     ranker = ImportedRanker(found.source)
     ranker.coef_ = found.coef
     ranker.n_features_in_ = len(found.coef)
+    if found.names:
+        ranker.feature_names_in_ = np.array(found.names, dtype=object)
     ranker.frame_type_ = ranker.qid_column_ = None
     return ranker
 

@@ -31,10 +31,13 @@ class LinearFile:
         The weights, in the order of the feature ids of the file, from 1.
     source : str
         The program or class that wrote it, for people.
+    names : list of str, optional
+        Names of the features, if the file has them.
     """
 
     coef: np.ndarray
     source: str
+    names: list[str] | None = None
 
 
 def broken(path: str, line: int, reason: str) -> ModelFileError:

@@ -1,14 +1,18 @@
-"""Model files of XGBoost, in JSON: the trees of an additive model without a linear part."""
+"""Model files of XGBoost, in JSON: trees are written, the weights of a linear booster (gblinear) are read."""
 
+import json
 from typing import Any
 
+import numpy as np
+
 from ranksvm._util.feature_names import feature_labels
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.exporting.reading import LinearFile
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import json_bytes, single
 from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
 
-__all__ = ["XGBOOST"]
+__all__ = ["XGBOOST", "is_xgboost", "read_xgboost"]
 
 # Of 2023; later versions read it.
 VERSION = [2, 0, 0]
@@ -113,3 +117,66 @@ def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
 
 
 XGBOOST = Target("xgboost", ".json", write)
+
+
+def is_xgboost(text: str) -> bool:
+    """Whether a text is a model file of XGBoost, in JSON or in its binary form (UBJSON)."""
+    return (text.startswith("{") and '"learner"' in text[:100_000]) or _is_binary(text)
+
+
+def read_xgboost(path: str, text: str, n_features: int | None = None) -> LinearFile:
+    """The weights of a linear booster.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for messages.
+    text : str
+        Its content.
+    n_features : int, optional
+        Number of features, at least the number in the file; None: the number in the file.
+
+    Returns
+    -------
+    LinearFile
+        The model; its bias, which changes no ranking, is ignored.
+
+    Raises
+    ------
+    ModelFileError
+        When it is no such file, is damaged, or holds trees or several outputs.
+    """
+    if _is_binary(text):
+        raise ModelFileError(
+            f"{path}: this is a model of XGBoost in its binary form: write it as JSON "
+            "(booster.save_model('model.json'))."
+        )
+    try:
+        learner = json.loads(text)["learner"]
+        booster, parameters = learner["gradient_booster"], learner["learner_model_param"]
+        name, count = str(booster["name"]), int(parameters["num_feature"])
+        n_outputs = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
+        weights = np.asarray(booster["model"]["weights"], dtype=np.float64) if name == "gblinear" else np.empty(0)
+        names = [str(each) for each in learner.get("feature_names", ())]
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+        raise ModelFileError(
+            f"{path}: it is damaged, or no model of XGBoost ({type(error).__name__}: {error})."
+        ) from None
+    if name != "gblinear":
+        raise ModelFileError(f"{path}: its booster is {name}, which is not linear: only gblinear is.")
+    if n_outputs > 1:
+        raise ModelFileError(f"{path}: it has {n_outputs} outputs, and a ranking needs one score.")
+    if weights.shape != (count + 1,) or not np.isfinite(weights).all() or len(names) not in (0, count):
+        raise ModelFileError(
+            f"{path}: it has {weights.size} weights and {len(names)} names for {count} features and a bias: is it "
+            "damaged?"
+        )
+    coef = np.zeros(count if n_features is None else n_features)
+    if len(coef) < count:
+        raise ModelFileError(f"{path}: it has {count} features, more than the {len(coef)} asked for.")
+    coef[:count] = weights[:-1]
+    return LinearFile(coef, "XGBoost gblinear", names if len(names) == len(coef) else None)
+
+
+def _is_binary(text: str) -> bool:
+    return text.startswith("{L\0")

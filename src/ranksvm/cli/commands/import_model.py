@@ -13,7 +13,7 @@ from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import counted, print_json
 
 # those of ranksvm.estimators.imported_ranker, which must not be imported for --help
-FORMATS = ["svm-rank", "liblinear", "libsvm", "sklearn"]
+FORMATS = ["svm-rank", "liblinear", "libsvm", "xgboost", "sklearn"]
 
 
 @click.command("import", short_help="Read a linear model of another program.")
@@ -55,6 +55,7 @@ def import_command(
     svm-rank    model files of SVM-rank and SVM-light
     liblinear   model files of LIBLINEAR: two classes, a regression or a ranking
     libsvm      model files of LIBSVM with a linear kernel: two classes or a regression
+    xgboost     model files of XGBoost, in JSON, with the booster gblinear
     sklearn     a linear model of scikit-learn, or a Pipeline of scalers and one, written by joblib or pickle.
                 READING SUCH A FILE RUNS WHATEVER CODE IT CONTAINS: name this format only for files that you trust.
 
