@@ -57,4 +57,10 @@ def test_spread_keeps_order_distance_and_bounds():
 def test_long_names_are_shortened_in_figures():
     names = ["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30, "a" * 30 + "z" + "b" * 30, "short"]
     found = short_names(names)
-    assert found == ["aaaaaaaaaaa…bbbbbbbbbb", "aaaaaaaaaaa…bbbbbbbbbb (2)", "aaaaaaaaaaa…bbbbbbbbbb (3)", "short"]
+    assert found == ["…aaaaaaaaaax…", "…aaaaaaaaaay…", "…aaaaaaaaaaz…", "short"]
+    found = short_names([f"term frequency in the field {number} of the document" for number in (1, 20)])
+    assert found == ["…the field 1…", "…the field 20…"]
+    names = ["q" * 40, "q" * 40, "a" * 30, "a" * 31]
+    found = short_names(names)
+    assert len(set(found)) == 4
+    assert max(map(len, found)) <= 26

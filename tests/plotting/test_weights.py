@@ -44,7 +44,7 @@ def test_largest_weights_on_top_with_their_intervals(weights):
     assert legend == ["interval without 0", "interval contains 0"]
     bottom, top = display.ax_.get_ylim()
     assert bottom > top
-    assert display.ax_.get_xlabel() == "weight, with its 90 % interval"
+    assert display.ax_.get_xlabel() == "weight, 90 % interval"
     assert display.figure_ is display.ax_.figure
     display.figure_.canvas.draw()
 

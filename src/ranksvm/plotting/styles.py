@@ -1,7 +1,8 @@
 """Styles of series in all plots, and the format of values of C."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -92,11 +93,39 @@ def by_rule(rule: str | None) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names shortened to fit into a figure; different names remain different."""
+    """Names shortened to fit into a figure; different names remain different.
+
+    The middle of a long name is left out. Where several names become the same, their common ends are left out instead.
+    """
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(names):
+        alike[_ends(name)].append(name)
     times: Counter[str] = Counter()
     found = []
     for name in names:
-        short = name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
+        short = _ends(name)
+        if len(alike[short]) > 1:
+            short = _middle(name, alike[short])
         times[short] += 1
         found.append(short if times[short] == 1 else f"{short} ({times[short]})")
     return found
+
+
+def _ends(name: str) -> str:
+    """A name without the middle, if it is long."""
+    return name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
+
+
+def _n_common(names: list[str]) -> int:
+    """Number of letters with which all of different names begin."""
+    return next(place for place, letters in enumerate(zip_longest(*names)) if len(set(letters)) > 1)
+
+
+def _middle(name: str, others: list[str]) -> str:
+    """The part of a name in which it differs from others, with what is before it."""
+    first = _n_common(others)
+    last = len(name) - _n_common([other[::-1] for other in others])
+    stop = min(len(name), max(last, first + 1))
+    start = max(0, stop - (LETTERS - 2), min(first, stop - LETTERS // 2))
+    text = name[start : min(stop, start + LETTERS - 2)]
+    return f"{'…' if start else ''}{text}{'…' if start + len(text) < len(name) else ''}"

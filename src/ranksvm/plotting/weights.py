@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._util.feature_names import feature_label
 from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour, legend_above, literal
+from ranksvm.plotting.styles import colour, legend_above, literal, short_names
 
 __all__ = ["WeightsDisplay"]
 
@@ -123,10 +123,11 @@ class WeightsDisplay:
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)
                 ax.plot(coef[chosen], places[chosen], "o", color=color, markerfacecolor=face, markersize=5, label=text)
-        ax.set_yticks(places, [literal(feature_label(column, self.feature_names)) for column in largest])
+        names = short_names([feature_label(column, self.feature_names) for column in range(len(self.coef))])
+        ax.set_yticks(places, [literal(names[column]) for column in largest])
         ax.set_ylim(len(largest) - 0.4, -0.6)
         ax.set_ylabel("feature")
-        ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")
+        ax.set_xlabel("weight" if self.level is None else f"weight, {100 * self.level:g} % interval")
         ax.grid(axis="x", color="0.9", zorder=-1)
         ax.set_axisbelow(True)
         legend_above(ax)

@@ -7,11 +7,9 @@ import numpy as np
 from ranksvm._util.feature_names import feature_label
 from ranksvm._util.tables import Table
 from ranksvm._util.text import aligned, count, counted, queries
-from ranksvm.analysis import WeightIntervals
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import WeightsDisplay
-from ranksvm.plotting.styles import short_names
 from ranksvm.report.about_shapes import shapes_section
 from ranksvm.report.blocks import Block, Details, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing
@@ -41,7 +39,7 @@ def weights_section(subject: Subject) -> Section:
     if subject.intervals is None:
         blocks.append(Text(_why_no_intervals(subject)))
     else:
-        found, drawn = _with_short_names(subject.intervals), min(_DRAWN, len(subject.intervals.coef))
+        found, drawn = subject.intervals, min(_DRAWN, len(subject.intervals.coef))
         svg = drawing(
             "weights",
             lambda axes: WeightsDisplay.from_intervals(found, top=drawn, ax=axes),
@@ -60,11 +58,6 @@ def weights_section(subject: Subject) -> Section:
     blocks.append(Text(f"{text} {count(n_left)} less important features are not shown." if n_left else text))
     blocks.append(Grid(table, search="features"))
     return Section("weights", title, blocks)
-
-
-def _with_short_names(found: WeightIntervals) -> WeightIntervals:
-    names = None if found.feature_names is None else short_names([str(name) for name in found.feature_names])
-    return WeightIntervals(found.coef, found.standard_errors, found.n_queries, found.level, feature_names=names)
 
 
 def _why_no_intervals(subject: Subject) -> str:
