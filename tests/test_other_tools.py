@@ -124,6 +124,7 @@ MODELS = [
     ranksvm.import_model(Ridge().fit(DATA.X, DATA.y)),
     ranksvm.QueryMinMaxScaler(),
     ranksvm.QueryStandardScaler(),
+    ranksvm.RetrieverScaler(),
 ]
 
 

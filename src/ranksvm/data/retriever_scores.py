@@ -38,6 +38,7 @@ def normalized_scores(X: np.ndarray, starts: np.ndarray, sizes: np.ndarray, engi
     ``normalization-processor`` (``min_max``, ``l2``): equal scores become 1, and the lowest of others .001.
     """
     returned = ~np.isnan(X)
+    X = X.astype(np.float32).astype(np.float64)  # as the engines have them
     number = np.repeat(np.arange(len(starts)), sizes)
     if normalizer == "none":
         found = X
@@ -48,7 +49,7 @@ def normalized_scores(X: np.ndarray, starts: np.ndarray, sizes: np.ndarray, engi
         found = (X - low[number]) / np.where(equal, 1.0, width)[number]
         found[equal[number]] = 1.0
         if engine == "opensearch":
-            found[found == 0.0] = OPENSEARCH_LOWEST
+            found[found.astype(np.float32) == 0.0] = OPENSEARCH_LOWEST
     else:
         norm = np.sqrt(np.add.reduceat(np.where(returned, X, 0.0) ** 2, starts, axis=0))
         small = norm < ES_EPSILON if engine == "elasticsearch" else norm == 0.0
