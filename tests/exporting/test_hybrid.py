@@ -103,7 +103,7 @@ def test_a_pipeline_of_opensearch_scores_as_the_model(results, normalizer):
     assert (weights <= 1).all()
     assert abs(float(weights.sum()) - 1.0) < 0.01  # ScoreCombinationUtil.java
     assert len(document["search"]["query"]["hybrid"]["queries"]) == 3
-    assert document["search"]["search_pipeline"] == "hybrid"
+    assert "_search?search_pipeline=hybrid " in document["ranksvm"]["use"]
     # ArithmeticMeanScoreCombinationTechnique.java: scores of documents that were not returned are 0 and count
     normalized = np.zeros(X.shape, dtype=np.float32)
     for query in np.unique(qid):

@@ -20,6 +20,7 @@ MOST_QUERIES = 5
 # Kinds of retrievers of Elasticsearch; any other template is a query for a `standard` retriever.
 _RETRIEVERS = {
     "standard",
+    "diversify",
     "knn",
     "linear",
     "pinned",
@@ -94,10 +95,14 @@ def write_opensearch(request: Request) -> bytes:
     }
     url = f"http://localhost:9200/_search/pipeline/{url_word(request.name)}"
     command = f"jq .request {shell_word(request.file)} | curl -X PUT {url}"
+    about = _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-")
     document = {
-        "ranksvm": _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-"),
+        "ranksvm": {
+            **about,
+            "use": f"GET INDEX/_search?search_pipeline={url_word(request.name)} with the body `search`",
+        },
         "request": pipeline,
-        "search": {"search_pipeline": request.name, "query": {"hybrid": {"queries": _queries(request)}}},
+        "search": {"query": {"hybrid": {"queries": _queries(request)}}},
     }
     return json_bytes(document)
 
