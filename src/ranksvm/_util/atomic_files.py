@@ -35,8 +35,8 @@ __all__ = [
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
-# The name of a temporary file: that of its target, which may be another temporary file, the system that made it, and
-# something random.
+# The name of a temporary file has the name of its target, which may be another temporary file, the system that made it,
+# and something random.
 _TEMPORARY = re.compile(r"\.+(?P<target>.+?)(?:\.(?P<tag>[0-9a-f]{16})\.tmp)+")
 # Seconds for which a temporary file of another system is left alone: a file system may keep locks to each of them.
 _ABANDONED_AFTER = 3600.0
@@ -90,7 +90,7 @@ def temporary_file() -> contextlib.AbstractContextManager[str]:
 
 @contextlib.contextmanager
 def _naming(path: str, temporary: str | None) -> Iterator[None]:
-    """Put the name of the file into errors of writing that have none, or that of the temporary file."""
+    """Put the name of the file into errors of writing that have none, or the name of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -161,7 +161,7 @@ def _directly(path: Any) -> Iterator[IO[bytes]]:
 class _Sequential(io.RawIOBase):
     """A file that cannot seek but tells its position: writers of ZIP and Parquet then never go back.
 
-    A descriptor may be that of a regular file, opened to append, where going back would have no effect.
+    A descriptor may belong to a regular file, opened to append, where going back would have no effect.
     """
 
     def __init__(self, raw: Any):

@@ -9,8 +9,8 @@ __all__ = ["feature_label", "feature_labels", "place_in_words"]
 def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
     """The name of a feature; ``f1``, ``f2``, ... without names.
 
-    The number is that of a LETOR file, where features begin at 1, and the name is that of its column in Parquet: column
-    0 of X is feature ``f1``. If the ids of a file begin at 0, its id 0 is ``f1``.
+    The number is the one in a LETOR file, where features begin at 1: column 0 of X is feature ``f1``, and its column in
+    Parquet has that name, too. If the ids of a file begin at 0, its id 0 is ``f1``.
 
     Parameters
     ----------

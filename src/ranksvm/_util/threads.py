@@ -29,7 +29,7 @@ _CGROUPS = "/sys/fs/cgroup"
 def available_cpus() -> int:
     """Number of processors for this thread: all that its process may use, but one in a worker of joblib.
 
-    The number is that of ``joblib.cpu_count()``: processors, affinity, quota of the control group, and the environment
+    The number is ``joblib.cpu_count()``: processors, affinity, quota of the control group, and the environment
     variable LOKY_MAX_CPU_COUNT. Importing joblib for it would take as long as importing NumPy.
     """
     return 1 if _in_joblib_worker() else _process_cpus()

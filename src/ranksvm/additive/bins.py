@@ -139,7 +139,7 @@ class FeatureStatistics(NamedTuple):
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value.
     level_means : list of ndarray of float64, each of shape (n_levels,)
-        Mean of each feature at each level; that of the feature for missing values, and where there are no rows.
+        Mean of each feature at each level; the mean of the whole feature for missing values and levels without rows.
     """
 
     mean: np.ndarray

@@ -43,15 +43,15 @@ class OnlineBounds:
 
     @property
     def regret(self) -> np.ndarray:
-        """Loss of the learner minus that of the fixed model; ndarray of float64, shape (n_queries,)."""
+        """Loss of the learner minus the loss of the fixed model; ndarray of float64, shape (n_queries,)."""
         return self.loss - self.comparator_loss
 
 
 def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, comparator: Any) -> OnlineBounds:
     """Let SOLAR learn from a stream, and bound its cumulative loss by the loss of a fixed model u on the same stream.
 
-    Over the pairs so far let ``h`` be the hinge of the learner, before its update, and ``l = max(0, 1 - u'z)`` that of
-    u. ``sum`` is over all these pairs, ``sum'`` over those with ``h > 0`` only.
+    Over the pairs so far let ``h`` be the hinge of the learner, before its update, and ``l = max(0, 1 - u'z)`` the
+    hinge of u. ``sum`` is over all these pairs, ``sum'`` over those with ``h > 0`` only.
 
     - First order: ``sum h^2 <= (max |z|^2 + 1 / (2 C)) (|u|^2 + 2 C sum l^2)``. The second factor is twice the
       objective of `RankSVM` with the same C: its optimum gives the smallest bound over all u.

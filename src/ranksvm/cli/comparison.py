@@ -74,7 +74,7 @@ class Tried:
 
     @property
     def gamma(self) -> float | None:
-        """The chosen gamma of a kernel, or that of a model of low rank."""
+        """The chosen gamma of a kernel, or of a model of low rank."""
         return getattr(self.ranker, "gamma_", self.settings["gamma"])
 
     @property

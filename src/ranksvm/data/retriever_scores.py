@@ -8,7 +8,7 @@ __all__ = ["NORMALIZERS", "normalized_scores"]
 NORMALIZERS = {"elasticsearch": ("minmax", "l2_norm", "none"), "opensearch": ("minmax", "l2_norm")}
 # Elasticsearch: scores that differ by less are equal, and norms below it do not divide.
 ES_EPSILON = 1e-6
-# OpenSearch: what the lowest score becomes, so that it differs from that of a document that was not returned.
+# OpenSearch: what the lowest score becomes, so that it differs from the 0 of a document that was not returned.
 OPENSEARCH_LOWEST = 0.001
 
 

@@ -80,7 +80,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ``memory_limit``; "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for
         comparison. With an approximation the solvers are as in `RankSVM`; on a GPU nothing is inverted.
     stopping : {"gap", "gradient"}, default "gap"
-        As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is that of the solver, with
+        As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is the solver's, with
         respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm. It is small in
         directions in which Q is small, so the rule may stop far above the optimum: by 11 % on MQ2008 (fold 1, gamma =
         2^-5, C = 1) with ``tol=1e-3``.

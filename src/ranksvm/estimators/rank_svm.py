@@ -175,7 +175,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
 
-    With ``monotone`` the weights are in a cone K. The dual is that of RankSVM with ``1/2 |proj_K(z)|^2`` for ``1/2
+    With ``monotone`` the weights are in a cone K. The dual is RankSVM's with ``1/2 |proj_K(z)|^2`` for ``1/2
     |z|^2``, ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w implies ``z = w
     - g``, with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = m'g -
     1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"

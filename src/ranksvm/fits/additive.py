@@ -187,7 +187,7 @@ def additive_problem(
     options : AdditiveOptions
         The hyper-parameters.
     step_weight : float, optional
-        Weight of the steps, in place of that of the hyper-parameters.
+        Weight of the steps, in place of the weight in the hyper-parameters.
 
     Returns
     -------

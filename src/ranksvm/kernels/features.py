@@ -292,7 +292,7 @@ class FourierFeatures:
 def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
 
-    Eigenvalues up to ``n eps`` times the largest, eps that of Q's type, are round-off and dropped. The kernel values
+    Eigenvalues up to ``n eps`` times the largest, eps of Q's type, are round-off and dropped. The kernel values
     that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies to at most ``(eps / n)^1/2``:
     for float64 less than the rounding of features to float32.
 

@@ -133,7 +133,7 @@ class LinearKernelMatrix:
         Returns
         -------
         of_product, of_form : float
-            Bounds on the largest error of an entry of the product, and on that of its product with b.
+            Bounds on the largest error of an entry of the product, and on the error of its product with b.
         """
         if self._sizes is None:
             self._sizes = self._design.largest(self._n_threads)

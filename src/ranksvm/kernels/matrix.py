@@ -52,7 +52,7 @@ class KernelMatrix(Protocol):
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
 
     def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on the largest error of a supposed product ``Qb`` and on that of ``b'Qb`` made with it."""
+        """Bounds on the largest error of a supposed product ``Qb`` and on the error of ``b'Qb`` made with it."""
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Approximate error of ``b'Qb`` due to the rounding of Q."""

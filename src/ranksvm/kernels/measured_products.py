@@ -129,7 +129,7 @@ class MeasuredProducts:
         Returns
         -------
         of_product, of_form : float
-            Bounds on the largest error of an entry of the product, and on that of its product with b.
+            Bounds on the largest error of an entry of the product, and on the error of its product with b.
         """
         total = float(np.abs(b).sum())
         if total == 0.0:

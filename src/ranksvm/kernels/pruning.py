@@ -56,8 +56,8 @@ def smallest_terms(
     """The terms ``coef_j k(., z_j)`` to keep when the smallest are dropped, as many as ``tol`` allows.
 
     Terms are ordered by their norms, ``|coef_j| sqrt(k(z_j, z_j))``. The largest number of terms is dropped whose sum
-    has a norm of at most ``tol`` times that of all terms; computing the norms of all partial sums costs half the kernel
-    matrix.
+    has a norm of at most ``tol`` times the norm of all terms; computing the norms of all partial sums costs half the
+    kernel matrix.
 
     Parameters
     ----------

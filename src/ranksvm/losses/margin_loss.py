@@ -150,7 +150,7 @@ class ListSums:
     pairs : PairList
         The pairs.
     function : int
-        As that of `SweepSums`.
+        As in `SweepSums`.
     """
 
     def __init__(self, pairs: PairList, function: int = 0):
@@ -273,7 +273,7 @@ class MarginLoss:
     def _round_off(
         self, pairs: Reach, rough: Reach, width: Any, off: float, spread: float
     ) -> tuple[float, float, float, float, float]:
-        """The bounds, but that of weights.
+        """The bounds, except the bound of weights.
 
         ``rough`` is what ``pairs`` is, with sums of gains in place of the weights that are differences of them.
         """

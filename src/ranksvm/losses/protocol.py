@@ -103,8 +103,8 @@ class PairwiseLoss(Protocol):
 
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
     so that callers can go through the data in blocks and on several threads. An evaluation stores the active pairs at
-    one score vector in a state, for the products that follow. A loss has no other state: ``width`` is that of a
-    Huberized hinge, and None for losses without a width.
+    one score vector in a state, for the products that follow. A loss has no other state: ``width`` is the width of
+    a Huberized hinge, and None for losses without a width.
     """
 
     pairs: Any

@@ -40,8 +40,8 @@ class ShiftedHuberHinge:
     <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimising ``1/2 |w|^2 + C * loss`` over w: the
     problems are dual to each other. There the loss of a pair is the Huberized hinge of width ``d = 2 lam C`` of ``h_ij
     = 1 - (s_i - s_j) + 2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and
-    ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus that of the
-    second.
+    ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus the minimum
+    of the second.
 
     See `PairwiseLoss` for the methods. Every pair is visited: O(p), by rows of blocks.
 

@@ -81,7 +81,7 @@ class LossSpec:
 
     @property
     def warm_width(self) -> float | None:
-        """Initial width of a solution if that of a similar problem is known."""
+        """Initial width of a solution if the width of a similar problem is known."""
         if self.width is not None or self.function is not None:
             return self.width
         return _CLASSES[self.name].warm_width

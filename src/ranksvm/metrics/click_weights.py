@@ -47,5 +47,5 @@ def clip_of(bias: Any) -> float:
 
 
 def unclipped(bias: Any) -> Any:
-    """The propensities without their limit, which is that of mean exposures."""
+    """The propensities without their limit, which applies to mean exposures."""
     return bias if bias is None or isinstance(bias, str) else bias.clipped(0.0)

@@ -194,8 +194,8 @@ def estimate(
       shown, and for those whose exposure is clipped.
 
     Intervals are normal, for propensities that are known: the uncertainty of estimated ones comes on top. Conditional
-    on the lists shown, the exposures are known numbers. The variance is that of the clicks of an impression around the
-    relevance of its documents, plus that of the queries of the traffic.
+    on the lists shown, the exposures are known numbers. The variance is the sum of two: of the clicks of an impression
+    around the relevance of its documents, and of the queries of the traffic.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def estimate(
 def _deviation(
     kind: str, cutoff: int | None, rank: np.ndarray, relevance: np.ndarray, sums: Exposures, *, ratio: bool
 ) -> Deviation:
-    """A metric over the number of impressions, or over that of relevant documents."""
+    """A metric over the number of impressions, or of relevant documents."""
     value, slope = ranking_value(kind, cutoff, rank, relevance, sums.query, len(sums.impressions))
     divisor = np.bincount(sums.query, relevance, len(value)) if ratio else np.ones(len(value))
     size = float(sums.impressions @ divisor)

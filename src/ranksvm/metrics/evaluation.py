@@ -247,8 +247,7 @@ def evaluate(
         ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``, ``concordance_index``.
     convention : str or Convention, default "default"
         ``"default"`` (gain 2^y - 1, discount 1/log2(1 + rank), ties averaged, a query without a relevant document
-        counts 0), or that of another tool: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``,
-        ``"sklearn"``.
+        counts 0), or another tool's: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``, ``"sklearn"``.
     relevance : float, optional
         Labels of at least this value are relevant for MAP, MRR, P@k and R@k; None: the threshold of the convention (by
         default any label above 0).
@@ -331,7 +330,7 @@ def with_relevance(rules: Convention, relevance: float | None) -> Convention:
 
 
 def scale_of_labels(labels: np.ndarray, max_label: float | None) -> float:
-    """Highest grade of the scale: the one given, or that of the labels, at least 0."""
+    """Highest grade of the scale: the one given, or the highest label, at least 0."""
     highest = max(0.0, float(labels.max()))
     if max_label is None:
         return highest
@@ -372,7 +371,7 @@ def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, f
 
 
 def column(name: str, values: Any, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
-    """A column as float64; ``n_rows``: the length it must have, that of y; without ``finite`` it may be infinite."""
+    """A column as float64; ``n_rows``: the length of y, which it must have; without ``finite`` it may be infinite."""
     values = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

@@ -276,7 +276,7 @@ def compare_systems(
     - ``"bonferroni"``: p-values times their number; never more powerful than Holm.
     - ``"tukey"``: the randomized version of Tukey's honestly significant difference. The values of all systems are
       permuted within each query; the p-value of a pair is the share of permutations, the given one included, in which
-      the largest difference of any two means is at least that of the pair. It respects how systems depend on each
+      the largest difference of any two means is at least the pair's. It respects how systems depend on each
       other, and is made for all pairs; with a baseline it is conservative.
     - ``"none"``: p-values as they are.
 

@@ -1,4 +1,4 @@
-"""The objective of an additive model: that of a linear model, with a preconditioner made of its structure."""
+"""The objective of an additive model: a linear model's, with a preconditioner made of its structure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,8 +35,8 @@ class AdditiveObjective(LinearObjective):
     """``1/2 |w|^2 + C * loss(Z w)``, with an approximate inverse of the Hessian from a sample of the rows.
 
     The Hessian couples the steps of one feature strongly, and those of different features only through functions that
-    vary slowly. Its inverse is approximated by the sum of two: that of its diagonal blocks, one for the variables of
-    each feature or pair of features, and that on a coarse space, which has the linear part of each feature and a few
+    vary slowly. Its inverse is approximated by the sum of two inverses: of its diagonal blocks, one for the variables
+    of each feature or pair of features, and on a coarse space, which has the linear part of each feature and a few
     functions of its steps (an additive Schwarz method of two levels; Toselli & Widlund, Domain Decomposition Methods,
     2005). The diagonal alone needs 10 to 50 times as many products.
 
@@ -166,8 +166,8 @@ class AdditiveObjective(LinearObjective):
 class PartitionedAdditiveObjective(LinearObjective):
     """The same over parts of the rows, where a product with the Hessian takes a round: a reading of a file.
 
-    The Hessian of a sample in this process is close to that of all rows. Its inverse, by conjugate gradients with the
-    preconditioner of `AdditiveObjective`, costs no round.
+    The Hessian of a sample in this process is close to the Hessian of all rows. Its inverse, by conjugate gradients
+    with the preconditioner of `AdditiveObjective`, costs no round.
 
     Parameters
     ----------

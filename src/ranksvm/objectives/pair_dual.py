@@ -191,7 +191,7 @@ class PairDual:
     def round_off(self, point: DualPoint, tol: float) -> float:
         """Bound on the errors of both values: of margins, of sums, and of z, to which ascent has added often.
 
-        With e for what z is off, ``z - e`` is that of alpha, and half the square of its length, or of its projection,
+        With e for the error of z, ``z - e`` belongs to alpha, and half the square of its length, or of its projection,
         is at most ``1/2 |w|^2 - w'e + 1/2 |e|^2``: it is differentiable with the gradient w, which changes by at most
         as much as z. As w'z is ``|w|^2``, w'e is that less the sum of alpha times the margins, so that the bound on
         the length of e, of the steps and additions so far, matters only by its square. Near the margin the loss of a

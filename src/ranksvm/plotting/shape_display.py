@@ -125,8 +125,8 @@ class ShapeDisplay:
         n_columns : int, default 3
             Maximum number of columns of a new figure.
         by_levels : bool or None, default None
-            Whether all levels of a feature have the same width, instead of that of their interval. None: where half of
-            them are within a tenth of the range of the values.
+            Whether all levels of a feature have the same width, instead of the width of their interval. None: if half
+            of them are within a tenth of the range of the values.
 
         Returns
         -------

@@ -97,7 +97,7 @@ def explain_command(
 
 
 def _query(explanation: Any, query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
-    """Number of the chosen query: by its id, else that of the document, else the first with two documents."""
+    """Number of the chosen query: by its id, else the query of the document, else the first with two documents."""
     queries = explanation.queries
     ids = [str(query_id) for query_id in queries.keys]
     if query is not None:

@@ -132,7 +132,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
 def _settle(ctx: click.Context, options: dict[str, Any]) -> None:
     """Refuse options that conflict, and choose C from a range unless it is given."""
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
-        options["C"] = None  # that of a settings file
+        options["C"] = None  # the C of a settings file
     if options["C"] is not None and options["Cs"] is not None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["C"] is None and options["Cs"] is None:

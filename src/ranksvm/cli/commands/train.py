@@ -112,7 +112,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
       ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
     """
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
-        options["C"] = None  # that of a settings file
+        options["C"] = None  # the C of a settings file
     if options["C"] is not None and options["Cs"] is not None:
         raise click.UsageError("give -C or --C-range, not both.")
     options["by_clicks"] = chooses_by_clicks(options)

@@ -189,7 +189,7 @@ def _powers(text: str) -> list[float]:
 
 
 def _base_and_exponents(first: str, last: str) -> tuple[float, float, float]:
-    """Both ends as powers of one base: that of an end written as a power, else 2 or 10."""
+    """Both ends as powers of one base: the base of an end written as a power, else 2 or 10."""
     powers = [_POWER.fullmatch(text) for text in (first, last)]
     bases = {float(power[1]) for power in powers if power} or {2.0, 10.0}
     if any(powers) and (len(bases) > 1 or not 1 < min(bases) < math.inf):

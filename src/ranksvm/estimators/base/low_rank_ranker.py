@@ -85,7 +85,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         the factors of all other documents, of rank at most ``n_components``; for `RegularizedRankSVM` the A_q, of rank
         ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
         entries of a block are not pairs: here they have values; in `dual_coef` they are 0, which raises the rank.
-        ``per_document`` of the result differs from that of the dual, and does not give the weights.
+        ``per_document`` of the result differs from the dual's, and does not give the weights.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ class FactorizedDual:
     """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, with ``w = sum of <v_i, v_j> (x_i - x_j)``, and a V.
 
     Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed: with A_i the sum of
-    the v_j of the lower-labeled documents of its query minus that of the higher-labeled ones, ``w = X'c`` where
+    the v_j of the lower-labeled documents of its query minus the sum over the higher-labeled ones, ``w = X'c`` where
     ``c_i = <v_i, A_i>``, and with the scores ``s = X w`` the gradient is ``dD/dv_i = s_i A_i - B_i``, B_i the sum of
     ``(1 + s_j) v_j`` over lower-labeled documents and of ``(1 - s_j) v_j`` over higher-labeled ones.
 

@@ -246,7 +246,7 @@ class DeviceTerm:
         return curvature
 
     def curvature_diagonal(self, at: DevicePoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, of many dense rows an estimate from some; of sparse rows that of ``X' D X``."""
+        """The diagonal of ``X' H X``; an estimate from some of many dense rows, and of ``X' D X`` for sparse rows."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
         if isinstance(self._rows, SparseRows):
