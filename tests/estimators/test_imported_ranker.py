@@ -131,8 +131,8 @@ def test_boosters_of_xgboost(data, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "by its first line this is no model file of SVM-rank"),
-        ("1 qid:1 1:0.5\n", "by its first line this is no model file"),
+        ("", "by its first line this is not a model file of SVM-rank"),
+        ("1 qid:1 1:0.5\n", "by its first line this is not a model file"),
         (SVM_LIGHT.replace("0 # kernel type", "2 # kernel type"), "model:2: kernel type '2': only linear models"),
         ("\n".join(SVM_LIGHT.splitlines()[:5]), "the file ends within the settings"),
         ("\n".join(SVM_LIGHT.splitlines()[:12]), "1 support vectors, but line 10 says 2: is it truncated"),

@@ -169,8 +169,9 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
         raise ModelFileError(f"{path}: by its first line this is not a model file of {format}.")
     if not matching:
         raise ModelFileError(
-            f"{path}: by its first line this is no model file of SVM-rank (SVM-light), LIBLINEAR, LIBSVM or XGBoost. "
-            "A model of scikit-learn in a file of joblib or pickle has to be named (--from sklearn), or loaded first."
+            f"{path}: by its first line this is not a model file of SVM-rank (SVM-light), LIBLINEAR, LIBSVM or "
+            "XGBoost. A model of scikit-learn in a file of joblib or pickle has to be named (--from sklearn), or "
+            "loaded first."
         )
     return _FORMATS[matching[0]][1](path, text, n_features)
 
