@@ -74,8 +74,7 @@ test: $(READY)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint docs
 	@# compiled modules brought up to date once, not by both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'
-	@# one process more than there are cores: tests wait for servers and other processes a fourth of the time
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
