@@ -259,10 +259,10 @@ class OneQueryWarning(UserWarning):
 
 
 class ScaleWarning(UserWarning):
-    """Features differ too much in scale.
+    """Features have very different scales.
 
-    Those of an evaluation set may not be of the scale of the training data, because only one of them was scaled. Or an
-    online learner has found a value beside which all others vanish.
+    Either the training data and an evaluation set differ in scale, because only one of them was scaled, or an online
+    ranker has found a value above 1e15.
 
     Examples
     --------

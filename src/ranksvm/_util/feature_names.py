@@ -9,8 +9,8 @@ __all__ = ["feature_label", "feature_labels", "place_in_words"]
 def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
     """The name of a feature; ``f1``, ``f2``, ... without names.
 
-    The number is the one in a LETOR file, where features begin at 1: column 0 of X is feature ``f1``, and its column in
-    Parquet has that name, too. If the ids of a file begin at 0, its id 0 is ``f1``.
+    Numbers begin at 1, as in a LETOR file: column 0 of X is feature ``f1``, and is called so in Parquet. In a file
+    whose ids begin at 0, the feature with id 0 is ``f1``.
 
     Parameters
     ----------

@@ -5,6 +5,9 @@ import os
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
+from ranksvm._util.checks import is_sparse
 from ranksvm.exceptions import DataError
 
 __all__ = ["MappedFile", "check_whole", "mapped_file"]
@@ -70,24 +73,26 @@ def mapped_file(X: Any) -> MappedFile | None:
     MappedFile or None
         The file.
     """
-    found = getattr(X, "data", X) if not hasattr(X, "base") else X
-    while found is not None and not isinstance(found, MappedFile):
-        found = found.obj if isinstance(found, memoryview) else getattr(found, "base", None)
-    return found
+    found = X.data if is_sparse(X) else X
+    while isinstance(found, np.ndarray):
+        found = found.base
+    if isinstance(found, memoryview):
+        found = found.obj
+    return found if isinstance(found, MappedFile) else None
 
 
-def check_whole(X: Any) -> None:
-    """Refuse features in a mapped file that has become shorter.
+def check_whole(file: MappedFile | None) -> None:
+    """Refuse a mapped file that has become shorter than its map.
 
     Parameters
     ----------
-    X : ndarray, sparse matrix or any other object
-        The features.
+    file : MappedFile or None
+        The file, as `mapped_file` finds it.
 
     Raises
     ------
     DataError
-        If their file has.
+        If it has.
     """
-    if (file := mapped_file(X)) is not None:
+    if file is not None:
         file.check_whole()

@@ -12,7 +12,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.templates import needed, parameters_of
-from ranksvm.exporting.text import json_bytes, shell_word, single, url_word
+from ranksvm.exporting.text import curl_line, json_bytes, single, url_word
 from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
@@ -73,11 +73,7 @@ def _install(request: Request) -> str:
     url = f"http://localhost:9200/_ltr/_featureset/{url_word(request.store)}"
     commands = [] if request.templates is None else [("featureset", "PUT", url)]
     commands.append(("request", "POST", f"{url}/_createmodel"))
-    return " && ".join(
-        f"jq .{key} {shell_word(request.file)} | curl -X {method} {address} -H 'Content-Type: application/json' "
-        "--data-binary @-"
-        for key, method, address in commands
-    )
+    return " && ".join(curl_line(key, request.file, method, address) for key, method, address in commands)
 
 
 def _rescore(model: str, parameters: list[str]) -> dict[str, Any]:

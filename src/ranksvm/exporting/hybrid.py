@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.data.retriever_scores import NORMALIZERS
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import exact, identifier_checked, json_bytes, shell_word, url_word
-from ranksvm.exporting.vespa import scaled, sum_of_terms, vespa_feature
+from ranksvm.exporting.text import curl_line, exact, identifier_checked, json_bytes, url_word
+from ranksvm.exporting.vespa import first_phase, scaled, vespa_feature
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH", "VESPA"]
 
@@ -50,11 +51,10 @@ def write_elasticsearch(request: Request) -> bytes:
     normalizer = _normalizer(request) or "none"
     retrievers = [
         {"retriever": _retriever(query), "weight": weight, "normalizer": normalizer}
-        for query, weight in zip(_queries(request), _weights(request), strict=True)
+        for query, weight in zip(_queries(request), _shares(request), strict=True)
     ]
-    command = f"jq .request {shell_word(request.file)} | curl -X GET http://localhost:9200/INDEX/_search"
     document = {
-        "ranksvm": _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-"),
+        "ranksvm": _about(request, "GET", "http://localhost:9200/INDEX/_search"),
         "request": {"retriever": {"linear": {"retrievers": retrievers, "rank_window_size": WINDOW}}},
     }
     return json_bytes(document)
@@ -87,15 +87,13 @@ def write_opensearch(request: Request) -> bytes:
         )
     processor = {
         "normalization": {"technique": _TECHNIQUES[normalizer]},
-        "combination": {"technique": "arithmetic_mean", "parameters": {"weights": _weights(request)}},
+        "combination": {"technique": "arithmetic_mean", "parameters": {"weights": _shares(request)}},
     }
     pipeline = {
         "description": f"Weights of {', '.join(request.names)}, learned by ranksvm",
         "phase_results_processors": [{"normalization-processor": processor}],
     }
-    url = f"http://localhost:9200/_search/pipeline/{url_word(request.name)}"
-    command = f"jq .request {shell_word(request.file)} | curl -X PUT {url}"
-    about = _about(request, f"{command} -H 'Content-Type: application/json' --data-binary @-")
+    about = _about(request, "PUT", f"http://localhost:9200/_search/pipeline/{url_word(request.name)}")
     document = {
         "ranksvm": {
             **about,
@@ -123,9 +121,10 @@ def write_vespa(request: Request) -> bytes:
     columns = request.used_columns()
     features = [vespa_feature(request.names[column]) for column in columns]
     inputs, affine = _inputs([request.names[column] for column in columns]), request.affine()
-    terms = []
+    terms: list[str] = []
     for column, feature, name in zip(columns, features, inputs, strict=True):
-        terms.append((1.0, f"query({name}) * {scaled(feature, affine.shift[column], affine.scale[column])}"))
+        value = scaled(feature, affine.shift[column], affine.scale[column])
+        terms.append(f"{' ' * 12}{'+ ' if terms else ''}query({name}) * {value}")
     lines = [
         f"# The weights of a {request.scoring.model} as inputs of a rank profile of Vespa, written by ranksvm.",
         f"# Install: put this file into the application package, as schemas/{request.store}/{request.name}.profile:",
@@ -141,27 +140,22 @@ def write_vespa(request: Request) -> bytes:
         "    inputs {",
         *(f"        query({name}) double: {exact(request.coef[j])}" for j, name in zip(columns, inputs, strict=True)),
         "    }",
-        "    first-phase {",
-        "        expression {",
-        *sum_of_terms(terms, 12),
-        "        }",
-        "    }",
+        *first_phase(terms),
         "}",
         "",
     ]
     return "\n".join(lines).encode()
 
 
-def _about(request: Request, command: str) -> dict[str, Any]:
-    weights = _weights(request)
-    tested = []
+def _about(request: Request, method: str, address: str) -> dict[str, Any]:
+    total, tested = _weights(request).sum(), []
     for x, score in zip(request.test.X, request.test.scores, strict=True):
         scores = {name: float(value) for name, value in zip(request.names, x, strict=True) if not math.isnan(value)}
-        tested.append({"scores": scores, "score": float(score / _total(request))})
+        tested.append({"scores": scores, "score": float(score / total)})
     return {
-        "install": command,
+        "install": curl_line("request", request.file, method, address),
         "needs": "the same retrievers, with the same number of documents each, as in the training data",
-        "score": f"the sum of {len(weights)} normalized scores times their weights, which sum to 1",
+        "score": f"the sum of {len(request.names)} normalized scores times their weights, which sum to 1",
         "test": tested,
     }
 
@@ -169,20 +163,17 @@ def _about(request: Request, command: str) -> dict[str, Any]:
 def _normalizer(request: Request) -> str | None:
     """The normalizer of the retriever scaler; None without one."""
     scaling = request.query_scaling
-    return None if scaling is None else scaling.method.split()[1]
+    return None if scaling is None else scaling.method[1]
 
 
-def _weights(request: Request) -> list[float]:
-    """Non-negative weights of the scores as the engine normalizes them, with sum 1: their scale does not matter."""
-    weights = _raw_weights(request)
+def _shares(request: Request) -> list[float]:
+    """The weights divided by their sum: their scale does not matter."""
+    weights = _weights(request)
     return [float(weight) for weight in weights / weights.sum()]
 
 
-def _total(request: Request) -> float:
-    return float(_raw_weights(request).sum())
-
-
-def _raw_weights(request: Request) -> np.ndarray:
+def _weights(request: Request) -> np.ndarray:
+    """Non-negative weights of the scores as the engine normalizes them."""
     weights = np.asarray(request.coef, dtype=np.float64)
     if request.query_scaling is None and request.scaling is not None:
         if request.scaling.shift.any():
@@ -238,23 +229,23 @@ ELASTICSEARCH = Target(
     "elasticsearch-hybrid",
     ".json",
     write_elasticsearch,
-    query_methods=frozenset({"elasticsearch minmax", "elasticsearch l2_norm", "elasticsearch none"}),
-    no_query_scaler="its normalizers are those of RetrieverScaler()",
+    query_methods=frozenset(("elasticsearch", normalizer) for normalizer in NORMALIZERS["elasticsearch"]),
+    no_query_scaler="use RetrieverScaler()",
     **_HYBRID,
 )
 OPENSEARCH = Target(
     "opensearch-hybrid",
     ".json",
     write_opensearch,
-    query_methods=frozenset({"opensearch minmax", "opensearch l2_norm"}),
-    no_query_scaler='its normalizers are those of RetrieverScaler(engine="opensearch")',
+    query_methods=frozenset(("opensearch", normalizer) for normalizer in NORMALIZERS["opensearch"]),
+    no_query_scaler='use RetrieverScaler(engine="opensearch")',
     **_HYBRID,
 )
 VESPA = Target(
     "vespa-hybrid",
     ".profile",
     write_vespa,
-    query_methods=frozenset({"elasticsearch none"}),
+    query_methods=frozenset({("elasticsearch", "none")}),
     no_query_scaler="its first phase scores one document at a time",
     additive=False,
     store="SCHEMA",

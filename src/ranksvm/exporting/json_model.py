@@ -10,7 +10,7 @@ from ranksvm.exporting.text import json_bytes
 
 __all__ = ["JSON"]
 
-_FORMULAS = {
+_FORMULAS: dict[Any, str] = {
     None: "sum over features of weight * x",
     "static": "sum over features of weight * (x - shift) / scale",
     "min_max": "sum over features of weight * (x - min) / (max - min), 0 where max = min; min and max over the "

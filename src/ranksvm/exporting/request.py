@@ -129,7 +129,7 @@ class Target:
         Usual extension of the file.
     write : callable
         From a `Request` to the content of the file.
-    query_methods : frozenset of str
+    query_methods : frozenset
         Methods of per-query scalers that it can compute.
     no_query_scaler : str
         Why it cannot compute others, as the end of a sentence.
@@ -150,7 +150,7 @@ class Target:
     name: str
     suffix: str
     write: Callable[[Request], bytes]
-    query_methods: frozenset[str] = frozenset()
+    query_methods: frozenset[str | tuple[str, str]] = frozenset()
     no_query_scaler: str = "it scores one document at a time and does not see the other documents of its query"
     kernels: bool = False
     additive: bool = True

@@ -53,34 +53,34 @@ class QueryScaling:
 
     Parameters
     ----------
-    method : str
+    method : str or tuple of (str, str)
         "min_max": ``(x - min) / (max - min)``; "standard": ``(x - mean) / deviation`` with the deviation of the
-        population; or engine and normalizer of a RetrieverScaler, such as "elasticsearch minmax".
+        population; or engine and normalizer of a RetrieverScaler, such as ("elasticsearch", "minmax").
     with_mean, with_std : bool
         Whether "standard" subtracts the mean, and divides by the deviation.
     """
 
-    method: str
+    method: str | tuple[str, str]
     with_mean: bool = True
     with_std: bool = True
 
     @property
     def of_retrievers(self) -> bool:
         """Whether features are scores of retrievers, and NaN if a retriever did not return the document."""
-        return " " in self.method
+        return isinstance(self.method, tuple)
 
     @property
     def scaler(self) -> str:
         """The scaler, for messages."""
-        if self.of_retrievers:
-            engine, normalizer = self.method.split()
+        if isinstance(self.method, tuple):
+            engine, normalizer = self.method
             return f"{RETRIEVER_SCALER}({normalizer!r}, engine={engine!r})"
         return next(name for name, method in QUERY_SCALERS.items() if method == self.method)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The scaled features of the documents of one query."""
-        if self.of_retrievers:
-            return normalized_scores(X, np.array([0]), np.array([len(X)]), *self.method.split())
+        if isinstance(self.method, tuple):
+            return normalized_scores(X, np.array([0]), np.array([len(X)]), *self.method)
         if self.method == "min_max":
             return (X - X.min(axis=0)) * inverse(np.ptp(X, axis=0))
         centred = X - X[:1]  # exactly 0 for a constant feature
@@ -129,7 +129,7 @@ def _one(step: Any) -> Scaling | QueryScaling:
         options = {key: getattr(step, key) for key in ("with_mean", "with_std") if hasattr(step, key)}
         return QueryScaling(QUERY_SCALERS[name], **options)
     if name == RETRIEVER_SCALER:
-        return QueryScaling(f"{step.engine} {step.normalizer}")
+        return QueryScaling((step.engine, step.normalizer))
     if name not in _STATIC:
         raise OptionError(
             f"a {name} before the ranker cannot be exported. The scalers that can are {', '.join(_STATIC)}, "

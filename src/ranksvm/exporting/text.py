@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 
-__all__ = ["IDENTIFIER", "exact", "identifier_checked", "json_bytes", "shell_word", "single", "url_word"]
+__all__ = ["IDENTIFIER", "curl_line", "exact", "identifier_checked", "json_bytes", "shell_word", "single", "url_word"]
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -30,6 +30,14 @@ def single(value: float) -> float:
 def json_bytes(document: Any, indent: int | None = 2) -> bytes:
     """A document of JSON, indented or in one line, that ends with a line break."""
     return (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def curl_line(key: str, file: str, method: str, address: str) -> str:
+    """The shell command that sends the part of a JSON file under a key."""
+    return (
+        f"jq .{key} {shell_word(file)} | curl -X {method} {address} -H 'Content-Type: application/json' "
+        "--data-binary @-"
+    )
 
 
 def shell_word(text: str) -> str:

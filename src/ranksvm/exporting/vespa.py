@@ -9,7 +9,7 @@ from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
 from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
-__all__ = ["VESPA", "scaled", "sum_of_terms", "vespa_feature"]
+__all__ = ["VESPA", "first_phase", "scaled", "vespa_feature"]
 
 # A rank feature: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
 _ARGUMENT = r"[A-Za-z0-9_@.$-]+(?:\([A-Za-z0-9_@.$, -]*\))?"
@@ -72,12 +72,12 @@ def _tested(request: Request, score: float) -> float:
 
 def _first_phase(request: Request, features: dict[int, str]) -> list[str]:
     if request.additive is not None:
-        return _expression(_additive(request, features))
+        return first_phase(_additive(request, features))
     affine = request.affine()
     terms = []
     for column, feature in features.items():
         terms.append((request.coef[column], scaled(feature, affine.shift[column], affine.scale[column])))
-    return _expression(sum_of_terms(terms, 12))
+    return first_phase(_sum(terms, 12))
 
 
 def scaled(feature: str, shift: float, scale: float) -> str:
@@ -86,7 +86,8 @@ def scaled(feature: str, shift: float, scale: float) -> str:
     return moved if scale == 1.0 else f"{moved} / {exact(scale)}"
 
 
-def _expression(lines: list[str]) -> list[str]:
+def first_phase(lines: list[str]) -> list[str]:
+    """The first phase of a profile, with the lines of an expression."""
     return ["    first-phase {", "        expression {", *lines, "        }", "    }"]
 
 
@@ -98,7 +99,7 @@ def _additive(request: Request, features: dict[int, str]) -> list[str]:
         feature = features[int(column)]
         value = f"if (isNan({feature}) == 1, 0.0, {feature})" if function.missing[column] else feature
         terms.append((function.coef[column], value))
-    lines = sum_of_terms(terms, 12)
+    lines = _sum(terms, 12)
     parts = [_if(tree_of(table), features) for table in function.tables]
     if function.intercept != 0.0:
         parts.append(exact(function.intercept))
@@ -123,20 +124,18 @@ def _global_phase(request: Request, features: dict[int, str]) -> list[str]:
         "    }",
         "    global-phase {",
         "        expression {",
-        *sum_of_terms(terms, 12),
+        *_sum(terms, 12),
         "        }",
         "        rerank-count: 1000",
         "    }",
     ]
 
 
-def sum_of_terms(terms: list[tuple[float, str]], indent: int) -> list[str]:
-    """The lines of an expression that adds up factors times their weights; a weight of 1 is not written."""
+def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
     lines = []
     for number, (weight, factor) in enumerate(terms):
         sign = "-" if weight < 0 else ("+" if number else "")
-        product = factor if abs(weight) == 1.0 else f"{exact(abs(weight))} * {factor}"
-        lines.append(" " * indent + f"{sign} {product}".strip())
+        lines.append(" " * indent + f"{sign} {exact(abs(weight))} * {factor}".strip())
     return lines
 
 

@@ -97,15 +97,16 @@ def short_names(names: Sequence[str]) -> list[str]:
 
     The middle of a long name is left out. Where several names become the same, their common ends are left out instead.
     """
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for name in dict.fromkeys(names):
-        alike[_ends(name)].append(name)
+    alike: defaultdict[str, set[str]] = defaultdict(set)
+    for name in names:
+        alike[_ends(name)].add(name)
+    common = {short: _common_ends(group) for short, group in alike.items() if len(group) > 1}
     times: Counter[str] = Counter()
     found = []
     for name in names:
         short = _ends(name)
-        if len(alike[short]) > 1:
-            short = _middle(name, alike[short])
+        if short in common:
+            short = _middle(name, *common[short])
         times[short] += 1
         found.append(short if times[short] == 1 else f"{short} ({times[short]})")
     return found
@@ -116,16 +117,20 @@ def _ends(name: str) -> str:
     return name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
 
 
-def _n_common(names: list[str]) -> int:
-    """Number of letters with which all of different names begin."""
-    return next(place for place, letters in enumerate(zip_longest(*names)) if len(set(letters)) > 1)
+def _common_ends(names: set[str]) -> tuple[int, int]:
+    """Numbers of letters with which all of several different names begin, and end."""
+
+    def n_common(names: list[str]) -> int:
+        # the first and the last in alphabetical order differ first
+        pairs = zip_longest(min(names), max(names))
+        return next(place for place, (a, b) in enumerate(pairs) if a != b)
+
+    return n_common(list(names)), n_common([name[::-1] for name in names])
 
 
-def _middle(name: str, others: list[str]) -> str:
-    """The part of a name in which it differs from others, with what is before it."""
-    first = _n_common(others)
-    last = len(name) - _n_common([other[::-1] for other in others])
-    stop = min(len(name), max(last, first + 1))
+def _middle(name: str, first: int, last: int) -> str:
+    """A name without its first and last letters, with what is before it if there is room."""
+    stop = min(len(name), max(len(name) - last, first + 1))
     start = max(0, stop - (LETTERS - 2), min(first, stop - LETTERS // 2))
     text = name[start : min(stop, start + LETTERS - 2)]
     return f"{'…' if start else ''}{text}{'…' if start + len(text) < len(name) else ''}"

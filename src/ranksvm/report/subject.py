@@ -182,7 +182,7 @@ def _intervals(
 
 
 def _check_trained_on(ranker: Any, train: RankingData, found: WeightIntervals) -> None:
-    """Refuse data that the ranker was not trained on: the ranker was not fitted to them."""
+    """Refuse data that the ranker was not trained on: a fit to them gives another model."""
     labels = np.asarray(train.y, dtype=np.float64)
     n_pairs = ComparablePairs.from_labels(train.queries, labels, may_be_empty=True).n_pairs
     if ranker.fitted_params_["pair_selection"] == "all" and n_pairs != ranker.n_pairs_:

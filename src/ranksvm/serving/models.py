@@ -21,12 +21,18 @@ __all__ = [
     "model_bytes",
     "model_from",
     "ranking_model_from",
+    "scales_by_query",
     "scores",
     "settled",
 ]
 
 # Names of the scalers that transform query by query; the module of their classes would import scikit-learn.
 _BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler")
+
+
+def scales_by_query(step: Any) -> bool:
+    """Whether a step of a Pipeline scales features query by query."""
+    return type(step).__name__ in _BY_QUERY
 
 
 def model_from(content: bytes) -> Any:
@@ -120,7 +126,7 @@ def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
     for step in steps_of(model)[:-1]:
         if step is None or step == "passthrough":
             continue
-        by_query = type(step).__name__ in _BY_QUERY
+        by_query = scales_by_query(step)
         X = step.transform(X, qid=np.zeros(len(X), dtype=np.int64)) if by_query else step.transform(X)
     return X
 

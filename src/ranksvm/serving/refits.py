@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import compare, evaluate
 from ranksvm.metrics.evaluation import t_test
@@ -15,7 +14,7 @@ from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feature_range import FeatureRange
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import click_metric, click_value
-from ranksvm.serving.models import scores
+from ranksvm.serving.models import scales_by_query, scores
 from ranksvm.serving.records import Kind
 from ranksvm.serving.store import Store
 
@@ -179,8 +178,7 @@ def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
     for step in steps:
         if step is None or step == "passthrough":
             continue
-        by_query = isinstance(step, QueryMinMaxScaler | QueryStandardScaler | RetrieverScaler)
-        X = step.fit(X, qid=qid).transform(X, qid=qid) if by_query else step.fit_transform(X)
+        X = step.fit(X, qid=qid).transform(X, qid=qid) if scales_by_query(step) else step.fit_transform(X)
     if all(lesson.pairs is None for lesson in lessons):
         ranker.fit(X, np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), qid=qid)
     else:

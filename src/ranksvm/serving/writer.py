@@ -136,7 +136,7 @@ class Writer:
                 self._probe()
 
     def _probe(self) -> None:
-        """Look whether the store works again, for which no items wait: a service that is not ready may be sent none."""
+        """Check whether the store works again: a service that is not ready may get no items that would show it."""
         try:
             self._store.probe()
         except Exception as error:

@@ -64,7 +64,7 @@ PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13,
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
 # The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
 # the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
-# 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half as much of two.
+# 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half as much for two.
 HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037
 # Features of at least this number of bytes are read from memory, not from a cache.
 CACHE_BYTES = 64 << 20

@@ -48,7 +48,7 @@ def scaled_model(folder):
     return path
 
 
-# those of hybrid search have tests of their own (exporting/test_hybrid.py)
+# exporting/test_hybrid.py tests the formats for hybrid search
 @pytest.mark.parametrize("target", [target for target in FORMATS if target != "xgboost" and "-hybrid" not in target])
 def test_a_model_in_every_format(ranksvm, folder, model, target, tmp_path):
     if target == "onnx":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.mapped_file import check_whole
+from ranksvm._util.mapped_file import check_whole, mapped_file
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Preferences, frames, validation
@@ -238,7 +238,7 @@ def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = Fal
     """
     if isinstance(X, Preferences):
         return _features_of_preferences(ranker, X, n_threads, reset)
-    check_whole(X)
+    check_whole(mapped_file(X))
     X = host_sparse(X)
     if (found := _features_on_device(ranker, X, reset)) is not None:
         if finite:
@@ -266,7 +266,7 @@ def features_and_labels(
             f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
             "answers, pass both as X: fit(Preferences(chosen, rejected))."
         )
-    check_whole(X)
+    check_whole(mapped_file(X))
     if not _is_plain(X):
         X = host_sparse(X)
         if reset:

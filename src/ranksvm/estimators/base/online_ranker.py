@@ -69,7 +69,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     average: bool
     shuffle_pairs: bool
     random_state: Any
-    # state of the last fit or partial_fit, in addition to a subclass's; the arrays change in place
+    # state of the last fit or partial_fit, in addition to the state of a subclass; the arrays change in place
     weights_: np.ndarray
     lag_: np.ndarray | None
     counts_: np.ndarray

@@ -30,7 +30,7 @@ LARGE = 1e15
 def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> Iterator[None]:
     """Restore the arrays of an online ranker, and raise DataError, if learning in the block makes them infinite or NaN.
 
-    Warn of a value so large that others vanish beside it.
+    Warn about a value above 1e15, which hides all other features.
 
     Parameters
     ----------
@@ -41,9 +41,11 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     weights : ndarray of shape (n,), or None
         Weights of documents or pairs.
     """
-    _warn_of_large_value(X, getattr(estimator, "feature_names_in_", None))
+    names = getattr(estimator, "feature_names_in_", None)
+    if large := _exceeds(X, LARGE):
+        _warn_of_large_value(X, names)
     columns = _columns_that_change(estimator, X)
-    state = _state(estimator, _is_extreme(estimator, X, weights))
+    state = _state(estimator, _is_extreme(estimator, X if large else None, weights))
     # arrays with one number for each feature change in these columns only
     parts = {name: columns if of_features else slice(None) for name, (_, of_features) in state.items()}
     before = {name: values[parts[name]].copy() for name, (values, _) in state.items()}
@@ -56,7 +58,7 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     with lock_of(estimator):
         for name, (values, _) in state.items():
             values[parts[name]] = before[name]
-    raise DataError(_reason(X, weights, getattr(estimator, "feature_names_in_", None)))
+    raise DataError(_reason(X, weights, names))
 
 
 @contextmanager
@@ -119,12 +121,9 @@ def _exceeds(values: Any, limit: float) -> bool:
 
 
 def _warn_of_large_value(X: Any, names: Any) -> None:
-    if not _exceeds(X, LARGE):
-        return
-    value, row, column = largest_value(X)
     warnings.warn(
-        f"Row {row} (from 0) has the value {value:g} in feature {feature_label(column, names)}. Other features count "
-        "for almost nothing beside it, and one step may spoil the model: check the value, or scale the features.",
+        f"Row {_largest_in_words(X, names)}. Such a value hides all other features, and one update may ruin the model: "
+        "check the value, or scale the features.",
         ScaleWarning,
         stacklevel=level_of_caller(),
     )
@@ -142,6 +141,10 @@ def _reason(X: Any, weights: np.ndarray | None, names: Any) -> str:
         return (
             f"{text}weights are as large as {_largest(weights):g}. Rescale weights, or limit propensities from below."
         )
+    return f"{text}row {_largest_in_words(X, names)}. Scale the features."
+
+
+def _largest_in_words(X: Any, names: Any) -> str:
+    """The number of a row, and what is in it."""
     value, row, column = largest_value(X)
-    feature = feature_label(column, names)
-    return f"{text}row {row} (from 0) has the value {value:g} in feature {feature}. Scale the features."
+    return f"{row} (from 0) has the value {value:g} in feature {feature_label(column, names)}"
