@@ -130,6 +130,8 @@ def test_a_profile_of_vespa_scores_as_the_model(results, scaler):
     assert "query(weight_bm25_title) double: " in found.text
     assert "query(weight_closeness_field_embedding) * " in found.text
     assert "query(weight_boost) double: " in found.text
+    if isinstance(scaler, RetrieverScaler):
+        assert "nan" not in export(model, to="vespa-hybrid", names=names, name="hybrid", X=X, qid=qid).text
 
 
 def test_the_self_test_has_the_scores_of_the_engine(results):

@@ -133,7 +133,11 @@ def write_vespa(request: Request) -> bytes:
         "# Self-test: three documents.",
     ]
     for x, score in zip(request.test.X, request.test.scores, strict=True):
-        values = (f"{feature} = {exact(x[j])}" for j, feature in zip(columns, features, strict=True) if x[j])
+        values = (
+            f"{feature} = {exact(x[j])}"
+            for j, feature in zip(columns, features, strict=True)
+            if x[j] and not math.isnan(x[j])  # a feature of a document that does not match is 0
+        )
         lines.append(f"#   {', '.join(values) or 'all features 0'} -> {exact(score)}")
     lines += [
         f"rank-profile {request.name} inherits default {{",
