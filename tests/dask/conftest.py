@@ -24,11 +24,15 @@ def client():
         "distributed.deploy.lost-worker-timeout": "3600s",
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    levels = {handler: handler.level for handler in logging.getLogger().handlers}
     with (
         dask.config.set(settings),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
+        # the cluster silences pytest's handlers too, for all tests that follow
+        for handler, level in levels.items():
+            handler.setLevel(level)
         yield client
 
 
