@@ -73,7 +73,7 @@ def mapped_file(X: Any) -> MappedFile | None:
     MappedFile or None
         The file.
     """
-    found = X.data if is_sparse(X) else X
+    found = getattr(X, "data", None) if is_sparse(X) else X  # a dok matrix has no array of values
     while isinstance(found, np.ndarray):
         found = found.base
     if isinstance(found, memoryview):
