@@ -9,8 +9,7 @@ from _problems import linear_problem_of
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
-from ranksvm.device import Device
-from ranksvm.device.calibration import device_costs
+from ranksvm.device import Device, DeviceCosts, calibrate
 from ranksvm.fits.work import Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
@@ -68,19 +67,23 @@ def choices(device: Device, smoke: bool) -> Iterator[Choice]:
         The fits of a size.
     """
     linear, kernel = TINY if smoke else (LINEAR, KERNEL)
+    costs = calibrate(device.name)
     for n_rows, length, n, loss in linear:
         data = make_ranking(n_rows // length, length, n, random_state=SEED)
         name = f"{n_rows:,} x {n}, lists of {length}, {loss}"
         problem = linear_problem_of(RankSVM(loss=loss, device="cpu"), data)
         work = linear_work(LossSpec(loss), problem.objective.term.loss.pairs, as_design_matrix(data.X))
-        yield _choice(name, device, work, data, lambda **where: RankSVM(loss=loss, **where))  # noqa: B023
+        yield _choice(name, device, costs, work, data, lambda **where: RankSVM(loss=loss, **where))  # noqa: B023
     for n_rows, n in kernel:
         data = make_ranking(n_rows // 20, 20, n, random_state=SEED)
         work = kernel_work(n_rows, n, 4, precomputed=False)
-        yield _choice(f"exact rbf kernel, {n_rows:,} x {n}", device, work, data, lambda **where: KernelRankSVM(**where))
+        name = f"exact rbf kernel, {n_rows:,} x {n}"
+        yield _choice(name, device, costs, work, data, lambda **where: KernelRankSVM(**where))
 
 
-def _choice(name: str, device: Device, work: Work, data: RankingData, model: Callable[..., Any]) -> Choice:
+def _choice(
+    name: str, device: Device, costs: DeviceCosts, work: Work, data: RankingData, model: Callable[..., Any]
+) -> Choice:
     def seconds(place: str) -> tuple[float, Any]:
         # the first fit on a GPU waits for its kernels
         ranker = model(device=place).fit(data.X, data.y, qid=data.qid)
@@ -88,5 +91,5 @@ def _choice(name: str, device: Device, work: Work, data: RankingData, model: Cal
 
     on_cpu, on_gpu = seconds("cpu")[0], seconds(device.name)[0]
     auto, ranker = seconds("auto")
-    estimated = work.on_cpu(available_cpus()), work.on_gpu(device_costs(device), device.free_bytes)
+    estimated = work.on_cpu(available_cpus()), work.on_gpu(costs, device.free_bytes)
     return Choice(name, estimated, (on_cpu, on_gpu), str(ranker.device_), auto)

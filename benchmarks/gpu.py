@@ -23,8 +23,7 @@ from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
 from _problems import linear_problem_of
 from ranksvm import RankSVM, make_ranking
-from ranksvm.device import Device, names, open_device
-from ranksvm.device.calibration import device_costs
+from ranksvm.device import Device, calibrate, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
 from ranksvm.plotting.styles import PALETTE
@@ -252,7 +251,7 @@ def cost_model(found: list[Choice], device: Device) -> str:
         rows.append((one.name, *cells, one.chose, f"{one.auto:.4f}", f"{one.regret:.2f}"))
     header = ["fit", "processor, estimated, s", "measured", "GPU, estimated", "measured", "`auto` took", "s"]
     worst = max(one.regret for one in found)
-    costs = device_costs(device)
+    costs = calibrate(device.name)
     read, visits = (1e-9 / max(cost, 1e-18) for cost in (costs.read_byte, costs.visit))
     measured_costs = (
         f"a round of launches {1e6 * costs.round:.1f} us, copies {1e-9 / costs.copy_byte:.1f} GB/s, reads {read:,.0f} "
@@ -475,7 +474,7 @@ def main(argv=None):
     options.host = options.smoke = options.host or options.smoke
     if options.checks:
         device = opened(options.host)
-        device_costs(device)  # kernels that no fit launches
+        calibrate(device.name)  # kernels that no fit launches
         sys.exit(0 if all(check.passed for check in list(checked_fits(device.name, smoke=True))) else 1)
     device, found = opened(options.host), Results()
     for found in measure_all(options, device):

@@ -102,18 +102,16 @@ def driver(loaded_driver, monkeypatch):
 
 @pytest.fixture
 def auto_gpu(monkeypatch):
-    """Makes a GPU that "auto" may take, which is the host: called with seconds that everything costs there."""
-    from ranksvm.device import names
-    from ranksvm.device.calibration import DeviceCosts
+    """Makes a calibrated GPU, which is the host: called with its costs, or the seconds that everything costs there."""
+    from ranksvm.device import calibration, names
     from ranksvm.device.host import HostDevice
-    from ranksvm.fits import device_choice
 
-    def made(seconds: float) -> HostDevice:
+    def made(costs: float | calibration.DeviceCosts) -> HostDevice:
         device = HostDevice(name="host:0")
         monkeypatch.setitem(names.OPENERS, "cuda", lambda _number: device)
-        monkeypatch.setattr(device_choice, "OPENING", -1.0)
-        costs = DeviceCosts(seconds, *[seconds / 1e6] * 3, compilation=0.0)
-        monkeypatch.setattr(device_choice, "device_costs", lambda _device: costs)
+        if isinstance(costs, float):
+            costs = calibration.DeviceCosts(costs, *[costs / 1e6] * 3, compilation=0.0)
+        monkeypatch.setattr(calibration, "_calibrated", [(device, costs)])
         return device
 
     return made

@@ -80,18 +80,10 @@ def test_scores_computed_on_a_device_are_the_processors(options, ranksvm, ranksv
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
 
-def test_auto_computes_scores_on_the_cheaper_device(ranksvm, ranksvm_json, folder, tmp_path, auto_gpu):
-    models = {}
-    for options in ((), ("--kernel", "rbf"), ("--low-rank", "factorized")):
-        model = tmp_path / "-".join(("model", *options))
-        ranksvm_json("train", folder / "train.txt", *options, "-C", "0.1", "-o", model)
-        models[model] = ranksvm_json("predict", model, folder / "train.txt")["scores"]
-    for seconds, place in ((1e-12, "host:0"), (1.0, "cpu")):
-        auto_gpu(seconds)
-        for model, expected in models.items():
-            report = ranksvm_json("predict", model, folder / "train.txt", "--device", "auto")
-            assert report["device"] == place
-            np.testing.assert_allclose(report["scores"], expected, rtol=1e-12, atol=1e-12)
+def test_auto_is_the_cpu_and_says_so(ranksvm, folder, tmp_path):
+    for command in (("train", "-o", tmp_path / "model"), ("predict", tmp_path / "model")):
+        done = ranksvm(*command, folder / "train.txt", "--device", "auto")
+        assert "--device auto: the CPU. Name a GPU to use it, such as --device cuda." in done.stderr
 
 
 @pytest.mark.parametrize("device", ["gpu", "host:0,host:1"])

@@ -5,12 +5,23 @@ import time
 import numpy as np
 import pytest
 
-from ranksvm.device import Variant, open_device
-from ranksvm.device.calibration import device_costs
+from ranksvm.device import Variant, calibrate, calibration, names, open_device
 from ranksvm.device.host import HostDevice
-from ranksvm.exceptions import DeviceError
+from ranksvm.exceptions import DeviceError, OptionError
 
 FLOAT = Variant(listed=False, sparse=False, real="float")
+
+
+@pytest.fixture(autouse=True)
+def costs_of(monkeypatch):
+    """Calibrates a device as "host:0"; what it leaves behind is forgotten."""
+    monkeypatch.setattr(calibration, "_calibrated", [])
+
+    def measured(device):
+        monkeypatch.setitem(names.OPENERS, "host", lambda _number: device)
+        return calibrate("host")
+
+    return measured
 
 
 class Slowed(HostDevice):
@@ -30,63 +41,58 @@ class Slowed(HostDevice):
         super().launch(variant, kernel, arguments, **options)
 
 
-def test_what_is_measured_is_not_negative():
-    costs = device_costs(HostDevice())
+def test_what_is_measured_is_not_negative(costs_of):
+    costs = costs_of(HostDevice())
     assert min(costs.round, costs.copy_byte) > 0.0
     # differences of two measurements, of work that takes microseconds here
     assert min(costs.read_byte, costs.visit, costs.compilation) >= 0.0
 
 
 @pytest.mark.parametrize("cost", ["copy_byte", "read_byte", "visit"])
-def test_a_device_that_is_slower_costs_more(cost):
+def test_a_device_that_is_slower_costs_more(cost, costs_of):
     slow = {
         "copy_byte": Slowed(copy=0.1),
         "read_byte": Slowed("read_values", launch=0.1),
         "visit": Slowed("visit_others", launch=0.1),
     }
-    costs = device_costs(slow[cost])
+    costs = costs_of(slow[cost])
     units = {"copy_byte": 8 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
     seconds = {name: getattr(costs, name) * n for name, n in units.items()}
     assert seconds.pop(cost) >= 0.09
     assert max(seconds.values()) < 0.05
 
 
-def test_a_device_is_measured_once_and_its_memory_is_free_again(monkeypatch):
-    device, launches, launch = HostDevice(), [], HostDevice.launch
-    free = device.free_bytes
-
-    def counted(self, *arguments, **options):
-        launches.append(arguments[1])
-        launch(self, *arguments, **options)
-
-    monkeypatch.setattr(HostDevice, "launch", counted)
-    costs = device_costs(device)
-    n_launches = len(launches)
-    assert device_costs(device) is costs
-    assert len(launches) == n_launches
-    assert device.free_bytes == free
-    device_costs(HostDevice())
-    assert len(launches) == 2 * n_launches
+def test_the_last_calibration_holds_and_memory_is_free_again(costs_of):
+    assert calibration.calibrated() is None
+    for device in (HostDevice(), HostDevice()):
+        free = device.free_bytes
+        costs = costs_of(device)
+        assert calibration.calibrated() == (device, costs)
+        assert device.free_bytes == free
 
 
-@pytest.mark.parametrize("error", [DeviceError, RuntimeError])
-def test_what_fails_is_not_tried_again(error, monkeypatch):
-    device, launches = HostDevice(), []
-
+@pytest.mark.parametrize("error", [DeviceError, RuntimeError, KeyboardInterrupt])
+def test_a_calibration_that_fails_leaves_the_last_one(error, costs_of, monkeypatch):
     def failing(self, *arguments, **options):
-        launches.append(arguments)
         raise error("cannot launch")
 
+    costs_of(HostDevice())
+    before = calibration.calibrated()
     monkeypatch.setattr(HostDevice, "launch", failing)
-    for _ in range(2):
-        with pytest.raises(error, match="cannot launch"):
-            device_costs(device)
-    assert len(launches) == 1
+    with pytest.raises(error, match="cannot launch"):
+        costs_of(HostDevice())
+    assert calibration.calibrated() == before
 
 
-def test_a_device_with_next_to_no_memory():
+@pytest.mark.parametrize("device", ["cpu", "auto", "gpu", ["cuda:0"], 0])
+def test_what_names_no_gpu_is_refused(device):
+    with pytest.raises(OptionError, match="device must name one GPU"):
+        calibrate(device)
+
+
+def test_a_device_with_next_to_no_memory(costs_of):
     with pytest.raises(DeviceError):
-        device_costs(HostDevice(memory=1000))
+        costs_of(HostDevice(memory=1000))
 
 
 def test_the_kernels_that_are_timed_do_what_they_say():
@@ -102,8 +108,8 @@ def test_the_kernels_that_are_timed_do_what_they_say():
 
 
 def test_on_a_gpu_only_the_kernels_that_are_timed_are_compiled(driver):
+    assert calibrate().round > 0.0
     device = open_device("cuda:0")
-    assert device_costs(device).round > 0.0
     assert driver.compiled == ["levels_dense_float, part 6"]
     assert device.compiled(FLOAT, "read_values")
     assert not device.compiled(FLOAT, "fused_loss")

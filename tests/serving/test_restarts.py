@@ -174,7 +174,10 @@ def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
     running = Running(str(tmp_path / "events.db"), ranksvm.SOLARRanker(random_state=0))
     client = running.client()
     assert client.get("/readyz")[1] == {"status": "ready", "learning": "keeps up", "lag": 0}
-    monkeypatch.setattr(running.service.learner, "step", lambda: False)
+    stopped = threading.Event()
+    monkeypatch.setattr(running.service.learner, "step", stopped.set)
+    running.service.learner.wake()
+    assert stopped.wait(20)  # the last step that learns has ended
     ranking = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert client.feedback(ranking["event"], labels=[1, 0])[0] == 202
     end = time.monotonic() + 20

@@ -160,7 +160,7 @@ class Driver:
         self.version, self.failures, self.faults, self.calls, self.compiled = (9, 0), {}, [], Counter(), []
         self.launches, self.foreign = [], False
         # bytes that arrays take and have taken, by device: the pool gives no memory back
-        live = Counter({d: sum(b.size for b in self._blocks.values() if b.device == d) for d in range(2)})
+        live = Counter({d: sum(b.size for b in list(self._blocks.values()) if b.device == d) for d in range(2)})
         self.used, self.reserved = live, Counter(live)
 
     @property
@@ -206,13 +206,13 @@ class Driver:
     def _fault(self, what):
         """What ends all work so far, as an illegal address does."""
         self.faults.append(what)
-        for stream in self._streams.values():
+        for stream in list(self._streams.values()):
             stream.work.clear()
         raise RefusedError(ILLEGAL_ADDRESS)
 
     def _inside(self, first, size):
         """Refuse addresses that are not in one block of memory."""
-        blocks = self._blocks.values()
+        blocks = list(self._blocks.values())  # garbage collection, at any time, frees memory
         if not self.foreign and not any(b.first <= first and first + size <= b.first + b.size for b in blocks):
             self._fault(f"{size} bytes at {first:#x} are not memory of a device")
 
@@ -347,7 +347,7 @@ class Driver:
     @entry(_to(_pointer), _uint, _int)
     def cuStreamCreateWithPriority(self, out, flags, priority):
         device = self._device()
-        number = sum(stream.device == device for stream in self._streams.values())
+        number = sum(stream.device == device for stream in list(self._streams.values()))
         out[0] = self._new(self._streams, Stream(device, number))
 
     @entry(_pointer)

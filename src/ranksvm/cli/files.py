@@ -173,16 +173,14 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
 
 
 def model_scores_on(device: str | None, model: Any, data: "RankingData", path: Path) -> "tuple[np.ndarray, str | None]":
-    """The same on a GPU of this name, or on the cheaper device with "auto"; and the name of the GPU, if it is one."""
+    """The same on the GPU of this name, or on the CPU; and the name of the GPU."""
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
     if device is not None:
-        from ranksvm.estimators.base.device_prediction import cheaper_place, predicted_on
+        from ranksvm.estimators.base.device_prediction import predicted_on
 
-        device = cheaper_place(model, X) if device == "auto" else device
-        if device is not None:
-            return predicted_on(device, model, X), device
+        return predicted_on(device, model, X), device
     return predict_scores(model, X, data.query_ids), None
 
 

@@ -38,10 +38,10 @@ class DaskRankSVM(DaskSingleRanker):
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
         Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
-        or "auto", a worker's GPU if it has one and its part is large enough. For several GPUs start a worker for each,
-        with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If only some workers have the GPU, the
-        others use their processor, after a warning; if none has it, `fit` raises DeviceError. Work on the sample stays
-        on the processor of this process. Not yet measured: see docs/gpu.md.
+        or "auto", as in `RankSVM`, for the part of each worker: `ranksvm.device.calibrate` has to run on the workers.
+        For several GPUs start a worker for each, with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If
+        only some workers have the GPU, the others use their CPU, after a warning; if none has it, `fit` raises
+        DeviceError. Work on the sample stays on the CPU of this process. Never tried on a GPU: see docs/gpu.md.
     memory_limit : int, str or None, default None
         Memory that rows gathered for ``solver="dual"`` may take in this process: bytes, or text such as "4GB"; None:
         half of the free memory. Of no use with other solvers: workers have limits of their own, beyond which Dask

@@ -1,15 +1,16 @@
 """Measured costs of a device: a round of launches, copies from the host, reads, and visits of pairs."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Argument, Device, Variant
+from ranksvm.exceptions import OptionError
 
-__all__ = ["DeviceCosts", "device_costs"]
+__all__ = ["DeviceCosts", "calibrate", "calibrated"]
 
 # Take the minimum over this many repetitions.
 REPETITIONS = 5
@@ -22,8 +23,8 @@ ROUND_NUMBERS = 64
 READ_SHARE = 1 / 8
 
 _VARIANT = Variant(listed=False, sparse=False, real="float")
-_lock = threading.Lock()
-_measured: dict[Device, "DeviceCosts | Exception"] = {}
+# The last device that `calibrate` measured, and its costs.
+_calibrated: "list[tuple[Device, DeviceCosts]]" = []
 
 
 class DeviceCosts(NamedTuple):
@@ -50,13 +51,16 @@ class DeviceCosts(NamedTuple):
     compilation: float
 
 
-def device_costs(device: Device) -> DeviceCosts:
-    """The costs of a device, measured at the first call in a process: this takes some milliseconds, and a compilation.
+def calibrate(device: str = "cuda") -> DeviceCosts:
+    """Measure what work costs on a GPU. From then on, ``device="auto"`` may choose this GPU.
+
+    This takes some milliseconds, and the compilation of two small kernels. The result holds for this process, until the
+    next call.
 
     Parameters
     ----------
-    device : Device
-        The device.
+    device : str, default "cuda"
+        Name of the GPU, such as "cuda:1".
 
     Returns
     -------
@@ -65,19 +69,31 @@ def device_costs(device: Device) -> DeviceCosts:
 
     Raises
     ------
-    Exception
-        What ended the measurement, the first time and from then on.
+    OptionError
+        When ``device`` is not the name of one GPU.
+    MissingDependencyError
+        When the packages of the extra ``cuda`` are not installed.
+    DeviceError
+        When there is no such GPU, or it fails.
     """
-    with _lock:
-        if device not in _measured:
-            try:
-                _measured[device] = _measure(device)
-            except Exception as error:
-                _measured[device] = error.with_traceback(None)
-        found = _measured[device]
-    if isinstance(found, Exception):
-        raise found
-    return found
+    named = device_names(device) if isinstance(device, str) else ()
+    if not named:
+        raise OptionError(f"device must name one GPU, such as 'cuda' or 'cuda:1', got {device!r}")
+    gpu = open_device(named[0])
+    costs = _measure(gpu)
+    _calibrated[:] = [(gpu, costs)]
+    return costs
+
+
+def calibrated() -> tuple[Device, DeviceCosts] | None:
+    """The device that `calibrate` measured last, and its costs; None before the first call.
+
+    Returns
+    -------
+    tuple of Device and DeviceCosts, or None
+        The device and its costs.
+    """
+    return _calibrated[0] if _calibrated else None
 
 
 def _measure(device: Device) -> DeviceCosts:

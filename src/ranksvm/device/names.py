@@ -6,7 +6,7 @@ from typing import Any
 
 from ranksvm.device.protocol import Device
 
-__all__ = ["OPENERS", "device_complaint", "device_names", "is_open", "open_device"]
+__all__ = ["OPENERS", "device_complaint", "device_names", "open_device"]
 
 # Options that name no device.
 _NO_DEVICES = "cpu", "auto"
@@ -93,22 +93,6 @@ def open_device(name: str) -> Device:
     if (opener, number) not in _opened:
         _opened[opener, number] = opener(number)
     return _opened[opener, number]
-
-
-def is_open(name: str) -> bool:
-    """Whether `open_device` has opened a device before.
-
-    Parameters
-    ----------
-    name : str
-        One of `device_names`.
-
-    Returns
-    -------
-    bool
-        True if so.
-    """
-    return _opener(name) in _opened
 
 
 def _opener(name: str) -> tuple[Callable[[int], Device], int]:

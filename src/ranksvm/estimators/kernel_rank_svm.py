@@ -100,7 +100,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         Where the kernel matrix, or the features of an approximation, are computed, stored and multiplied: "cpu"; "cuda"
         or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in
         `RankSVM`. Rows of the matrix that do not fit are computed again for every product. A callable kernel needs the
-        processor. Not yet measured: see docs/gpu.md.
+        CPU. Never tried on a GPU: see docs/gpu.md.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0

@@ -90,9 +90,10 @@ class RankSVMCore(DualMixin, LinearRanker):
         KeyboardInterrupt.
     device : str or list of str, default "cpu"
         Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
-        GPUs, which share the queries; or "auto", the first GPU if there is one and it is expected to be faster.
-        Solvers, results and certificates are the same, with sums in float64 everywhere; solver "dual" and losses given
-        as Python functions need the processor. Not yet measured: see docs/gpu.md.
+        GPUs, which share the queries; or "auto", the GPU that `ranksvm.device.calibrate` has measured, if the fit is
+        estimated to be faster there, and otherwise the CPU. Solvers, results and certificates are the same, with sums
+        in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. Never tried on a GPU:
+        see docs/gpu.md.
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the

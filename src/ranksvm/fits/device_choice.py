@@ -1,14 +1,14 @@
-"""Devices of a fit or of scoring: those that the user names, or with "auto" the cheaper of the CPU and a GPU."""
+"""Devices of a fit: those that the user names, or with "auto" the cheaper of the CPU and a calibrated GPU."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ranksvm.device.calibration import DeviceCosts, device_costs
-from ranksvm.device.names import device_names, is_open, open_device
+from ranksvm.device.calibration import calibrated
+from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
-from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.exceptions import OptionError
 from ranksvm.losses import LossSpec
 
 if TYPE_CHECKING:
@@ -18,12 +18,10 @@ __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unab
 
 logger = logging.getLogger("ranksvm.fits")
 
-# The GPU that "auto" may use.
-GPU = "cuda:0"
-# If no GPU is open yet, none is opened for a fit that would not be faster on a GPU with these costs: seconds to import
-# cuda-core and to create a context (the import alone took 0.33 s), and lower bounds on the costs of today's GPUs.
-OPENING = 0.3
-FASTEST = DeviceCosts(round=2e-5, copy_byte=2e-11, read_byte=1e-13, visit=2e-13, compilation=0.0)
+NOT_CALIBRATED = (
+    "device='auto': the CPU, because no GPU is calibrated. ranksvm.device.calibrate() measures the first GPU, and from "
+    "then on 'auto' may choose it."
+)
 
 
 def check_device(device: Any, solver: str, loss: LossSpec) -> None:
@@ -114,7 +112,7 @@ def devices_for(
         return device_names(device)
     reason = unable(solver, loss)
     if reason is not None:
-        logger.info("device='auto': the processor, because a GPU %s", reason)
+        logger.info("device='auto': the CPU, because a GPU %s", reason)
         return ()
     from ranksvm.fits.work import linear_work  # not for every fit
 
@@ -123,12 +121,12 @@ def devices_for(
 
 
 def cheaper_device(work: Work, n_threads: int) -> Device | None:
-    """The first GPU, if there is one and the work is estimated to take less time there; the log says why.
+    """The calibrated GPU, if there is one and the work is estimated to take less time there; the log says why.
 
     Parameters
     ----------
     work : Work
-        The work of a fit or of scoring.
+        The work of a fit.
     n_threads : int
         Number of threads that it may use on the CPU.
 
@@ -137,25 +135,22 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     Device or None
         The GPU; None for the CPU.
     """
-    on_cpu = work.on_cpu(n_threads)
-    least = OPENING + work.on_gpu(FASTEST)
-    if on_cpu <= least and not is_open(GPU):
-        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on the fastest GPU", on_cpu, least)
+    found = calibrated()
+    if found is None:
+        logger.info(NOT_CALIBRATED)
         return None
+    gpu, costs = found
     try:
-        gpu = open_device(GPU)
-        costs, free = device_costs(gpu), gpu.free_bytes
-    except (DeviceError, MissingDependencyError) as error:
-        logger.info("device='auto': the processor. %s", error)
+        free = gpu.free_bytes
+    except Exception as error:  # of the driver: a fit must not fail because a GPU does not work
+        logger.info("device='auto': the CPU, because %s does not answer: %s", gpu.name, error)
         return None
-    except Exception as error:  # of cuda-core or the driver: a fit must not fail because a GPU does not work
-        logger.info("device='auto': the processor, because the costs of %s cannot be measured: %r", GPU, error)
-        return None
+    on_cpu = work.on_cpu(n_threads)
     on_gpu = work.on_gpu(costs, free, gpu.compiled(work.variant, work.kernel))
     if on_gpu >= on_cpu:
-        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on %s", on_cpu, on_gpu, gpu.name)
+        logger.info("device='auto': the CPU, an estimated %.2g s, not %.2g s on %s", on_cpu, on_gpu, gpu.name)
         return None
-    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", gpu.name, on_gpu, on_cpu)
+    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the CPU", gpu.name, on_gpu, on_cpu)
     return gpu
 
 

@@ -1,4 +1,4 @@
-"""The device on which a kernel model is fitted: the user's choice, or with "auto" the cheaper of CPU and GPU."""
+"""The device of a kernel model's fit: the user's choice, or with "auto" the cheaper of CPU and calibrated GPU."""
 
 import logging
 from typing import Any, NamedTuple
@@ -85,7 +85,7 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     if reason is None and options.approximation is not None:
         reason = unable(options.solver, options.loss)
     if reason is not None:
-        logger.info("device='auto': the processor, because a GPU %s", reason)
+        logger.info("device='auto': the CPU, because a GPU %s", reason)
         return None
     return cheaper_device(_work(options, data).repeated(n_fits), data.n_threads)
 

@@ -1,19 +1,16 @@
-"""Work of a fit or of scoring, computed from the sizes of its data, and the estimated time on the CPU and on a GPU."""
+"""Work of a fit, computed from the sizes of its data, and the estimated time on the CPU and on a GPU."""
 
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranksvm._util.checks import is_sparse
 from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant
-from ranksvm.kernels.device_scores import CHUNK_BYTES
-from ranksvm.kernels.expansions import Expansion, ScoringFunction
 from ranksvm.losses import LossSpec
 from ranksvm.terms.device.long_queries import is_long
 
-__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work", "scoring_work"]
+__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
 
 # Passes over X in a fit, evaluations and products with the Hessian together: a constant plus a number for each feature,
 # fewer with more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
@@ -66,7 +63,7 @@ class Rows(Protocol):
 
 
 class Work(NamedTuple):
-    """The work of a fit or of scoring.
+    """The work of a fit.
 
     Attributes
     ----------
@@ -269,44 +266,4 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
         streams=True,
         variant=Variant(False, False, "float" if item == 4 else "double"),
         kernel="pair_values",
-    )
-
-
-def scoring_work(function: ScoringFunction, X: Any) -> Work:
-    """The work of computing the scores of documents.
-
-    Parameters
-    ----------
-    function : LinearFunction or Expansion
-        The scoring function.
-    X : ndarray or CSR matrix, shape (n_rows, n_features)
-        The documents.
-
-    Returns
-    -------
-    Work
-        The work.
-    """
-    n_rows, sparse = X.shape[0], is_sparse(X)
-    size = float(X.data.nbytes + X.indices.nbytes if sparse else X.nbytes)
-    cpu, made, read = CPU_BYTE * size, 0.0, size
-    variant, kernel = Variant(False, sparse, "float" if X.dtype == np.float32 else "double"), "scores"
-    if isinstance(function, Expansion):
-        entries, values = (X.nnz if sparse else X.size) / max(1, n_rows), float(n_rows) * function.functions.n_functions
-        cpu = values * (CPU_SCORED + CPU_SCORED_FEATURE * entries)
-        made, read = MULTIPLICATION * values * (EXPONENTIAL + entries), 8.0 * values
-        variant, kernel = Variant(False, False, "double"), "pair_values"
-    n_blocks = max(1.0, np.ceil(read / CHUNK_BYTES))
-    return Work(
-        cpu=cpu,
-        passes=n_blocks,
-        read=read / n_blocks,
-        moved=8.0 * n_rows / n_blocks,
-        visits=0.0,
-        resident=2.0 * CHUNK_BYTES,
-        copied=size,
-        made=made,
-        streams=False,
-        variant=variant,
-        kernel=kernel,
     )

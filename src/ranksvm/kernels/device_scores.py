@@ -12,7 +12,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.kernels.device_values import CHUNK_BYTES, basis_on, kernel_launcher
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction
 
-__all__ = ["scores_on", "unable"]
+__all__ = ["scores_on"]
 
 
 def scores_on(device: Device, function: ScoringFunction, X: Any) -> np.ndarray:
@@ -42,25 +42,9 @@ def scores_on(device: Device, function: ScoringFunction, X: Any) -> np.ndarray:
     if isinstance(function, LinearFunction):
         return _linear(device, function.coef, X)
     assert isinstance(function, Expansion)
-    if unable(function):
+    if not getattr(function.functions, "parallel", True):
         raise OptionError("A GPU cannot evaluate a kernel that is a function of Python: use device='cpu'.")
     return _expanded(device, function, X)
-
-
-def unable(function: ScoringFunction) -> bool:
-    """Whether a function has a user's kernel, which a device cannot evaluate.
-
-    Parameters
-    ----------
-    function : LinearFunction or Expansion
-        The function.
-
-    Returns
-    -------
-    bool
-        True if it has.
-    """
-    return isinstance(function, Expansion) and not getattr(function.functions, "parallel", True)
 
 
 def _linear(device: Device, w: np.ndarray, X: Any) -> np.ndarray:

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.terminal import say
+
 __all__ = ["check_device_option", "device_option", "scoring_device", "scoring_device_option"]
 
 
@@ -43,6 +45,8 @@ def check_device_option(options: dict[str, Any]) -> None:
         raise click.UsageError("--device is for linear and kernel models: omit it with --model additive.")
     if options["low_rank"]:
         raise click.UsageError("--device is for linear and kernel models: omit it with --low-rank.")
+    if device == "auto":
+        _say_auto()
     names = device_names(device)
     if options["kernel"] and len(names) > 1:
         raise click.UsageError("--device with several GPUs is for linear models: a kernel model is fitted on one.")
@@ -60,14 +64,14 @@ def scoring_device_option(command: Callable) -> Callable:
 
 
 def scoring_device(name: str | None) -> str | None:
-    """The full name of the GPU that computes scores, "auto", or None for the processor.
+    """The full name of the GPU that computes scores; None for the CPU.
 
     A GPU that is not there is refused.
     """
-    if name in (None, "cpu"):
-        return None
     if name == "auto":
-        return name
+        _say_auto()
+    if name in (None, "cpu", "auto"):
+        return None
     from ranksvm.device.names import device_names, open_device
 
     names = device_names(name)
@@ -75,3 +79,8 @@ def scoring_device(name: str | None) -> str | None:
         raise click.UsageError(f"--device must be 'cpu', 'cuda', 'cuda:1' (any number from 0) or 'auto', got {name!r}.")
     open_device(names[0])
     return names[0]
+
+
+def _say_auto() -> None:
+    """Say that "auto" is the CPU: it chooses a GPU only after `ranksvm.device.calibrate` in the same process."""
+    say("--device auto: the CPU. Name a GPU to use it, such as --device cuda.", err=True)

@@ -4,38 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.device import open_device
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.device_choice import cheaper_device
-from ranksvm.fits.work import scoring_work
-from ranksvm.kernels.device_scores import scores_on, unable
+from ranksvm.kernels.device_scores import scores_on
 
-__all__ = ["cheaper_place", "predicted_on"]
-
-
-def cheaper_place(ranker: Any, X: Any) -> str | None:
-    """The device on which the scores of documents of the host are estimated to take less time.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        A fitted model.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Features.
-
-    Returns
-    -------
-    str or None
-        Full name of a GPU; None for the CPU, also if a GPU cannot compute the scores.
-    """
-    make = getattr(ranker, "_function", None)
-    function = None if make is None else make()
-    if function is None or unable(function):
-        return None
-    found = cheaper_device(scoring_work(function, X), effective_n_jobs(ranker.n_jobs))
-    return None if found is None else found.name
+__all__ = ["predicted_on"]
 
 
 def predicted_on(name: str, ranker: Any, X: Any) -> np.ndarray:
