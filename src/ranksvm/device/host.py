@@ -21,7 +21,7 @@ class HostDevice:
         As of `Device`; few, so that small data have work for several blocks and for several rounds of each.
     backwards : bool
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
-    shared_bytes : int
+    half_shared_bytes : int
         As of `Device`.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
@@ -34,7 +34,7 @@ class HostDevice:
         n_blocks: int = 3,
         n_threads: int = 16,
         backwards: bool = False,
-        shared_bytes: int = 1 << 16,
+        half_shared_bytes: int = 1 << 15,
         memory: int | None = None,
         name: str = "host:0",
     ):
@@ -42,8 +42,8 @@ class HostDevice:
         self.n_blocks = n_blocks
         self.n_threads = n_threads
         self.backwards = backwards
-        self.shared_bytes = shared_bytes
-        self.half_shared_bytes = shared_bytes // 2
+        self.shared_bytes = 1 << 16
+        self.half_shared_bytes = half_shared_bytes
         self._memory = memory
         self._used = 0
 

@@ -5,10 +5,13 @@ import numpy as np
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.exceptions import DataError
 
-__all__ = ["LANES", "Launcher", "as_int32"]
+__all__ = ["LANES", "TILE", "TILE_SHARED", "Launcher", "as_int32"]
 
 # Number of threads that process a row together: kLanes of portable.hpp.
 LANES = 8
+# Sums along a side of a tile, a block each, and numbers that it keeps in shared memory: kTile and kDepth of tiles.hpp.
+TILE = 64
+TILE_SHARED = 2 * 16 * TILE
 
 
 class Launcher:

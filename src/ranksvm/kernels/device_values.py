@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.memory import in_words
 from ranksvm.device import Device, DeviceArray, Variant
-from ranksvm.device.launcher import Launcher, as_int32
+from ranksvm.device.launcher import TILE, TILE_SHARED, Launcher, as_int32
 from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.expansions import KernelsOf
@@ -21,8 +21,6 @@ __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
 # Documents, and values of basis functions, that are on the device at a time while features are made.
 CHUNK_BYTES = 256 << 20
-# Values that a thread of the dense kernel makes.
-VALUES_PER_THREAD = 16
 
 
 def kernel_launcher(device: Device, dtype: Any) -> Launcher:
@@ -90,9 +88,8 @@ def _make(
         run("sparse_pair_values", *arguments, work=(stop - start) * Z.n_rows)
         return
     arguments = *X.arrays, X.n_rows, *there, *Z.arrays, Z.n_rows, X.n_features, *function.arguments, *strides, out
-    # whole tiles, a block each
-    work = run.n_threads * -(-(stop - start) * Z.n_rows // (VALUES_PER_THREAD * 256))
-    run("pair_values", *arguments, work=work)
+    work = run.n_threads * -(-(stop - start) // TILE) * -(-Z.n_rows // TILE)
+    run("pair_values", *arguments, work=work, shared=TILE_SHARED)
 
 
 class BlockSource(Protocol):

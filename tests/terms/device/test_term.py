@@ -45,8 +45,8 @@ TERMS = {
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
     # of the queries of `TermProblem` two fit into shared memory
-    "queries read at once or twice": on(HostDevice(shared_bytes=2432)),
-    "nothing fits into shared memory": on(HostDevice(shared_bytes=1000)),
+    "queries read at once or twice": on(HostDevice(half_shared_bytes=1216)),
+    "nothing fits into shared memory": on(HostDevice(half_shared_bytes=500)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
 }
@@ -72,15 +72,16 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
 
 
 @pytest.mark.parametrize(
-    ("shared_bytes", "kernels"), [(1 << 16, {"fused_loss"}), (2432, {"fused_loss", "loss"}), (1000, {"loss"})]
+    ("half_shared_bytes", "kernels"),
+    [(1 << 15, {"fused_loss"}), (1216, {"fused_loss", "loss"}), (500, {"loss"})],
 )
-def test_rows_of_short_queries_are_read_once(shared_bytes, kernels, monkeypatch):
+def test_rows_of_short_queries_are_read_once(half_shared_bytes, kernels, monkeypatch):
     launched = []
     monkeypatch.setattr(
         HostDevice, "launch", lambda _self, _variant, kernel, _arguments, **_rest: launched.append(kernel)
     )
     problem = TermProblem()
-    term = on(HostDevice(shared_bytes=shared_bytes))(problem.X, problem.spec, problem.pairs)
+    term = on(HostDevice(half_shared_bytes=half_shared_bytes))(problem.X, problem.spec, problem.pairs)
     term.evaluate(np.ones(6), None)
     assert {"fused_loss", "loss"} & set(launched) == kernels
     assert ("scores" in launched) == ("accumulate_rows" in launched) == ("loss" in kernels)
@@ -278,8 +279,8 @@ def test_a_hessian_in_blocks_of_queries(monkeypatch):
     np.testing.assert_allclose(term.curvature_diagonal(at), diagonal, rtol=1e-13)
 
 
-@pytest.mark.parametrize("shared_bytes", [1 << 16, 1000])
-def test_features_with_more_than_2_to_the_31_values(shared_bytes):
+@pytest.mark.parametrize("half_shared_bytes", [1 << 15, 500])
+def test_features_with_more_than_2_to_the_31_values(half_shared_bytes):
     """Rows at the end of 8.6 GB, of which the operating system makes only those that are written."""
     problem, n_all = TermProblem(), (1 << 31) // 6 + 1000
     try:
@@ -288,7 +289,7 @@ def test_features_with_more_than_2_to_the_31_values(shared_bytes):
         pytest.skip("the system does not promise 8.6 GB")
     n_rows = problem.pairs.n_rows
     X[-n_rows:] = problem.X[:n_rows] if problem.pairs.rows is None else problem.X[problem.pairs.rows]
-    device = HostDevice(shared_bytes=shared_bytes)
+    device = HostDevice(half_shared_bytes=half_shared_bytes)
     order = order_on_device(problem.pairs).positions
     run = Launcher(device, Variant(False, False, "float"))
     there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)

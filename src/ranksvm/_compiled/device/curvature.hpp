@@ -4,6 +4,7 @@
 
 #include "losses.hpp"
 #include "rows.hpp"
+#include "tiles.hpp"
 
 namespace ranksvm::device {
 
@@ -72,36 +73,20 @@ RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t
     }
 }
 
-// Values of the product that a thread makes, in either direction; a block makes those of kTile * kTile features.
-constexpr int kEach = 4, kSide = 16, kTile = kEach * kSide;
-
 // parts[part, :, :] = A' Z over that part of the rows: a block a tile of the product and a part.
 RANKSVM_DEVICE void multiply_tiles(const double *A, const double *Z, int64_t n_rows, int64_t n, int64_t n_parts, double *parts) {
     const Block block = this_block();
     const int64_t tiles = (n + kTile - 1) / kTile, share = (n_rows + n_parts - 1) / n_parts;
-    RANKSVM_PHASE(thread) {
-        for (int64_t task = block.index; task < tiles * tiles * n_parts; task += block.count) {
-            const int64_t part = task / (tiles * tiles), tile = task % (tiles * tiles);
-            const int64_t first = part * share, last = first + share < n_rows ? first + share : n_rows;
-            // a block may have fewer threads than a tile has places for
-            for (int place = thread; place < kSide * kSide; place += block.n_threads) {
-                const int64_t i = tile / tiles * kTile + place / kSide, j = tile % tiles * kTile + place % kSide;
-                double sums[kEach][kEach] = {};
-                for (int64_t r = first; r < last; ++r) {
-                    double a[kEach], z[kEach];
-                    for (int k = 0; k < kEach; ++k) {
-                        a[k] = i + k * kSide < n ? A[r * n + i + k * kSide] : 0.0;
-                        z[k] = j + k * kSide < n ? Z[r * n + j + k * kSide] : 0.0;
-                    }
-                    for (int k = 0; k < kEach; ++k)
-                        for (int l = 0; l < kEach; ++l) sums[k][l] += a[k] * z[l];
-                }
-                for (int k = 0; k < kEach; ++k)
-                    for (int l = 0; l < kEach; ++l)
-                        if (i + k * kSide < n && j + l * kSide < n)
-                            parts[(part * n + i + k * kSide) * n + j + l * kSide] = sums[k][l];
-            }
-        }
+    for (int64_t task = block.index; task < tiles * tiles * n_parts; task += block.count) {
+        const int64_t part = task / (tiles * tiles), tile = task % (tiles * tiles);
+        const int64_t first = part * share, last = first + share < n_rows ? first + share : n_rows;
+        const int64_t i0 = tile / tiles * kTile, j0 = tile % tiles * kTile;
+        sum_tile<Products>(
+            block, first, last, [=](int64_t r, int i) { return i0 + i < n ? A[r * n + i0 + i] : 0.0; },
+            [=](int64_t r, int j) { return j0 + j < n ? Z[r * n + j0 + j] : 0.0; },
+            [=](int i, int j, double sum) {
+                if (i0 + i < n && j0 + j < n) parts[(part * n + i0 + i) * n + j0 + j] = sum;
+            });
     }
 }
 

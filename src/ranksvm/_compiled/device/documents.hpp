@@ -3,8 +3,8 @@
 #ifndef RANKSVM_DEVICE_DOCUMENTS_HPP
 #define RANKSVM_DEVICE_DOCUMENTS_HPP
 
-#include "curvature.hpp"
 #include "portable.hpp"
+#include "tiles.hpp"
 
 #if !defined(__CUDACC__)
 #include <cmath>
@@ -13,12 +13,7 @@
 namespace ranksvm::device {
 
 // What is summed over the features of two documents: of both values, and of one where the other is not stored and 0. A
-// document and another give the same bits in either order.
-struct Products {
-    static RANKSVM_DEVICE double of(double x, double z) { return x * z; }
-    static RANKSVM_DEVICE double of_one(double) { return 0.0; }
-};
-
+// document and another give the same bits in either order. `Products` of tiles.hpp is another such function.
 struct Squares {
     static RANKSVM_DEVICE double of(double x, double z) { return (x - z) * (x - z); }
     static RANKSVM_DEVICE double of_one(double x) { return x * x; }
@@ -88,38 +83,25 @@ struct Target {
     }
 };
 
-// Of the documents rows[start .. stop] (rows null: the same) with all of Z. A thread makes kEach * kEach values, a block
-// those of kTile * kTile documents.
+// Of the documents rows[start .. stop] (rows null: the same) with all of Z: a block a tile.
 template <class Terms, class Real>
 RANKSVM_DEVICE void pair_values(const DenseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
                                 const DenseDocuments &Z, const Function &function, const Target<Real> &target) {
     const Block block = this_block();
     const int64_t n_left = stop - start, across = (Z.n_rows + kTile - 1) / kTile;
     const int64_t n_tasks = (n_left + kTile - 1) / kTile * across;
-    RANKSVM_PHASE(thread) {
-        for (int64_t task = block.index; task < n_tasks; task += block.count)
-            // a block may have fewer threads than a tile has places for
-            for (int place = thread; place < kSide * kSide; place += block.n_threads) {
-                const int64_t first_i = task / across * kTile + place / kSide, first_j = task % across * kTile + place % kSide;
-                if (first_i >= n_left || first_j >= Z.n_rows) continue;
-                const double *x[kEach], *z[kEach];
-                for (int k = 0; k < kEach; ++k) {
-                    // beyond the last document the first one takes its place, and no value is put
-                    const int64_t i = first_i + k * kSide < n_left ? first_i + k * kSide : first_i;
-                    const int64_t j = first_j + k * kSide < Z.n_rows ? first_j + k * kSide : first_j;
-                    x[k] = X.values + (rows != nullptr ? rows[start + i] : start + i);
-                    z[k] = Z.values + j;
-                }
-                double sums[kEach][kEach] = {};
-                for (int64_t f = 0; f < X.n_features; ++f)
-                    for (int k = 0; k < kEach; ++k)
-                        for (int l = 0; l < kEach; ++l)
-                            sums[k][l] += Terms::of(x[k][f * X.n_rows], z[l][f * Z.n_rows]);
-                for (int k = 0; k < kEach; ++k)
-                    for (int l = 0; l < kEach; ++l)
-                        if (first_i + k * kSide < n_left && first_j + l * kSide < Z.n_rows)
-                            target.put(first_i + k * kSide, first_j + l * kSide, function(sums[k][l]));
-            }
+    for (int64_t task = block.index; task < n_tasks; task += block.count) {
+        const int64_t i0 = task / across * kTile, j0 = task % across * kTile;
+        sum_tile<Terms>(
+            block, 0, X.n_features,
+            [&](int64_t f, int i) {
+                if (i0 + i >= n_left) return 0.0;
+                return X.values[f * X.n_rows + (rows != nullptr ? rows[start + i0 + i] : start + i0 + i)];
+            },
+            [&](int64_t f, int j) { return j0 + j < Z.n_rows ? Z.values[f * Z.n_rows + j0 + j] : 0.0; },
+            [&](int i, int j, double sum) {
+                if (i0 + i < n_left && j0 + j < Z.n_rows) target.put(i0 + i, j0 + j, function(sum));
+            });
     }
 }
 

@@ -36,6 +36,7 @@ typedef long long int64_t;
 }  // namespace ranksvm
 #else
 #include <cstdint>
+#include <vector>
 
 namespace ranksvm {
 using std::int32_t;
@@ -70,6 +71,25 @@ inline const Block &this_block() { return current_block; }
 inline int thread_in_turn(int turn) { return current_block.backwards ? current_block.n_threads - 1 - turn : turn; }
 
 #endif
+
+// A value of each thread of a block that lasts from phase to phase.
+template <class T>
+class OfThread {
+public:
+#if defined(__CUDACC__)
+    RANKSVM_DEVICE explicit OfThread(const Block &) {}
+    RANKSVM_DEVICE T &operator[](int) { return value_; }
+
+private:
+    T value_;
+#else
+    explicit OfThread(const Block &block) : values_(block.n_threads) {}
+    T &operator[](int thread) { return values_[thread]; }
+
+private:
+    std::vector<T> values_;
+#endif
+};
 
 // Threads that go through a row, or a stretch of entries, together: 8 values of float32 are a sector of memory. There are
 // at least so many threads in a block, and a multiple of it.

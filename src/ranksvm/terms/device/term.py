@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
-from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.exceptions import OptionError
 from ranksvm.losses.protocol import LossSums
@@ -23,8 +23,6 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicePoint", "DeviceTerm"]
 
-# Features on a side of a tile of an explicit Hessian: kTile of curvature.hpp.
-TILE = 64
 # Rows of an explicit Hessian that are on the device at a time, gathered and multiplied by the Laplacian, and the parts
 # of a product take at most so many bytes each.
 HESSIAN_BYTES = 512 << 20
@@ -370,7 +368,7 @@ class DeviceTerm:
             )
             parts, product = run.scratch("parts", n_parts * n * n), run.scratch("product", n * n)
             work = run.n_threads * n_tiles * n_parts
-            run("multiply_tiles", A, Z, n_rows, n, n_parts, parts, work=work)
+            run("multiply_tiles", A, Z, n_rows, n, n_parts, parts, work=work, shared=TILE_SHARED)
             run.add_rows(parts, n_parts, n * n, product)
             total += self.device.copy_out(product.part(0, n * n)).reshape(n, n)
         for A, Z in self._long_blocks(at):

@@ -1,0 +1,66 @@
+// Matrices of sums over a common dimension, such as products of matrices, by tiles: a block reads the stretches of both operands
+// that a tile needs into shared memory, and each thread makes kEach * kEach sums of them.
+#ifndef RANKSVM_DEVICE_TILES_HPP
+#define RANKSVM_DEVICE_TILES_HPP
+
+#include "portable.hpp"
+
+namespace ranksvm::device {
+
+// Sums that a thread makes, in either direction; threads along a side of a tile; sums along a side; terms at a time.
+constexpr int kEach = 4, kSide = 16, kTile = kEach * kSide, kDepth = 16;
+
+// What is summed in a product of matrices; `of_one`, where the other value is not stored and 0.
+struct Products {
+    static RANKSVM_DEVICE double of(double x, double z) { return x * z; }
+    static RANKSVM_DEVICE double of_one(double) { return 0.0; }
+};
+
+// put(i, j, the sum of Term::of(left(k, i), right(k, j)) over first <= k < last) for 0 <= i, j < kTile. Shared memory:
+// kDepth numbers for each i and each j.
+template <class Term, class Left, class Right, class Put>
+RANKSVM_DEVICE void sum_tile(const Block &block, int64_t first, int64_t last, const Left &left, const Right &right,
+                             const Put &put) {
+    struct Sums {
+        double of[kEach][kEach];
+    };
+    OfThread<Sums> all(block);
+    double *lefts = block.shared, *rights = lefts + kDepth * kTile;
+    // a block may have fewer threads than a tile has places for
+    RANKSVM_ROLLED
+    for (int turn = 0; turn < kSide * kSide; turn += block.n_threads) {
+        RANKSVM_PHASE(thread) { all[thread] = {}; }
+        RANKSVM_ROLLED
+        for (int64_t begin = first; begin < last; begin += kDepth) {
+            const int depth = last - begin < kDepth ? static_cast<int>(last - begin) : kDepth;
+            RANKSVM_PHASE(thread) {
+                RANKSVM_ROLLED
+                for (int k = thread; k < depth * kTile; k += block.n_threads) {
+                    lefts[k] = left(begin + k / kTile, k % kTile);
+                    rights[k] = right(begin + k / kTile, k % kTile);
+                }
+            }
+            RANKSVM_PHASE(thread) {
+                const int place = turn + thread, i = place / kSide, j = place % kSide;
+                if (place < kSide * kSide) {
+                    RANKSVM_ROLLED
+                    for (int d = 0; d < depth; ++d)
+                        for (int k = 0; k < kEach; ++k)
+                            for (int l = 0; l < kEach; ++l)
+                                all[thread].of[k][l] +=
+                                    Term::of(lefts[d * kTile + i + k * kSide], rights[d * kTile + j + l * kSide]);
+                }
+            }
+        }
+        RANKSVM_PHASE(thread) {
+            const int place = turn + thread, i = place / kSide, j = place % kSide;
+            if (place < kSide * kSide)
+                for (int k = 0; k < kEach; ++k)
+                    for (int l = 0; l < kEach; ++l) put(i + k * kSide, j + l * kSide, all[thread].of[k][l]);
+        }
+    }
+}
+
+}  // namespace ranksvm::device
+
+#endif
