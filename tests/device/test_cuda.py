@@ -333,6 +333,12 @@ def test_two_blocks_with_rows_in_shared_memory_fit_into_a_multiprocessor(driver,
     assert 228 - 8 < 2 * (shared / 1024 + 1) <= 228
 
 
+@pytest.mark.parametrize(("cache", "rows"), [(50 << 20, 25 << 20), (4 << 20, 0)])
+def test_half_of_the_cache_holds_rows_that_are_read_twice_unless_it_is_small(driver, cache, rows, in_a_new_thread):
+    driver.cache_bytes = cache
+    assert in_a_new_thread(CudaDevice).cached_bytes == rows
+
+
 # -- arrays of other libraries -----------------------------------------------------------------------------------------
 
 

@@ -158,7 +158,7 @@ class Driver:
         """The settings with which every test begins."""
         self.n_devices, self.memory, self.mode, self.driver_version = 2, 1 << 30, MODES[0], 13000
         self.version, self.failures, self.faults, self.calls, self.compiled = (9, 0), {}, [], Counter(), []
-        self.launches, self.foreign = [], False
+        self.launches, self.foreign, self.cache_bytes = [], False, 50 << 20
         # bytes that arrays take and have taken, by device: the pool gives no memory back
         live = Counter({d: sum(b.size for b in list(self._blocks.values()) if b.device == d) for d in range(2)})
         self.used, self.reserved = live, Counter(live)
@@ -297,6 +297,7 @@ class Driver:
             "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 227 << 10,
             "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 228 << 10,
             "RESERVED_SHARED_MEMORY_PER_BLOCK": 1 << 10,
+            "L2_CACHE_SIZE": self.cache_bytes,
         }
         out[0] = values.get(name, 1)
 

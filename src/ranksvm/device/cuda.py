@@ -22,6 +22,9 @@ INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
+# Share of the L2 cache for rows that are read twice in a row, and bytes below which reading them again takes less time
+# than the launches that it takes to read them from the cache. Not yet measured.
+CACHE_SHARE, LEAST_CACHED_BYTES = 0.5, 8 << 20
 # The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
 DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # CUDA may read an array of the host after the call that copies it: up to this size a copy of it is kept until then, and
@@ -74,6 +77,8 @@ class CudaDevice:
         # each block also takes what the driver reserves: with half of `shared_bytes`, two would not fit
         half = properties.max_shared_memory_per_multiprocessor // 2 - properties.reserved_shared_memory_per_block
         self.half_shared_bytes = min(int(half), self.shared_bytes)
+        cached = int(CACHE_SHARE * properties.l2_cache_size)
+        self.cached_bytes = cached if cached >= LEAST_CACHED_BYTES else 0
         self._code: dict[tuple[Variant, int], Future] = {}
         self._kernels: dict[tuple[Variant, str], Any] = {}
         # arrays of the host that copies may still read, and their bytes

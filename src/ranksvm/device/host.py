@@ -21,7 +21,7 @@ class HostDevice:
         As of `Device`; few, so that small data have work for several blocks and for several rounds of each.
     backwards : bool
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
-    half_shared_bytes : int
+    half_shared_bytes, cached_bytes : int
         As of `Device`.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
@@ -35,6 +35,7 @@ class HostDevice:
         n_threads: int = 16,
         backwards: bool = False,
         half_shared_bytes: int = 1 << 15,
+        cached_bytes: int = 0,
         memory: int | None = None,
         name: str = "host:0",
     ):
@@ -44,6 +45,7 @@ class HostDevice:
         self.backwards = backwards
         self.shared_bytes = 1 << 16
         self.half_shared_bytes = half_shared_bytes
+        self.cached_bytes = cached_bytes
         self._memory = memory
         self._used = 0
 

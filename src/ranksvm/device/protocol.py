@@ -90,6 +90,8 @@ class Device(Protocol):
         Maximum bytes of shared memory of a block.
     half_shared_bytes : int
         Maximum bytes of shared memory of blocks of which a multiprocessor runs two at a time.
+    cached_bytes : int
+        Bytes of rows that are still in the cache when the next kernels read them; 0 if too few to gain from it.
     free_bytes : int
         Bytes of memory that are free.
     """
@@ -99,6 +101,7 @@ class Device(Protocol):
     n_threads: int
     shared_bytes: int
     half_shared_bytes: int
+    cached_bytes: int
 
     @property
     def free_bytes(self) -> int: ...

@@ -45,7 +45,9 @@ TERMS = {
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
     # of the queries of `TermProblem` two fit into shared memory
-    "queries read at once or twice": on(HostDevice(half_shared_bytes=1216)),
+    "queries read at once or twice": on(HostDevice(n_blocks=50, half_shared_bytes=1216)),
+    "pieces for the cache": on(HostDevice(n_blocks=50, half_shared_bytes=500, cached_bytes=2000)),
+    "rows read again from the cache": on(HostDevice(half_shared_bytes=1216)),
     "nothing fits into shared memory": on(HostDevice(half_shared_bytes=500)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
@@ -72,19 +74,45 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
 
 
 @pytest.mark.parametrize(
-    ("half_shared_bytes", "kernels"),
-    [(1 << 15, {"fused_loss"}), (1216, {"fused_loss", "loss"}), (500, {"loss"})],
+    ("half_shared_bytes", "n_blocks", "kernels"),
+    [
+        (1 << 15, 3, ["fused_loss"]),
+        (1216, 3, ["fused_loss", "fused_loss"]),
+        (1216, 50, ["fused_loss", "loss"]),
+        (500, 3, ["loss"]),
+    ],
 )
-def test_rows_of_short_queries_are_read_once(half_shared_bytes, kernels, monkeypatch):
+def test_whole_queries_are_taken_by_a_block_if_that_is_even(half_shared_bytes, n_blocks, kernels, monkeypatch):
+    """Short ones with all rows in shared memory; others with some of them."""
     launched = []
     monkeypatch.setattr(
-        HostDevice, "launch", lambda _self, _variant, kernel, _arguments, **_rest: launched.append(kernel)
+        HostDevice, "launch", lambda _self, _variant, kernel, *arguments, **_rest: launched.append((kernel, *arguments))
     )
     problem = TermProblem()
-    term = on(HostDevice(half_shared_bytes=half_shared_bytes))(problem.X, problem.spec, problem.pairs)
+    device = HostDevice(n_blocks=n_blocks, half_shared_bytes=half_shared_bytes)
+    term = on(device)(problem.X, problem.spec, problem.pairs)
     term.evaluate(np.ones(6), None)
-    assert {"fused_loss", "loss"} & set(launched) == kernels
-    assert ("scores" in launched) == ("accumulate_rows" in launched) == ("loss" in kernels)
+    names = [name for name, _ in launched]
+    assert [name for name in names if name in ("fused_loss", "loss")] == kernels
+    assert ("scores" in names) == ("accumulate_rows" in names) == ("loss" in kernels)
+    tasks = [arguments[13:16] for name, arguments in launched if name == "fused_loss"]
+    for number, (n_tasks, most_rows, n_kept) in enumerate(tasks):
+        assert n_tasks > 0
+        assert n_kept == most_rows if number == 0 else 0 < n_kept < most_rows
+
+
+def test_all_blocks_work_on_no_more_queries_at_a_time_than_the_cache_holds(monkeypatch):
+    launched = []
+    monkeypatch.setattr(HostDevice, "launch", lambda _self, _variant, *launch, **_rest: launched.append(launch))
+    problem = TermProblem()
+    term = on(HostDevice(half_shared_bytes=500, cached_bytes=2000))(problem.X, problem.spec, problem.pairs)
+    term.evaluate(np.ones(6), None)
+    kernels = [name for name, _ in launched if name in ("scores", "loss", "accumulate_rows")]
+    ranges = [arguments[-4:-2] for name, arguments in launched if name == "scores"]
+    assert kernels == ["scores", "loss", "accumulate_rows"] * len(ranges)
+    assert len(ranges) > 1
+    assert max(stop - start for start, stop in ranges) <= 2000 // (6 * 8)
+    assert [start for start, _ in ranges[1:]] == [stop for _, stop in ranges[:-1]]
 
 
 @pytest.mark.parametrize(("loss", "width"), [("squared_hinge", 0.5), ("hinge", None), ("huber", None), ("huber", 0.0)])

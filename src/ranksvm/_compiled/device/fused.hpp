@@ -1,5 +1,6 @@
-// Short queries in one reading of X: a block holds the rows of some whole queries in shared memory, for their scores, for what
-// their pairs make of these (slopes of the loss, or the Laplacian times them), and for X' times that.
+// Queries in one reading of X: a block takes the rows of some whole queries, for their scores, for what their pairs make of
+// these (slopes of the loss, or the Laplacian times them), and for X' times that. It keeps rows in shared memory meanwhile;
+// the rows that do not fit it reads again, soon enough to find them in the cache.
 #ifndef RANKSVM_DEVICE_FUSED_HPP
 #define RANKSVM_DEVICE_FUSED_HPP
 
@@ -52,15 +53,15 @@ struct FlowOfScores {
     }
 };
 
-// Queries that are next to each other, whose rows fit into shared memory together.
+// Queries that are next to each other. Of each task the first n_kept rows are kept in shared memory.
 struct Tasks {
     const int32_t *begin;  // (n_tasks + 1,) first position of each
-    int64_t n_tasks, most_rows;
+    int64_t n_tasks, most_rows, n_kept;
 };
 
 // scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times what
 // the work makes of the scores. Shared memory: the sums of each thread, w, sums for X' of each group of threads, two numbers
-// for each row, and the rows.
+// for each row, and the rows that are kept.
 template <class Real, class Work>
 RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
                                       double *scores, double *block_sums) {
@@ -78,11 +79,12 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
         for (int64_t k = thread; k < n_groups * n; k += block.n_threads) columns[k] = 0.0;
     }
     RANKSVM_ROLLED
-    for (int64_t task = block.index; task < tasks.n_tasks; task += block.count) {
+    for (int64_t task = tasks.n_tasks - 1 - block.index; task >= 0; task -= block.count) {  // the longest queries first
         const int64_t first = tasks.begin[task], n_rows = tasks.begin[task + 1] - first;
+        const int64_t n_kept = n_rows < tasks.n_kept ? n_rows : tasks.n_kept;
         RANKSVM_PHASE(thread) {
             RANKSVM_ROLLED
-            for (int64_t t = thread / group; t < n_rows; t += n_groups) {
+            for (int64_t t = thread / group; t < n_kept; t += n_groups) {
                 const Real *row = X.row(first + t);
                 for (int64_t f = thread % group; f < n; f += group) begin_copy(rows + t * n + f, row + f);
             }
@@ -91,7 +93,7 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
         RANKSVM_PHASE(thread) {
             RANKSVM_ROLLED
             for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
-                const Real *row = rows + t * n;
+                const Real *row = t < n_kept ? rows + t * n : X.row(first + t);
                 const double product = sum_by_lanes(
                     thread % kLanes, 0, n, [=](int64_t f) { return static_cast<double>(row[f]) * weights[f]; });
                 if (thread % kLanes != 0) continue;
@@ -112,8 +114,9 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
             RANKSVM_ROLLED
             for (int64_t f = thread % group; f < n; f += group) {
                 double sum = 0.0;
-                for (int64_t t = thread / group; t < n_rows; t += n_groups)
-                    sum += slopes[t] * static_cast<double>(rows[t * n + f]);
+                int64_t t = thread / group;
+                for (; t < n_kept; t += n_groups) sum += slopes[t] * static_cast<double>(rows[t * n + f]);
+                for (; t < n_rows; t += n_groups) sum += slopes[t] * static_cast<double>(X.row(first + t)[f]);
                 columns[thread / group * n + f] += sum;
             }
         }

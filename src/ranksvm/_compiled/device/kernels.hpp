@@ -3,7 +3,7 @@
 // several variants, in a namespace each, after bodies.hpp.
 //
 // RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only where they are needed: 1, pairs;
-// 2, rows and vectors; 3, rows and pairs of short queries; 4, arrays that lie on a device; 5, documents with documents;
+// 2, rows and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents;
 // 6, calibration. Without it all are there. PARTS of device/source.py has the names of the kernels.
 #include "bodies.hpp"
 
@@ -137,24 +137,24 @@ RANKSVM_KERNEL(take)(const double *values, const int32_t *places, int64_t n, dou
 
 #if RANKSVM_HAS(3) && !RANKSVM_SPARSE
 // ---------------------------------------------------------------------------------------------------------------------
-// Rows and pairs of short queries
+// Rows and pairs of whole queries
 
 RANKSVM_KERNEL(fused_loss)
-(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, const double *w, double width,
- double *scores, double *block_sums) {
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, int64_t n_kept, const double *w,
+ double width, double *scores, double *block_sums) {
     using namespace ranksvm::device;
     const auto pairs = RANKSVM_OF_PAIRS;
-    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows}, w, LossOfScores<decltype(pairs)>{pairs, width}, scores,
+    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows, n_kept}, w, LossOfScores<decltype(pairs)>{pairs, width}, scores,
                       block_sums);
 }
 
 RANKSVM_KERNEL(fused_laplacian)
-(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, const double *v, const double *scores,
- double inner, double outer, double factor, double *block_sums) {
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, int64_t n_kept, const double *v,
+ const double *scores, double inner, double outer, double factor, double *block_sums) {
     using namespace ranksvm::device;
     const auto pairs = RANKSVM_OF_PAIRS;
     const Ring ring = {inner, outer};
-    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows}, v,
+    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows, n_kept}, v,
                       FlowOfScores<decltype(pairs)>{pairs, ring, scores, factor}, nullptr, block_sums);
 }
 #endif

@@ -1,6 +1,7 @@
 """One pass over dense X on a device: scores, a function of them by the pairs, and X' times that, by whole queries."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,41 @@ FEWER = 4
 TASK_ROWS = 32
 
 
+class _Tasks(NamedTuple):
+    """Whole queries that a fused kernel takes, and the rows of each task that it keeps: `Tasks` of fused.hpp."""
+
+    begin: DeviceArray
+    n_tasks: int
+    most_rows: int
+    n_kept: int
+
+
+class _Part(NamedTuple):
+    """Rows that are on the device at a time.
+
+    Attributes
+    ----------
+    start, stop : int
+        Their range.
+    fused : list of _Tasks
+        The queries that a block takes as a whole.
+    pieces : list of (int, int)
+        The rows of the other queries, some whole queries at a time.
+    """
+
+    start: int
+    stop: int
+    fused: list[_Tasks]
+    pieces: list[tuple[int, int]]
+
+
 class QueryPass:
     """Value and gradient, or a product with the Hessian, in one pass over X.
 
-    The rows of short queries are in shared memory meanwhile, so that they are read once. Rows of long queries are read
-    twice; if rows stream through the device (`StreamedRows`), they are copied there once.
+    A block takes whole queries, and keeps their rows in shared memory meanwhile, so that they are read once. It reads
+    rows that do not fit again, from the cache. Where one query would take a block longer than the average block takes,
+    all blocks work on it together, with others like it that fit into the cache. If rows stream through the device
+    (`StreamedRows`), they are copied there once.
 
     Parameters
     ----------
@@ -52,17 +83,22 @@ class QueryPass:
         target = -(-rows.n_rows // max(1, launcher.device.n_blocks // FEWER))
         longest = int(sizes[sizes <= fits].max(initial=0))
         self._most_rows = min(fits, max(longest, TASK_ROWS, target))
-        self._parts = []
+        self._parts: list[_Part] = []
         for first, last in order.blocks:
             start, stop = int(order.pointers[first]), int(order.pointers[last])
             if stop == start:
                 continue
             # the shortest come first
             short = first + int(np.searchsorted(sizes[first:last], fits, side="right"))
+            shared = short + self._n_shared(sizes[short:last])
             ends = order.pointers[first : short + 1]
-            tasks = [int(ends[k]) for k, _ in query_ranges(ends, self._most_rows)] if len(ends) > 1 else []
-            begin = np.array([*tasks, ends[-1]], dtype=np.int32)
-            self._parts.append((start, int(ends[-1]), stop, launcher.copy_in(begin), len(tasks)))
+            firsts = [int(ends[k]) for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
+            fused = [self._tasks(firsts, int(ends[-1]), self._most_rows, self._most_rows)] if firsts else []
+            if shared > short:
+                most = int(sizes[shared - 1])
+                kept = self._bytes_left(most) // self._row_bytes()
+                fused.append(self._tasks(order.pointers[short:shared], int(order.pointers[shared]), most, int(kept)))
+            self._parts.append(_Part(start, stop, fused, self._pieces(order.pointers[shared : last + 1])))
 
     def evaluate(self, w: DeviceArray, width: float, scores: DeviceArray, out: DeviceArray) -> None:
         """Sums of the loss at ``X w`` and the gradient, into ``out``; and the scores.
@@ -125,23 +161,25 @@ class QueryPass:
         """Maximum number of additions that the term of a row goes through in sums over rows."""
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
-        for _, middle, stop, _, n_tasks in self._parts:
-            rounds = -(-n_tasks // self._n_blocks(n_tasks))
-            fused = rounds * (-(-self._most_rows // groups) + 1) + groups + self._add_rows(self._n_blocks(n_tasks))
-            left = stop - middle
-            apart = additions_of(left, n, blocks_for(run, left, n), run.n_threads) if left else 0
-            most = max(most, fused if n_tasks else 0, apart)
-        return most + self._add_rows(2 * len(self._parts))
+        for part in self._parts:
+            for tasks in part.fused:
+                n_blocks = self._n_blocks(tasks.n_tasks)
+                rounds = -(-tasks.n_tasks // n_blocks)
+                most = max(most, rounds * (-(-tasks.most_rows // groups) + 1) + groups + self._add_rows(n_blocks))
+            for size in (stop - start for start, stop in part.pieces):
+                most = max(most, additions_of(size, n, blocks_for(run, size, n), run.n_threads))
+        return most + self._add_rows(self._n_totals)
 
     def loss_additions(self) -> int:
         """Maximum number of additions that the loss of a document goes through in the sum over all."""
         run, most = self._run, 0
-        for start, _, stop, _, n_tasks in self._parts:
-            n_blocks = self._n_blocks(n_tasks)
-            rounds = -(-n_tasks // n_blocks) * (-(-self._most_rows * LANES // run.n_threads) + 1)
-            apart = -(-(stop - start) // (run.blocks_for(stop - start) * run.n_threads))
-            most = max(most, rounds + apart + run.n_threads + self._add_rows(run.device.n_blocks))
-        return most + self._add_rows(2 * len(self._parts))
+        for part in self._parts:
+            for tasks in part.fused:
+                rounds = -(-tasks.n_tasks // self._n_blocks(tasks.n_tasks))
+                most = max(most, rounds * (-(-tasks.most_rows * LANES // run.n_threads) + 1))
+            for size in (stop - start for start, stop in part.pieces):
+                most = max(most, -(-size // (run.blocks_for(size) * run.n_threads)))
+        return most + run.n_threads + self._add_rows(run.device.n_blocks) + self._add_rows(self._n_totals)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
@@ -151,29 +189,51 @@ class QueryPass:
         """The fused kernel for the short queries of each block, ``rest`` for the long ones, and the sum of all."""
         run, n = self._run, self._rows.n_features
         width = LOSS_COLUMNS + n
-        n_totals = sum((n_tasks > 0) + (stop > middle) for _, middle, stop, _, n_tasks in self._parts)
+        n_totals = self._n_totals
         totals = out if n_totals == 1 else run.scratch("totals of blocks", n_totals * width)
         place = 0
-        for start, middle, stop, begin, n_tasks in self._parts:
-            rows = self._rows.resident(start, stop)
-            if n_tasks:
-                n_blocks = self._n_blocks(n_tasks)
+        for part in self._parts:
+            rows = self._rows.resident(part.start, part.stop)
+            for tasks in part.fused:
+                n_blocks = self._n_blocks(tasks.n_tasks)
                 sums = run.scratch("fused sums", n_blocks * width)
-                tasks = begin, n_tasks, self._most_rows
-                shared = self._shared(self._most_rows)
+                shared = self._shared(tasks.most_rows, tasks.n_kept)
                 run(kernel, *self._pairs, *rows, *tasks, *arguments, sums, n_blocks=n_blocks, shared=shared)
                 run.add_rows(sums, n_blocks, width, totals.part(place, place + width))
                 place += width
-            if stop > middle:
+            for start, stop in part.pieces:
                 total = totals.part(place, place + width)
-                u = rest(rows, middle, stop, total)
-                n_blocks = blocks_for(run, stop - middle, n)
+                u = rest(rows, start, stop, total)
+                n_blocks = blocks_for(run, stop - start, n)
                 sums = run.scratch("row sums", n_blocks * n)
-                run("accumulate_rows", *rows, middle, stop, u, sums, n_blocks=n_blocks, shared=run.n_threads)
+                run("accumulate_rows", *rows, start, stop, u, sums, n_blocks=n_blocks, shared=run.n_threads)
                 run.add_rows(sums, n_blocks, n, total.part(LOSS_COLUMNS, width))
                 place += width
         if n_totals > 1:
             run.add_rows(totals, n_totals, width, out)
+
+    @property
+    def _n_totals(self) -> int:
+        """Number of sums over X that are added up."""
+        return sum(len(part.fused) + len(part.pieces) for part in self._parts)
+
+    def _tasks(self, firsts: Any, end: int, most_rows: int, n_kept: int) -> _Tasks:
+        begin = self._run.copy_in(np.array([*firsts, end], dtype=np.int32))
+        return _Tasks(begin, len(firsts), most_rows, n_kept)
+
+    def _n_shared(self, sizes: np.ndarray) -> int:
+        """Number of queries too large for shared memory, the shortest first, that blocks share evenly, each whole."""
+        n_blocks = max(1, self._run.device.n_blocks // FEWER)
+        work = np.asarray(sizes, dtype=float) ** 2
+        evenly = work * n_blocks <= np.cumsum(work)
+        fits = np.array([self._bytes_left(int(size)) >= 0 for size in sizes], dtype=bool)
+        found = np.flatnonzero(evenly & fits)
+        return int(found[-1]) + 1 if len(found) else 0
+
+    def _pieces(self, ends: np.ndarray) -> list[tuple[int, int]]:
+        """The rows of some queries, as many queries at a time as the cache holds; all of them without a cache."""
+        limit = self._run.device.cached_bytes // self._row_bytes() or int(ends[-1] - ends[0])
+        return [(int(ends[k]), int(ends[last])) for k, last in query_ranges(ends, limit)]
 
     def _n_blocks(self, n_tasks: int) -> int:
         return max(1, min(n_tasks, self._run.device.n_blocks // FEWER))
@@ -183,14 +243,17 @@ class QueryPass:
 
     def _rows_that_fit(self) -> int:
         """Rows that fit into the shared memory of a block."""
-        left = self._run.device.half_shared_bytes - 8 * self._shared(0)
-        return max(0, int(left / (self._row_bytes() + 16)))
+        return max(0, int(self._bytes_left(0) / (self._row_bytes() + 16)))
 
-    def _shared(self, n_rows: int) -> int:
-        """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory, for this number of rows."""
+    def _bytes_left(self, n_rows: int) -> int:
+        """Bytes of shared memory for the rows that are kept, of tasks of so many."""
+        return self._run.device.half_shared_bytes - 8 * self._shared(n_rows, 0)
+
+    def _shared(self, n_rows: int, n_kept: int) -> int:
+        """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory."""
         n, n_threads = self._rows.n_features, self._run.n_threads
         beside = LOSS_COLUMNS * n_threads + n + max(1, n_threads // GROUP) * n
-        return beside + 2 * n_rows + -(-n_rows * self._row_bytes() // 8)
+        return beside + 2 * n_rows + -(-n_kept * self._row_bytes() // 8)
 
     def _row_bytes(self) -> int:
         return self._rows.n_features * (4 if self._run.variant.real == "float" else 8)

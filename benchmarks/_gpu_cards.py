@@ -1,0 +1,195 @@
+"""GPUs by their data sheets, and what an evaluation launches on them: for `gpu_static.py`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm import RankingData
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
+from ranksvm.device import DeviceCosts, Variant
+from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, CACHE_SHARE, LEAST_CACHED_BYTES, N_THREADS
+from ranksvm.device.host import HostDevice
+from ranksvm.fits.work import linear_work
+from ranksvm.losses import LossSpec
+from ranksvm.terms.device.term import DeviceTerm
+
+LOSS = LossSpec("squared_hinge")
+# Threads of a warp; registers of a multiprocessor, and of a warp at the least.
+WARP, REGISTERS, REGISTER_UNIT = 32, 65536, 256
+# Instructions in float64 for a visit of a pair from one of its documents: the margin, the loss, and sums.
+VISIT_INSTRUCTIONS = 8
+# Seconds of an evaluation with almost no work: assumed.
+ROUND = 2e-5
+
+
+@dataclass(frozen=True)
+class Capability:
+    """A compute capability, by NVIDIA's tables.
+
+    Attributes
+    ----------
+    warps, shared, shared_of_block : int
+        Maximum number of warps and bytes of shared memory of a multiprocessor, and bytes of a block.
+    """
+
+    warps: int
+    shared: int
+    shared_of_block: int
+
+    @property
+    def reserved(self) -> int:
+        """Bytes of shared memory that the driver takes for each block."""
+        return 0 if self.shared_of_block == self.shared else 1024
+
+    def occupancy(self, registers: int, shared: int = 0, n_threads: int = N_THREADS) -> float:
+        """Share of the warps that run at a time, for kernels with so many registers a thread and bytes a block."""
+        warps = n_threads // WARP
+        of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+        blocks = min(REGISTERS // of_warp // warps, self.warps // warps)
+        if shared:
+            blocks = min(blocks, self.shared // (shared + self.reserved))
+        return blocks * warps / self.warps
+
+
+CAPABILITIES = {
+    "sm_75": Capability(32, 64 << 10, 64 << 10),
+    "sm_80": Capability(64, 164 << 10, 163 << 10),
+    "sm_86": Capability(48, 100 << 10, 99 << 10),
+    "sm_89": Capability(48, 100 << 10, 99 << 10),
+    "sm_90": Capability(64, 228 << 10, 227 << 10),
+    "sm_100": Capability(64, 228 << 10, 227 << 10),
+    "sm_120": Capability(48, 100 << 10, 99 << 10),
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A GPU by its data sheet.
+
+    Attributes
+    ----------
+    name, arch : str
+        Its name, and its compute capability.
+    n_multiprocessors : int
+        Their number.
+    cache, bandwidth, float64 : float
+        Bytes of the L2 cache, bytes a second of memory, and operations a second in float64 (two for a multiply-add).
+    """
+
+    name: str
+    arch: str
+    n_multiprocessors: int
+    cache: float
+    bandwidth: float
+    float64: float
+
+    @property
+    def visit(self) -> float:
+        """Seconds of a visit of a pair, where nothing but arithmetic counts."""
+        return VISIT_INSTRUCTIONS * 2.0 / self.float64
+
+    def costs(self) -> DeviceCosts:
+        """What "auto" would reckon with, if everything were as on the data sheet, and X on the GPU."""
+        return DeviceCosts(ROUND, 0.0, 1.0 / self.bandwidth, self.visit, 0.0)
+
+
+CARDS = (
+    Card("T4", "sm_75", 40, 4 << 20, 320e9, 0.25e12),
+    Card("A100", "sm_80", 108, 40 << 20, 2039e9, 9.7e12),
+    Card("L40S", "sm_89", 142, 96 << 20, 864e9, 1.43e12),
+    Card("H100", "sm_90", 132, 50 << 20, 3350e9, 34e12),
+    Card("H200", "sm_90", 132, 50 << 20, 4800e9, 34e12),
+)
+
+
+class _Noted(HostDevice):
+    """A device with the sizes of a card, which notes launches and runs none."""
+
+    def __init__(self, card: Card):
+        capability, cached = CAPABILITIES[card.arch], int(CACHE_SHARE * card.cache)
+        super().__init__(
+            n_blocks=BLOCKS_PER_MULTIPROCESSOR * card.n_multiprocessors,
+            n_threads=N_THREADS,
+            half_shared_bytes=min(capability.shared // 2 - capability.reserved, capability.shared_of_block),
+            cached_bytes=cached if cached >= LEAST_CACHED_BYTES else 0,
+        )
+        self.launches: list[tuple[str, tuple, int, int]] = []
+
+    def launch(self, variant: Variant, kernel: str, arguments: Any, *, n_blocks: int, shared: int = 0) -> None:
+        self.launches.append((kernel, arguments, n_blocks, 8 * shared))
+
+
+@dataclass
+class Evaluation:
+    """An evaluation of a linear model's objective on a card, as it is launched there.
+
+    Attributes
+    ----------
+    kept, cached, twice : int
+        Rows that stay in shared memory, that are read again from the cache, and that are read from memory twice.
+    row_bytes : int
+        Bytes of a row.
+    shared : int
+        Maximum bytes of shared memory of a block of the fused kernel; 0 without one.
+    visits : float
+        Visits of pairs.
+    launches : int
+        Launches of kernels.
+    fit : float
+        Estimated seconds of a fit at the speeds of the data sheet, with X on the GPU.
+    """
+
+    row_bytes: int
+    visits: float
+    launches: int
+    fit: float
+    kept: int = 0
+    cached: int = 0
+    twice: int = 0
+    shared: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.kept + self.cached + self.twice
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of X that are read from memory."""
+        return (self.n_rows + self.twice) * self.row_bytes
+
+    def seconds(self, card: Card) -> tuple[float, float]:
+        """Least seconds of what is read from memory, and of the arithmetic."""
+        return self.n_bytes / card.bandwidth, self.visits * card.visit
+
+
+def evaluation(card: Card, data: RankingData) -> Evaluation:
+    """What one evaluation of the data's objective reads and launches on a card."""
+    pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, data.n_rows), data.y)
+    design, device = as_design_matrix(data.X), _Noted(card)
+    term = DeviceTerm(device, design, LOSS.over(pairs))
+    device.launches.clear()
+    term.evaluate(np.zeros(data.n_features), None)
+    fit = linear_work(LOSS, pairs, design).on_gpu(card.costs())
+    found = Evaluation(int(design.row_bytes), 2.0 * pairs.n_pairs, len(device.launches), fit)
+    for kernel, arguments, n_blocks, shared in device.launches:
+        if kernel == "scores":
+            n_rows = arguments[5] - arguments[4]
+            if n_rows * design.row_bytes <= device.cached_bytes:
+                found.cached += n_rows
+            else:
+                found.twice += n_rows
+        if kernel != "fused_loss":
+            continue
+        # after 8 arguments of the pairs and 4 of the rows
+        begin, n_tasks, _, n_kept = arguments[12:16]
+        sizes = np.diff(device.copy_out(begin))
+        kept = int(np.minimum(sizes, n_kept).sum())
+        again, found.kept, found.shared = int(sizes.sum()) - kept, found.kept + kept, max(found.shared, shared)
+        # whole tasks of all blocks are read between the two uses
+        if min(n_blocks, n_tasks) * sizes.mean() * design.row_bytes <= card.cache:
+            found.cached += again
+        else:
+            found.twice += again
+    return found
