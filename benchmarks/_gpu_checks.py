@@ -67,7 +67,7 @@ def checks(device: str, smoke: bool) -> Iterator[Check]:
     many = make_ranking(2, 60 if smoke else 6000, 5, n_levels=None, random_state=SEED)
     lists: dict[str, Any] = {"y": many.y, "qid": many.qid}
     yield checked(f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)
-    wide = make_ranking(6, (5, 60), 400, random_state=SEED)
+    wide = make_ranking(*((4, (5, 90), 300) if smoke else (6, (5, 60), 400)), random_state=SEED)
     lists = {"y": wide.y, "qid": wide.qid}
     for loss in LOSSES:
         yield checked(f"{loss}, some lists larger than shared memory", device, wide.X, lists, loss=loss, C=0.01)

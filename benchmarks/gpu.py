@@ -30,6 +30,7 @@ from ranksvm.plotting.styles import PALETTE
 
 SEED = 0
 NOT_MEASURED = "**Not yet measured.** The host stood in for the GPU, on tiny data: these numbers tell nothing of one."
+TINY_DATA = " **Tiny data: the times tell nothing.**"
 # Rows of the lists of all lengths.
 LIST_ROWS, LIST_FEATURES = 1 << 19, 46
 LIST_LENGTHS = tuple(1 << exponent for exponent in range(4, 16))
@@ -286,7 +287,7 @@ def goals(found: list[Measured], chosen: list[Choice], peak: float, first: float
         lines.append(f"- regret of `auto` at worst ({worst.name}): at most {verdict(worst.regret, 1.2)}")
     for one in found:
         floors = one.evaluation / (one.data.X.nbytes / peak)
-        lines.append(f"- {one.name}: an evaluation in floors, {floors:.2f}: at most {verdict(floors, 2.0)}")
+        lines.append(f"- {one.name}: an evaluation in floors, {floors:.2f}: at most {verdict(floors, 3.0)}")
         gpu, cpu = one.curves["GPU"].at(CERTIFIED)[0], one.curves["2 threads"].at(CERTIFIED)[0]
         better = min(one.whole.values())
         lines.append(f"- {one.name}: `auto` over the better of both: at most {verdict(one.auto[1] / better, 1.2)}")
@@ -416,7 +417,7 @@ def measure_all(options, device: Device) -> Iterator[Results]:
 def report(options, device: Device, found: Results) -> str:
     """The page of what has been measured; the plot beside it."""
     on_host = isinstance(device, HostDevice)
-    parts = [NOT_MEASURED] if on_host else [f"GPU: {gpu_name()}."]
+    parts = [NOT_MEASURED] if on_host else [f"GPU: {gpu_name()}.{TINY_DATA if options.smoke else ''}"]
     if found.left_out:
         parts.append(f"Not measured: {'; '.join(found.left_out)}.")
     if found.fits and not any(one.case.real for one in found.fits):
@@ -426,7 +427,7 @@ def report(options, device: Device, found: Results) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         plot(found.fits, path)
         parts.append(f"![distance from the optimum against seconds]({path.name})")
-    if not on_host:
+    if not options.smoke:
         parts.append(goals(found.fits, found.choices, found.peak, found.first))
     if found.fits:
         parts += [fits(found.fits), objectives(found.fits), beside_the_paper(found.fits)]
@@ -452,13 +453,14 @@ def gpu_name() -> str:
         return "unknown"
 
 
-def opened(host: bool) -> Device:
-    """The first GPU, or the host in its place; ends the program where there is neither."""
-    if host:
-        names.OPENERS["host"] = lambda number: HostDevice(name=f"host:{number}")
+def opened(host: bool, smoke: bool) -> Device:
+    """The first GPU, or the host in its place: if asked for, or for a smoke test without a GPU."""
+    names.OPENERS["host"] = lambda number: HostDevice(name=f"host:{number}")
     try:
         return open_device("host:0" if host else "cuda:0")
     except RankSVMError as error:
+        if smoke:
+            return open_device("host:0")
         sys.exit(f"{error} (--host runs tiny data on the host, which measures nothing.)")
 
 
@@ -471,12 +473,12 @@ def main(argv=None):
     repeats = {"type": int, "default": 3, "help": "rounds of everything timed"}
     own = {"--host": host, "--checks": checks_only, "--only": only, "--seconds": seconds, "--repeats": repeats}
     options = arguments(__doc__, argv, *own.items())
-    options.host = options.smoke = options.host or options.smoke
+    options.smoke = options.host or options.smoke
+    device = opened(options.host, options.smoke)
     if options.checks:
-        device = opened(options.host)
         calibrate(device.name)  # kernels that no fit launches
         sys.exit(0 if all(check.passed for check in list(checked_fits(device.name, smoke=True))) else 1)
-    device, found = opened(options.host), Results()
+    found = Results()
     for found in measure_all(options, device):
         if options.output is not None:
             publish(report(options, device, found), options)

@@ -71,7 +71,7 @@ def loaded_driver(tmp_path_factory):
 
 @pytest.fixture
 def driver(loaded_driver, monkeypatch):
-    """Two GPUs that the stand-in for the CUDA driver plays, under the real cuda-core, cuda-bindings and NVRTC.
+    """Four GPUs that the stand-in for the CUDA driver plays, under the real cuda-core, cuda-bindings and NVRTC.
 
     What the stand-in calls a fault, and a context that is left behind, fails the test.
     """
@@ -98,6 +98,24 @@ def driver(loaded_driver, monkeypatch):
     names._opened.update(opened)
     assert not faults, "\n".join(faults)
     assert left is None, f"device {left} is still current"
+
+
+@pytest.fixture(params=["host", "stand-in driver"])
+def each_device(request, monkeypatch):
+    """Names "host:0" to "host:3", for the host in the place of a GPU and for `CudaDevice` on the stand-in driver."""
+    if request.param == "host":
+        request.getfixturevalue("host_devices")
+        return
+    request.getfixturevalue("driver").mode = "late"
+    from ranksvm.device import names
+    from ranksvm.device.cuda import CudaDevice
+
+    def opened(number):
+        device = CudaDevice(number)
+        device.name = f"host:{number}"
+        return device
+
+    monkeypatch.setitem(names.OPENERS, "host", opened)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ranksvm.losses import LossSpec
 from ranksvm.terms.device import layout
 from sweep_checks import SquaredHingeFunction
 
-pytestmark = pytest.mark.usefixtures("host_devices")
+pytestmark = pytest.mark.usefixtures("each_device")
 
 
 def make_data(n=300, n_features=5, seed=0):
@@ -196,7 +196,8 @@ def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, stream
     X, y, qid = make_data()
     expected = fitted("host", X, y, qid=qid).coef_
     device = open_device("host:0")
-    free, run, left = device.free_bytes, HostDevice.launch, [launches]
+    kind = type(device)
+    free, run, left = device.free_bytes, kind.launch, [launches]
 
     def failing(self, *arguments, **options):
         left[0] -= 1
@@ -205,7 +206,7 @@ def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, stream
         run(self, *arguments, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(HostDevice, "launch", failing)
+        patched.setattr(kind, "launch", failing)
         with pytest.raises(error):
             fitted("host", X, y, qid=qid)
     gc.collect()

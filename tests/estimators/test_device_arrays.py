@@ -30,9 +30,14 @@ from ranksvm.exceptions import DataError, OptionError
 from sweep_checks import SquaredHingeFunction
 
 
-@pytest.fixture(autouse=True)
-def gpus(monkeypatch):
-    """Two GPUs, which are the host."""
+@pytest.fixture(autouse=True, params=["host", "stand-in driver"])
+def gpus(request, monkeypatch):
+    """Two GPUs, which are the host, or the stand-in for the driver plays them."""
+    if request.param != "host":
+        driver = request.getfixturevalue("driver")
+        driver.mode, driver.foreign = "late", True
+        yield names.OPENERS["cuda"]
+        return
     monkeypatch.setitem(names.OPENERS, "cuda", opened := lambda number: HostDevice(name=f"cuda:{number}"))
     yield opened
     names._opened.clear()

@@ -15,7 +15,7 @@ from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DataError, DeviceError, MissingDependencyError, OptionError
 from sweep_checks import SquaredHingeFunction
 
-pytestmark = pytest.mark.usefixtures("host_devices")
+pytestmark = pytest.mark.usefixtures("each_device")
 
 
 def make_data(n=150, n_features=4, seed=0):

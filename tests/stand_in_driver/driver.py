@@ -156,11 +156,11 @@ class Driver:
 
     def reset(self):
         """The settings with which every test begins."""
-        self.n_devices, self.memory, self.mode, self.driver_version = 2, 1 << 30, MODES[0], 13000
+        self.n_devices, self.memory, self.mode, self.driver_version = 4, 1 << 30, MODES[0], 13000
         self.version, self.failures, self.faults, self.calls, self.compiled = (9, 0), {}, [], Counter(), []
         self.launches, self.foreign, self.cache_bytes = [], False, 50 << 20
         # bytes that arrays take and have taken, by device: the pool gives no memory back
-        live = Counter({d: sum(b.size for b in list(self._blocks.values()) if b.device == d) for d in range(2)})
+        live = Counter({d: sum(b.size for b in self._blocks_now() if b.device == d) for d in range(self.n_devices)})
         self.used, self.reserved = live, Counter(live)
 
     @property
@@ -210,9 +210,13 @@ class Driver:
             stream.work.clear()
         raise RefusedError(ILLEGAL_ADDRESS)
 
+    def _blocks_now(self):
+        """The blocks of memory; a copy, because garbage collection frees some at any time."""
+        return list(self._blocks.values())
+
     def _inside(self, first, size):
         """Refuse addresses that are not in one block of memory."""
-        blocks = list(self._blocks.values())  # garbage collection, at any time, frees memory
+        blocks = self._blocks_now()
         if not self.foreign and not any(b.first <= first and first + size <= b.first + b.size for b in blocks):
             self._fault(f"{size} bytes at {first:#x} are not memory of a device")
 
@@ -612,4 +616,30 @@ def stand_in(folder):
         driver._functions.append(function)
         assert library.serve(name.encode(), function) == 0
     atexit.register(library.close_driver)
+    return driver
+
+
+def active_stand_in(folder):
+    """The stand-in, with GPUs from now on: for a process that is no test.
+
+    Parameters
+    ----------
+    folder : path
+        Where the library is written.
+
+    Returns
+    -------
+    Driver
+        The driver.
+    """
+    from ranksvm.device import cuda
+
+    driver, compile_kernels = stand_in(folder), cuda.compile_kernels
+
+    def noted(variant, part, arch):
+        code = compile_kernels(variant, part, arch)
+        driver.note(code, variant, part, arch)
+        return code
+
+    cuda.compile_kernels, driver.active = noted, True
     return driver

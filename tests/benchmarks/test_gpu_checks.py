@@ -1,0 +1,15 @@
+"""The checks of `benchmarks/gpu.py`, on a stand-in for the CUDA driver, in each of its modes."""
+
+import pytest
+
+from _gpu_checks import checks
+from stand_in_driver import MODES
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_check_passes_under_the_real_packages(driver, mode):
+    """Every loss, with every kind of features, pairs and weights, kernels, and X that streams through."""
+    driver.mode = mode
+    found = list(checks("cuda:0", smoke=True))
+    assert len(found) == 50
+    assert [check for check in found if not check.passed] == []
