@@ -22,17 +22,18 @@ ALGORITHMS = (
     (
         "P-SWX (Algorithm 2): one block a query, one thread a document; a thread walks the sorted list while scores "
         "are within the margin",
-        "a block takes whole short queries, and several blocks share a long one; a thread visits the documents of "
-        "lower and of higher labels, unsorted",
+        "a block takes whole queries, and all blocks share one that would take a block longer than the average; a "
+        "thread visits the documents of lower and of higher labels, unsorted",
         "no sort is needed, and labels limit the visits. As printed, the loop ends at the first document whose label "
         "does not fit, and so misses pairs",
         "`_compiled/device/pairs.hpp`, `fused.hpp`, `losses.hpp`",
     ),
     (
         "lists longer than a block: not described",
-        "threads stride; a query of more than 2^31 pairs is swept on the processor",
+        "threads stride; rows beyond the shared memory of a block are read again from the cache; a query of more than "
+        "2^31 pairs is swept on the CPU",
         "MQ2008-list has a list of 1,831 documents, and a block of the card 1,024 threads",
-        "`terms/device/long_queries.py`",
+        "`terms/device/dense_pass.py`, `terms/device/long_queries.py`",
     ),
     (
         "GPU-quicksorting of scores (Algorithm 3), bitonic sort below minsize = 64",
@@ -49,8 +50,8 @@ ALGORITHMS = (
     ),
     (
         "CUBLAS (Sgemv, Sgemm, Saxpy) in float32",
-        "own kernels: rows may be float32, products and sums are float64 in a fixed order. Short queries are read "
-        "once: scores, pairs and gradient in one kernel",
+        "own kernels: rows may be float32, products and sums are float64 in a fixed order. Scores, pairs and gradient "
+        "are one kernel, which reads rows from memory once",
         "a certificate needs float64, and equal bits in every run need a fixed order. Float32 is a likely cause of the "
         "lower accuracies of Table 3",
         "`_compiled/device/rows.hpp`, `fused.hpp`, `vectors.hpp`",
