@@ -100,13 +100,21 @@ def driver(loaded_driver, monkeypatch):
     assert left is None, f"device {left} is still current"
 
 
-@pytest.fixture(params=["host", "stand-in driver"])
-def each_device(request, monkeypatch):
+@pytest.fixture(
+    params=["host", "late", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("at once", "copies early"))]
+)
+def device_kind(request):
+    """ "host", in the place of a GPU, or a mode of the stand-in driver: "late" finds most."""
+    return request.param
+
+
+@pytest.fixture
+def each_device(device_kind, request, monkeypatch):
     """Names "host:0" to "host:3", for the host in the place of a GPU and for `CudaDevice` on the stand-in driver."""
-    if request.param == "host":
+    if device_kind == "host":
         request.getfixturevalue("host_devices")
         return
-    request.getfixturevalue("driver").mode = "late"
+    request.getfixturevalue("driver").mode = device_kind
     from ranksvm.device import names
     from ranksvm.device.cuda import CudaDevice
 

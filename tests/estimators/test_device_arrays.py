@@ -30,12 +30,12 @@ from ranksvm.exceptions import DataError, OptionError
 from sweep_checks import SquaredHingeFunction
 
 
-@pytest.fixture(autouse=True, params=["host", "stand-in driver"])
-def gpus(request, monkeypatch):
+@pytest.fixture(autouse=True)
+def gpus(device_kind, request, monkeypatch):
     """Two GPUs, which are the host, or the stand-in for the driver plays them."""
-    if request.param != "host":
+    if device_kind != "host":
         driver = request.getfixturevalue("driver")
-        driver.mode, driver.foreign = "late", True
+        driver.mode, driver.foreign = device_kind, True
         yield names.OPENERS["cuda"]
         return
     monkeypatch.setitem(names.OPENERS, "cuda", opened := lambda number: HostDevice(name=f"cuda:{number}"))
