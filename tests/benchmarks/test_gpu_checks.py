@@ -3,10 +3,13 @@
 import pytest
 
 from _gpu_checks import checks
-from stand_in_driver import MODES
+
+SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["late", pytest.param("at once", marks=SLOW), pytest.param("copies early", marks=SLOW)]
+)
 def test_every_check_passes_under_the_real_packages(driver, mode):
     """Every loss, with every kind of features, pairs and weights, kernels, and X that streams through."""
     driver.mode = mode

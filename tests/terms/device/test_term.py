@@ -44,9 +44,8 @@ TERMS = {
     "3 blocks of 16": on(HostDevice()),
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
-    # of the queries of `TermProblem` two fit into shared memory
-    "queries read at once or twice": on(HostDevice(n_blocks=50, half_shared_bytes=1216)),
-    "pieces for the cache": on(HostDevice(n_blocks=50, half_shared_bytes=500, cached_bytes=2000)),
+    # of the queries of `TermProblem` two fit into shared memory, and of the others two into the cache
+    "short queries, and pieces of others": on(HostDevice(n_blocks=50, half_shared_bytes=1216, cached_bytes=2000)),
     "rows read again from the cache": on(HostDevice(half_shared_bytes=1216)),
     "nothing fits into shared memory": on(HostDevice(half_shared_bytes=500)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
