@@ -26,8 +26,11 @@ def test_every_step_leaves_its_page(tmp_path):
     if why is not None:
         pytest.skip(why)
     pytest.importorskip("matplotlib")
-    paths = [ROOT / "tests", ROOT / "tests" / "stand_in_driver" / "in_every_process"]
-    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    # loaded in every process of Python
+    loads = f"from stand_in_driver import active_stand_in\nactive_stand_in({str(tmp_path)!r})\n"
+    (tmp_path / "sitecustomize.py").write_text(loads, encoding="utf-8")
+    paths = [ROOT / "tests", tmp_path]
+    own = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "XDG_CACHE_HOME": str(tmp_path)}
     done, summary = run(tmp_path / "out", "--smoke", PYTHON=sys.executable, **own)
     assert done.returncode == 0, summary + done.stderr
     assert [line.partition(" (")[0] for line in summary.splitlines() if "left out" not in line] == [

@@ -1,6 +1,6 @@
 """The functions of an additive model as people read them: shapes of features, and cells of two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -41,6 +41,8 @@ class Shape(Tabular):
         Mean of its training values at each level.
     shares : ndarray of float64, shape (n_levels,)
         Share of the training rows at each level.
+    texts : list of str, optional
+        The texts that categories stand for, by number.
     """
 
     feature: int
@@ -52,6 +54,7 @@ class Shape(Tabular):
     high: float
     means: np.ndarray
     shares: np.ndarray
+    texts: list[str] | None = None
 
     @property
     def is_categorical(self) -> bool:
@@ -66,7 +69,7 @@ class Shape(Tabular):
     @property
     def labels(self) -> list[str]:
         """What the levels are called."""
-        return level_labels(self.bins)
+        return level_labels(self.bins, self.texts)
 
     @property
     def values(self) -> np.ndarray:
@@ -135,6 +138,8 @@ class Cells(Tabular):
         The values.
     shares : ndarray of float64, of the same shape
         Share of the training rows in each cell.
+    texts : tuple of list of str or None
+        The texts that categories of each feature stand for, by number.
     """
 
     first: int
@@ -144,6 +149,12 @@ class Cells(Tabular):
     second_bins: FeatureBins
     values: np.ndarray
     shares: np.ndarray
+    texts: tuple[list[str] | None, list[str] | None] = (None, None)
+
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """What the levels of both features are called."""
+        return level_labels(self.first_bins, self.texts[0]), level_labels(self.second_bins, self.texts[1])
 
     @property
     def name(self) -> str:
@@ -157,10 +168,11 @@ class Cells(Tabular):
 
     def _table(self) -> Table:
         rows, columns = self.values.shape
+        first, second = self.labels
         return Table(
             {
-                "first": np.repeat(np.array(level_labels(self.first_bins), dtype=str), columns),
-                "second": np.tile(np.array(level_labels(self.second_bins), dtype=str), rows),
+                "first": np.repeat(np.array(first, dtype=str), columns),
+                "second": np.tile(np.array(second, dtype=str), rows),
                 "value": self.values.ravel(),
                 "share": self.shares.ravel(),
             },
@@ -173,13 +185,15 @@ class Cells(Tabular):
         return self._table().to_text()
 
 
-def level_labels(bins: FeatureBins) -> list[str]:
+def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]:
     """What the levels of a feature are called.
 
     Parameters
     ----------
     bins : FeatureBins
         The levels.
+    texts : list of str, optional
+        The texts that categories stand for, by number.
 
     Returns
     -------
@@ -187,7 +201,8 @@ def level_labels(bins: FeatureBins) -> list[str]:
         A label for each level: an interval, a category, "other" or "missing".
     """
     if bins.categories is not None:
-        labels = ["other", *(f"{value:.6g}" for value in bins.categories)]
+        named = (f"{value:.6g}" if texts is None else texts[int(value)] for value in bins.categories)
+        labels = ["other", *named]
     elif not bins.n_steps:
         labels = ["all"]
     else:
@@ -216,7 +231,9 @@ def term_labels(function: AdditiveFunction, names: Sequence[Any] | None) -> list
     return [*labels, *(f"{labels[each.first]} x {labels[each.second]}" for each in function.interactions)]
 
 
-def shapes_of(function: AdditiveFunction, names: Sequence[Any] | None) -> tuple[list[Shape], list[Cells]]:
+def shapes_of(
+    function: AdditiveFunction, names: Sequence[Any] | None, categories: Mapping[str, list[str]] | None = None
+) -> tuple[list[Shape], list[Cells]]:
     """The shapes of all features, and the cells of all interactions.
 
     Parameters
@@ -225,6 +242,8 @@ def shapes_of(function: AdditiveFunction, names: Sequence[Any] | None) -> tuple[
         The function, with ``training``.
     names : sequence of str, optional
         Names of the features.
+    categories : mapping of str to list of str, optional
+        The texts that categories stand for, by the name of the feature.
 
     Returns
     -------
@@ -235,6 +254,7 @@ def shapes_of(function: AdditiveFunction, names: Sequence[Any] | None) -> tuple[
     """
     training, labels = function.training, feature_labels(function.n_features, names)
     assert training is not None
+    texts = [(categories or {}).get(label) for label in labels]
     shapes = [
         Shape(
             j,
@@ -246,12 +266,12 @@ def shapes_of(function: AdditiveFunction, names: Sequence[Any] | None) -> tuple[
             float(training.ranges[j, 1]),
             training.means[j],
             training.shares[j],
+            texts[j],
         )
         for j in range(function.n_features)
     ]
     cells = [
-        _cells(each, shares, (labels[each.first], labels[each.second]))
-        for each, shares in zip(function.interactions, training.cells, strict=True)
+        _cells(each, shares, labels, texts) for each, shares in zip(function.interactions, training.cells, strict=True)
     ]
     return shapes, cells
 
@@ -276,9 +296,10 @@ def term_means(function: AdditiveFunction) -> np.ndarray:
     return np.array([*(each.mean for each in shapes), *(_mean(each, shares) for each, shares in pairs)])
 
 
-def _cells(each: Interaction, shares: np.ndarray, names: tuple[str, str]) -> Cells:
-    values = each.values - _mean(each, shares)
-    return Cells(each.first, each.second, names, each.first_bins, each.second_bins, values, shares)
+def _cells(each: Interaction, shares: np.ndarray, labels: list[str], texts: list[list[str] | None]) -> Cells:
+    i, j, values = each.first, each.second, each.values - _mean(each, shares)
+    names, both = (labels[i], labels[j]), (texts[i], texts[j])
+    return Cells(i, j, names, each.first_bins, each.second_bins, values, shares, both)
 
 
 def _mean(each: Interaction, shares: np.ndarray) -> float:

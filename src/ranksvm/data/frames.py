@@ -28,7 +28,10 @@ __all__ = [
     "stacked",
     "table_from",
     "take_rows",
+    "text_columns",
+    "texts",
     "validated",
+    "with_columns",
 ]
 
 # The column of a DataFrame that XGBoost uses as the query ids.
@@ -104,6 +107,32 @@ def column(X: Any, name: str) -> np.ndarray:
 def drop_column(X: Any, name: str) -> Any:
     """A DataFrame without one of its columns, of the same library."""
     return _frame(X).drop(name).to_native()
+
+
+def text_columns(X: Any) -> list[str]:
+    """Names of the columns of a DataFrame that hold strings, categories, or Python objects that are not numbers."""
+    nw, frame = _narwhals(), _frame(X)
+    kinds = (nw.String, nw.Categorical, nw.Enum)
+    schema = frame.schema
+    others = [name for name, kind in schema.items() if kind in (nw.Object, nw.Unknown)]
+    objects = {name for name in others if not _is_numbers(frame.get_column(name))}
+    return [name for name, kind in schema.items() if kind in kinds or name in objects]
+
+
+def texts(X: Any, name: str) -> list[str | None]:
+    """The values of a column of a DataFrame as text; None where a value is missing."""
+    values = _frame(X).get_column(name)
+    pairs = zip(values.to_list(), values.is_null().to_list(), strict=True)
+    return [None if missing else str(value) for value, missing in pairs]
+
+
+def with_columns(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
+    """A DataFrame with other values in some of its columns, of the same library."""
+    nw, frame = _narwhals(), _frame(X)
+    series = [nw.new_series(name, values, backend=frame.implementation) for name, values in columns.items()]
+    if frame.implementation.is_pandas_like():
+        series = [nw.maybe_set_index(each, index=nw.maybe_get_index(frame)) for each in series]
+    return frame.with_columns(series).to_native()
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:

@@ -88,7 +88,7 @@ def additive_path(estimator: Any, X: Any, y: Any, Cs: Any, default_cs: np.ndarra
                 model._assign_outcome(problem.outcome(result))
             model.fitted_params_ = model._params_now()
             model.evals_result_ = {}
-            shapes, cells = shapes_of(function, names)
+            shapes, cells = shapes_of(function, names, base.categories_)
             models.append(model)
             spreads.append([*(shape.spread for shape in shapes), *(each.spread for each in cells)])
         return AdditivePath(values, models, np.array(spreads), term_labels(function, names))

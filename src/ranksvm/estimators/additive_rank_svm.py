@@ -61,7 +61,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     categorical : list of str or int, or None, default None
         Names or numbers (from 0) of features whose values are categories, which have no order: each category has a
         weight of its own, up to the ``max_bins - 1`` most frequent ones. Others, and values that the training data do
-        not have, add nothing to the score.
+        not have, add nothing to the score. In a DataFrame such a feature may be text.
     loss, huber_width, pair_selection, pair_weighting : optional
         As in `RankSVM`.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
@@ -84,6 +84,9 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         What the linear part has for missing values: the mean of the feature.
     cuts_, n_cuts_ : ndarray
         The cuts between the levels of one feature after the other (for a category, its values), and the number of each.
+    categories_ : dict of str to list of str
+        For each feature that was a column of text, its categories in alphabetical order: their numbers, from 0, are the
+        values of the feature.
     has_missing_, is_categorical_ : ndarray of int64, shape (n_features,)
         1 for features whose missing values have a level, and for categories.
     shape_values_ : ndarray of float64

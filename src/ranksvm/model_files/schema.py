@@ -136,6 +136,19 @@ class Plain(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextLists(Field):
+    """A dict of strings to lists of strings."""
+
+    def _checked(self, value: Any, sizes: Sizes) -> Any:
+        if not isinstance(value, dict):
+            raise SchemaError(f"is a {type(value).__name__}, not a dict")
+        for key, item in value.items():
+            if not (isinstance(key, str) and isinstance(item, list) and all(isinstance(text, str) for text in item)):
+                raise SchemaError(f"has at {key!r:.50} no list of strings")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trace(Field):
     """A dict of strings to lists of numbers, or to further such dicts: the record of a fit."""
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.additive.shapes import Cells, Shape, level_labels
+from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.plotting.styles import PALETTE, literal, short_names
 
 # Share of the height below the shapes, for the shares of the training rows, and the part of it that these use.
@@ -65,11 +65,10 @@ def draw_cells(ax: Any, cells: Cells, largest: float) -> Any:
     values = np.ma.masked_where(cells.shares == 0.0, cells.values)
     ax.set_facecolor("0.8")
     mesh = ax.pcolormesh(values, cmap="PuOr_r", vmin=-largest, vmax=largest, edgecolors="white", linewidth=0.5)
-    for axis, bins, name in (
-        (ax.yaxis, cells.first_bins, cells.names[0]),
-        (ax.xaxis, cells.second_bins, cells.names[1]),
+    for axis, bins, name, labels in (
+        (ax.yaxis, cells.first_bins, cells.names[0], cells.labels[0]),
+        (ax.xaxis, cells.second_bins, cells.names[1], cells.labels[1]),
     ):
-        labels = level_labels(bins)
         if bins.categories is None:
             # cuts are where levels meet
             places = [*range(1, bins.n_steps + 1), *([bins.n_levels - 0.5] if bins.missing else [])]

@@ -1,6 +1,7 @@
 """Base of the rankers with an additive scoring function: shapes, interactions, contributions."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_means
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
+from ranksvm.data.text_categories import coded, learned_categories
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError
@@ -25,7 +27,7 @@ from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.results.contributions import Contributions
 from ranksvm.fits.results.explanation import Explanation
 from ranksvm.fits.training_set import TrainingArguments
-from ranksvm.model_files.schema import Array, Schema, Trace
+from ranksvm.model_files.schema import Array, Schema, TextLists, Trace
 
 __all__ = ["AdditiveRanker"]
 
@@ -37,6 +39,7 @@ class AdditiveRanker(Ranker):
     """Base of the rankers whose score is a sum of functions of one feature, and of two."""
 
     _takes_missing = True
+    categorical: Sequence[str | int] | None
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         "fill_": Array("n_features"),
@@ -57,6 +60,7 @@ class AdditiveRanker(Ranker):
         "level_shares_": Array("n_levels", least=0.0, most=1.0),
         "cell_shares_": Array("n_cells", least=0.0, most=1.0),
         "edited_": Trace(nullable=True),
+        "categories_": TextLists(default={}),
     }
 
     coef_: np.ndarray
@@ -78,6 +82,7 @@ class AdditiveRanker(Ranker):
     level_shares_: np.ndarray
     cell_shares_: np.ndarray
     edited_: dict[str, list] | None
+    categories_: dict[str, list[str]]
     objective_: float
     duality_gap_: float
     converged_: bool
@@ -373,7 +378,7 @@ class AdditiveRanker(Ranker):
         return replace(function, training=TrainingShares(self.ranges_, means, shares, cells))
 
     def _described(self) -> tuple[list[Shape], list[Cells]]:
-        return shapes_of(self._trained_function(), getattr(self, "feature_names_in_", None))
+        return shapes_of(self._trained_function(), getattr(self, "feature_names_in_", None), self._texts)
 
     def _fitted_options(self) -> AdditiveOptions:
         """The hyper-parameters that define the fitted model; the levels, interactions and signs are attributes."""
@@ -387,6 +392,30 @@ class AdditiveRanker(Ranker):
         if last is None or any(one is not other for one, other in zip(last[0], arrays, strict=True)):
             last = _FUNCTIONS[self] = arrays, function_of(arrays)
         return last[1]
+
+    def _learn_categories(self, X: Any) -> Any:
+        self.categories_ = {}
+        if not frames.is_frame(X):
+            return X
+        names = frames.column_names(X)
+        given = self.categorical if self.categorical is not None else ()
+        listed = [names[each] if not isinstance(each, str) and each < len(names) else str(each) for each in given]
+        self.categories_ = learned_categories(X, listed)
+        if left := [name for name in frames.text_columns(X) if name not in self.categories_]:
+            frames.refuse_reserved_columns(left)
+            raise DataError(
+                f"X has columns of text: {', '.join(map(repr, left))}. Name those that are categories, "
+                f"categorical={listed + left!r}, and drop the others."
+            )
+        return coded(X, self.categories_)
+
+    def _coded(self, X: Any) -> Any:
+        return coded(X, self._texts) if self._texts and frames.is_frame(X) else X
+
+    @property
+    def _texts(self) -> dict[str, list[str]]:
+        """The texts of categories, by feature; none in a model that was fitted with Dask."""
+        return getattr(self, "categories_", {})
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._function().scores(X, effective_n_jobs(self.n_jobs))

@@ -94,6 +94,7 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
     if not (_is_plain(X) and _is_plain(qid)):
         X, qid, ranker.qid_column_ = frames.split_qid(X, qid)
         ranker.frame_type_ = frames.library(X)
+    X = ranker._learn_categories(X)
     given = _on_host(replace(given, X=X, qid=qid))
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
@@ -239,7 +240,7 @@ def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = Fal
     if isinstance(X, Preferences):
         return _features_of_preferences(ranker, X, n_threads, reset)
     check_whole(mapped_file(X))
-    X = host_sparse(X)
+    X = host_sparse(X) if reset else ranker._coded(host_sparse(X))
     if (found := _features_on_device(ranker, X, reset)) is not None:
         if finite:
             _check_finite(ranker, found, n_threads)
@@ -271,6 +272,8 @@ def features_and_labels(
         X = host_sparse(X)
         if reset:
             frames.refuse_reserved_columns(frames.column_names(X), y)
+        else:
+            X = ranker._coded(X)
     if y is not None:  # None is refused by scikit-learn, which names the estimator
         y = label_column(y)
         if (on_device := _features_on_device(ranker, X, reset)) is not None:

@@ -359,6 +359,14 @@ class Ranker:
         column = self._qid_column_of(X)
         return X if column is None else frames.drop_column(X, column)
 
+    def _learn_categories(self, X: Any) -> Any:
+        """X of a fit with numbers in the place of categories that are text; X itself in models that have none."""
+        return X
+
+    def _coded(self, X: Any) -> Any:
+        """The same for X that is scored or evaluated."""
+        return X
+
     def _query_ids(self, X: Any, qid: Any) -> Any:
         """The query ids: ``qid`` itself, the column named by it, or the column of `fit`."""
         if qid is None and (column := self._qid_column_of(X)) is not None:

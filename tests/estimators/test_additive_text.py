@@ -1,0 +1,131 @@
+"""Additive models of categories that are text."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ranksvm
+from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV
+from ranksvm.exceptions import DataError, ModelFileError
+
+pandas = pytest.importorskip("pandas")
+BRANDS = np.array(["acme", "bolt", "corp"])
+
+
+def make_data(n=240, seed=0):
+    """Features with text, the same with numbers in its place, labels and queries."""
+    rng = np.random.default_rng(seed)
+    number = rng.integers(0, 3, n)
+    price, other = rng.normal(size=n), rng.integers(0, 2, n)
+    y = np.clip(np.round(np.array([0.0, 2.0, 1.0])[number] + 0.3 * price + 0.3 * rng.normal(size=n)), 0, 3)
+    X = pandas.DataFrame({"price": price, "brand": BRANDS[number], "color": np.array(["red", "blue"])[other]})
+    numbers = X.assign(brand=number, color=1 - other).to_numpy(dtype=np.float64)
+    return X, numbers, y, np.arange(n) // 12
+
+
+def fitted(X, y, qid, **options):
+    return AdditiveRankSVM(**{"C": 0.1, "categorical": ["brand", "color"], **options}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("categorical", [["brand", "color"], [1, "color"]])
+def test_a_fit_is_that_of_the_numbers(categorical):
+    X, numbers, y, qid = make_data()
+    found = fitted(X, y, qid, categorical=categorical)
+    expected = fitted(numbers, y, qid, categorical=[1, 2])
+    assert found.categories_ == {"brand": list(BRANDS), "color": ["blue", "red"]}
+    np.testing.assert_array_equal(found.shape_values_, expected.shape_values_)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(numbers))
+    assert found.shapes()[1].labels == ["other", *BRANDS]
+    assert expected.shapes()[1].labels == ["other", "0", "1", "2"]
+
+
+def test_scores_do_not_follow_the_codes_of_the_library():
+    X, _, y, qid = make_data()
+    ranker = fitted(X.astype({"brand": "category"}), y, qid)
+    expected = ranker.predict(X)
+    some = X[X["brand"] != "acme"]
+    for kind in ("category", "string", object, pandas.CategoricalDtype(["corp", "x", "bolt"])):
+        np.testing.assert_array_equal(ranker.predict(some.astype({"brand": kind})), expected[some.index])
+    polars = pytest.importorskip("polars")
+    np.testing.assert_array_equal(ranker.predict(polars.DataFrame(X.to_dict("list"))), expected)
+
+
+def test_new_and_missing_categories():
+    X, _, y, qid = make_data()
+    X.loc[::7, "brand"] = None
+    ranker = fitted(X, y, qid)
+    assert ranker.shapes()[1].labels == ["other", *BRANDS, "missing"]
+    rows = X.iloc[[0, 0, 0]].assign(brand=["acme", "new", None], color="red", price=0.0)
+    scores, steps = ranker.predict(rows), ranker.shapes()[1].steps
+    np.testing.assert_allclose(scores - scores[1], [steps[1] - steps[0], 0.0, steps[4] - steps[0]], atol=1e-12)
+    X, _, y, qid = make_data()
+    with pytest.raises(DataError, match=r"a missing value \(NaN\) in row 2, feature 1, which had none"):
+        fitted(X, y, qid).predict(rows)
+
+
+def test_choices_paths_and_evaluation_sets():
+    X, numbers, y, qid = make_data()
+    options = {"Cs": [0.01, 0.1], "step_weights": [1.0], "cv": 3}
+    found = AdditiveRankSVMCV(categorical=["brand", "color"], **options).fit(X, y, qid=qid)
+    expected = AdditiveRankSVMCV(categorical=[1, 2], **options).fit(numbers, y, qid=qid)
+    np.testing.assert_array_equal(found.scores_, expected.scores_)
+    np.testing.assert_array_equal(found.predict(X), expected.predict(numbers))
+    path = AdditiveRankSVM(categorical=["brand", "color"]).path(X, y, qid=qid, Cs=[0.01, 0.1])
+    same = AdditiveRankSVM(categorical=[1, 2]).path(numbers, y, qid=qid, Cs=[0.01, 0.1])
+    np.testing.assert_array_equal(path.models[1].predict(X), same.models[1].predict(numbers))
+    other, _, y2, qid2 = make_data(seed=1)
+    ranker = AdditiveRankSVM(C=0.1, categorical=["brand", "color"])
+    ranker.fit(X, y, qid=qid, eval_set=[(other, y2)], eval_qid=[qid2])
+    assert ranker.evals_result_["valid_0"]["ndcg@10"][-1] == pytest.approx(ranker.score(other, y2, qid=qid2))
+
+
+def test_what_people_read_names_the_texts():
+    X, _, y, qid = make_data()
+    ranker = fitted(X, y, qid, interactions=[("brand", "color")])
+    (cells,) = ranker.interaction_shapes()
+    assert cells.labels == (["other", *BRANDS], ["other", "blue", "red"])
+    assert "acme" in repr(ranker.shapes()[1])
+    assert "acme" in repr(cells)
+    contributions = ranker.contributions(X)
+    np.testing.assert_allclose(contributions.values.sum(axis=1) + contributions.base_values, ranker.predict(X))
+    assert "brand" in str(ranker.explain(X.iloc[:3]).document(0))
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from ranksvm.plotting import ShapeDisplay
+
+    figure = ShapeDisplay.from_estimator(ranker).figure_
+    written = [text.get_text() for axis in figure.axes for text in axis.get_xticklabels() + axis.get_yticklabels()]
+    assert {"acme", "bolt", "corp", "blue", "red"} <= set(written)
+
+
+def test_files_and_pickles_keep_them(tmp_path):
+    X, _, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    ranker.save(tmp_path / "model.rsvm")
+    for loaded in (ranksvm.load(tmp_path / "model.rsvm"), pickle.loads(pickle.dumps(ranker))):
+        assert loaded.categories_ == ranker.categories_
+        np.testing.assert_array_equal(loaded.predict(X), ranker.predict(X))
+    ranker.categories_ = {"brand": [1, 2]}
+    with pytest.raises((ModelFileError, ValueError), match="categories_"):
+        ranker.save(tmp_path / "other.rsvm")
+
+
+def test_another_fit_forgets_them():
+    X, numbers, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    ranker.set_params(categorical=[1, 2]).fit(numbers, y, qid=qid)
+    assert ranker.categories_ == {}
+    assert ranker.shapes()[1].labels == ["other", "0", "1", "2"]
+
+
+def test_text_that_is_no_category_is_refused():
+    X, _, y, qid = make_data()
+    message = r"^X has columns of text: 'color'\. Name those that are categories, categorical=\['brand', 'color'\], and"
+    with pytest.raises(DataError, match=message):
+        fitted(X, y, qid, categorical=["brand"])
+    with pytest.raises(DataError, match=r"X has a column 'docid', which is named like ids"):
+        fitted(X.assign(docid=X["brand"]), y, qid)
+    ranker = fitted(X, y, qid)
+    with pytest.raises(DataError, match=r"features must be numbers, but X has the column 'price'"):
+        ranker.predict(X.assign(price="cheap"))
