@@ -77,14 +77,7 @@ def driver(loaded_driver, monkeypatch):
     """
     from ranksvm.device import cuda, names
 
-    compile_kernels = cuda.compile_kernels
-
-    def noted(variant, part, arch):
-        code = compile_kernels(variant, part, arch)
-        loaded_driver.note(code, variant, part, arch)
-        return code
-
-    monkeypatch.setattr(cuda, "compile_kernels", noted)
+    monkeypatch.setattr(cuda, "compile_kernels", loaded_driver.noting(cuda.compile_kernels))
     opened = dict(names._opened)
     names._opened.clear()
     loaded_driver.reset()

@@ -148,6 +148,20 @@ def test_booleans_are_zeros_and_ones(tmp_path):
     assert [batch.X.tolist() for batch in iter_data(path)] == [data.X.tolist()]
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("n_empty", [1, 5, 999])
+def test_booleans_below_empty_cells(n_empty, compressed, tmp_path):
+    """The first value of a column in the first thousand rows decides."""
+    path = tmp_path / ("data.csv.gz" if compressed else "data.csv")
+    text = "label,qid,new,x\n" + "1,1,,0.5\n" * n_empty + "0,1,True,1.5\n0,1,false,"
+    path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
+    X = read_data(path, missing=True).X
+    assert np.isnan(X[:n_empty, 0]).all()
+    assert X[n_empty:, 0].tolist() == [1.0, 0.0]
+    assert np.isnan(X[-1, 1])
+    np.testing.assert_array_equal(np.concatenate([batch.X for batch in iter_data(path, missing=True)]), X)
+
+
 def test_letor_text_with_commas_is_letor(tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("# label,qid\n1 qid:1 1:2 # label,qid\n")

@@ -173,6 +173,16 @@ class Driver:
     def context(self, device):
         self._stack()[:] = [] if device is None else [device]
 
+    def noting(self, compile_kernels):
+        """`cuda.compile_kernels`, with a note of what each code is."""
+
+        def noted(variant, part, arch):
+            code = compile_kernels(variant, part, arch)
+            self.note(code, variant, part, arch)
+            return code
+
+        return noted
+
     def note(self, code, variant, part, arch):
         """Remember which kernels a machine code has."""
         raw = bytes(code.code)
@@ -620,26 +630,9 @@ def stand_in(folder):
 
 
 def active_stand_in(folder):
-    """The stand-in, with GPUs from now on: for a process that is no test.
-
-    Parameters
-    ----------
-    folder : path
-        Where the library is written.
-
-    Returns
-    -------
-    Driver
-        The driver.
-    """
+    """The stand-in as `stand_in` loads it, with GPUs from now on: for a process that is no test."""
     from ranksvm.device import cuda
 
-    driver, compile_kernels = stand_in(folder), cuda.compile_kernels
-
-    def noted(variant, part, arch):
-        code = compile_kernels(variant, part, arch)
-        driver.note(code, variant, part, arch)
-        return code
-
-    cuda.compile_kernels, driver.active = noted, True
+    driver = stand_in(folder)
+    cuda.compile_kernels, driver.active = driver.noting(cuda.compile_kernels), True
     return driver

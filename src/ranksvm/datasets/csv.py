@@ -4,6 +4,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ _NOT_A_NUMBER = re.compile(
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # spellings of booleans
 _BOOLEANS = ("true", "false")
+# rows in which a column without a value in the first row may show that it holds booleans
+_ROWS_FOR_TYPES = 1000
 
 
 def is_csv(name: str, head: bytes, columns: Columns) -> bool:
@@ -81,10 +84,10 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
         Type of X.
     """
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, first_row, delimiter = _opened(content, name)
+    stream, names, first_values, delimiter = _opened(content, name)
     known = table(name, names, columns)
     try:
-        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter))
+        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_values), delimiter))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
         # the reader on several threads does not know the row; the streaming reader does
         content.seek(0)
@@ -126,9 +129,9 @@ def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
 def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, first_row, delimiter = _opened(content, name)
+    stream, names, first_values, delimiter = _opened(content, name)
     known = table(name, names, columns)
-    options = _options(pa, known, _booleans(names, first_row), delimiter)
+    options = _options(pa, known, _booleans(names, first_values), delimiter)
     options["read_options"].block_size = _BLOCK
     # on several threads an error has no row
     options["read_options"].use_threads = False
@@ -207,9 +210,9 @@ def _whole_numbers(ids: np.ndarray) -> np.ndarray:
     return numbers if (numbers.astype(ids.dtype) == ids).all() else ids
 
 
-def _booleans(names: list[str], first_row: list[str]) -> set[str]:
+def _booleans(names: list[str], first_values: list[str]) -> set[str]:
     """The columns whose first value is spelled like a boolean, as pandas and others write it."""
-    return {name for name, value in zip(names, first_row, strict=False) if value.lower() in _BOOLEANS}
+    return {name for name, value in zip(names, first_values, strict=False) if value.lower() in _BOOLEANS}
 
 
 def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
@@ -232,7 +235,7 @@ def _typed(pa: Any, types: dict[Any, Any], delimiter: str) -> dict[str, Any]:
 
 
 def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
-    """The text of a file from its beginning, the names of its columns, its first row, and their delimiter."""
+    """The text of a file from its beginning, the names of its columns, their first values, and their delimiter."""
     head = content.read(HEAD)
     kind = compression_of(head)
     rest: Iterator[bytes] = iter(lambda: content.read(HEAD), b"")
@@ -243,20 +246,29 @@ def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
             first += chunk
     except BrokenStreamError as error:
         raise _refusal(name, error) from error
-    names, first_row = _records(first, _SUFFIXES.get(_suffix(name)))
+    names, first_values = _records(first, _SUFFIXES.get(_suffix(name)))
     if not any(names):
         raise DataError(f"{name} is empty: expected a first line with the names of the columns.")
     delimiter = _SUFFIXES.get(_suffix(name)) or _delimiter(first)
-    return _File(_chained(first, chunks)), names, first_row, delimiter
+    return _File(_chained(first, chunks)), names, first_values, delimiter
 
 
 def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list[str]]:
-    """Fields of the first line, and of the next."""
+    """Fields of the first line, and the first value of each column that is not empty, in some lines."""
     import csv
 
-    text = head.decode("utf-8-sig", "replace")
+    # the last line may end beyond the head
+    whole = head[: head.rfind(b"\n") + 1] if head.count(b"\n") > 1 else head
+    text = whole.decode("utf-8-sig", "replace")
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(head))
-    return next(lines, []), next(lines, [])
+    names = next(lines, [])
+    values = next(lines, [])
+    for line in islice(lines, _ROWS_FOR_TYPES):
+        if all(values):
+            break
+        for place, value in enumerate(line[: len(values)]):
+            values[place] = values[place] or value
+    return names, values
 
 
 def _delimiter(head: bytes) -> str:
