@@ -89,7 +89,12 @@ def test_what_people_read_names_the_texts():
     assert "acme" in repr(cells)
     contributions = ranker.contributions(X)
     np.testing.assert_allclose(contributions.values.sum(axis=1) + contributions.base_values, ranker.predict(X))
-    assert "brand" in str(ranker.explain(X.iloc[:3]).document(0))
+    explanation = ranker.explain(X.iloc[:3])
+    (found,) = (each for each in explanation.pair(0, 1).to_dict()["features"] if each["name"] == "brand")
+    assert (found["value"], found["other_value"]) == (X["brand"][0], X["brand"][1])
+    (found,) = (each for each in explanation.document(0).to_dict()["features"] if each["name"] == "brand")
+    assert (found["value"], found["other_value"]) == (X["brand"][0], None)
+    assert X["brand"][0] in str(explanation.document(0))
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     from ranksvm.plotting import ShapeDisplay

@@ -225,10 +225,13 @@ def _have_weights(features: list[dict[str, Any]]) -> bool:
     return all(item["weight"] is not None for item in features)
 
 
-def _beside(*values: float | None) -> list[str]:
+def _beside(*values: float | str | None) -> list[str]:
     """Values of one feature; 0 for one that is only round-off of the other, such as a mean of scaled features."""
-    negligible = 1e-6 * max((abs(value) for value in values if value is not None), default=0.0)
-    return ["" if value is None else f"{value if abs(value) > negligible else 0:.4g}" for value in values]
+    negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
+    return [
+        f"{value if abs(value) > negligible else 0:.4g}" if isinstance(value, float) else value or ""
+        for value in values
+    ]
 
 
 def _signed(values: list[float]) -> list[tuple[float, str]]:

@@ -190,7 +190,8 @@ class AdditiveRanker(Ranker):
         names, function = self._names_or(feature_names), self._function()
         parts = np.hstack(function.contributions(X))
         labels = None if names is None and not function.interactions else term_labels(function, names)
-        return Explanation(parts, None, self._scores(X), Queries.from_qid(ids, len(parts)), labels, X)
+        queries = Queries.from_qid(ids, len(parts))
+        return Explanation(parts, None, self._scores(X), queries, labels, X, self._texts)
 
     def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
         """Importance of each feature, then of each interaction: standard deviation of its contribution within queries.

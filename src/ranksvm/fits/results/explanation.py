@@ -41,6 +41,8 @@ class Explanation:
         Names of the features, or terms.
     values : ndarray or CSR matrix, shape (n_samples, at most n_features), optional
         With contributions: the values of the features, which are the first terms.
+    texts : dict of str to list of str, optional
+        The texts that values stand for, by the name of the feature.
 
     Attributes
     ----------
@@ -69,6 +71,7 @@ class Explanation:
         queries: Queries,
         feature_names: Any = None,
         values: Any = None,
+        texts: dict[str, list[str]] | None = None,
     ):
         self.coef = coef
         self.scores = scores
@@ -77,6 +80,7 @@ class Explanation:
         self._X = X
         self._weights = np.ones(X.shape[1]) if coef is None else coef
         self._values = values
+        self._texts = texts
         self._numbers = queries.numbers()
         sizes = np.maximum(queries.sizes, 1)
         self.mean_scores = (np.bincount(self._numbers, weights=scores, minlength=len(sizes)) / sizes)[self._numbers]
@@ -238,6 +242,7 @@ class Explanation:
             values=values,
             other_values=other_values,
             contributions=contributions[largest],
+            texts=self._texts,
         )
 
     def _shown_weights(self, columns: np.ndarray) -> np.ndarray | None:

@@ -44,6 +44,8 @@ class ScoreDifference:
         Their weights.
     values, other_values, contributions : ndarray of float64, shape (n_contributing,)
         Both values and contribution of each of these features.
+    texts : dict of str to list of str, or None
+        The texts that values stand for, by the name of the feature: a mean of such values is not shown.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class ScoreDifference:
     values: np.ndarray
     other_values: np.ndarray
     contributions: np.ndarray
+    texts: dict[str, list[str]] | None = None
 
     @property
     def difference(self) -> float:
@@ -90,14 +93,18 @@ class ScoreDifference:
         dict
             The fields by name; "n_features", the number that contribute; under "features" one dict of feature (its
             name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value
-            (None if there is none) and contribution for each, and under "rest" the sum of the omitted ones.
+            (the text that they stand for, and None if there is none) and contribution for each, and under "rest" the
+            sum of the omitted ones.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         labels = _labels(self.columns, self.names)
         weights = _or_none(self.weights, names)
-        of_features = zip(
-            labels, self.columns, names, weights, self.values, self.other_values, self.contributions, strict=True
-        )
+        values = [self._value(name, value) for name, value in zip(names, self.values, strict=True)]
+        others = [
+            self._value(name, value, is_mean=self.other_row is None)
+            for name, value in zip(names, self.other_values, strict=True)
+        ]
+        of_features = zip(labels, self.columns, names, weights, values, others, self.contributions, strict=True)
         keys = ("feature", "column", "name", "weight", "value", "other_value", "contribution")
         fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
         return plain(
@@ -109,6 +116,13 @@ class ScoreDifference:
                 "rest": float(self.contributions[len(self.columns) if top is None else top :].sum()),
             }
         )
+
+    def _value(self, name: str | None, value: float, is_mean: bool = False) -> float | str | None:
+        """A value as text, if it stands for one."""
+        texts = None if name is None or self.texts is None else self.texts.get(name)
+        if texts is None or np.isnan(value):
+            return value
+        return None if is_mean else "other" if value < 0 else texts[int(value)]
 
     def __repr__(self) -> str:
         above = "above" if self.difference >= 0 else "below"
@@ -227,7 +241,9 @@ def _or_none(weights: np.ndarray | None, names: list[Any]) -> Any:
     return [None] * len(names) if weights is None else weights
 
 
-def _shown(value: float | None) -> str:
+def _shown(value: float | str | None) -> str:
+    if isinstance(value, str):
+        return value
     return "" if value is None else f"{value:.4g}"
 
 
