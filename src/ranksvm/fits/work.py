@@ -33,10 +33,6 @@ PRODUCTS = 100.0
 # value (of the triangle): 2.9 s on two threads for an rbf kernel of 46 features, 0.76 s for a cosine
 # (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
-# Time for a value of a model's functions on one core of the EPYC when scores are computed: 8.4, 10.5, 15.6 and
-# 31 ns for an rbf kernel of 10, 46, 136 and 500 features, others 0.3 to 1.7 times that. (Scores of a linear model take
-# 0.7 to 0.9 of CPU_BYTE a byte.)
-CPU_SCORED, CPU_SCORED_FEATURE = 8e-9, 5e-11
 
 # Costs on a GPU in addition to those measured there (`device/calibration.py`). NOT YET MEASURED: READS, the time an
 # evaluation takes to read X, in plain reads; VISITS, a visit of a pair with its level and weights, in plain visits;
