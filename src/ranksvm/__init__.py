@@ -54,18 +54,7 @@ _API = {
     "environment": "ranksvm._util.environment",
 }
 
-_MODULES = (
-    "analysis",
-    "clicks",
-    "data",
-    "datasets",
-    "device",
-    "exceptions",
-    "metrics",
-    "model_selection",
-    "plotting",
-    "report",
-)
+_MODULES = ("analysis", "clicks", "data", "datasets", "exceptions", "metrics", "model_selection", "plotting", "report")
 
 __all__ = ["__version__", *_API]
 
@@ -76,7 +65,6 @@ if TYPE_CHECKING:
         clicks as clicks,
         data as data,
         datasets as datasets,
-        device as device,
         exceptions as exceptions,
         metrics as metrics,
         model_selection as model_selection,
