@@ -9,7 +9,7 @@ from _problems import linear_problem_of
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
-from ranksvm.device import Device, DeviceCosts, calibrate
+from ranksvm.device import Device, DeviceCosts, calibrate_device
 from ranksvm.fits.work import Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
@@ -67,7 +67,7 @@ def choices(device: Device, smoke: bool) -> Iterator[Choice]:
         The fits of a size.
     """
     linear, kernel = TINY if smoke else (LINEAR, KERNEL)
-    costs = calibrate(device.name)
+    costs = calibrate_device(device.name)
     for n_rows, length, n, loss in linear:
         data = make_ranking(n_rows // length, length, n, random_state=SEED)
         name = f"{n_rows:,} x {n}, lists of {length}, {loss}"

@@ -37,7 +37,7 @@ if command -v compute-sanitizer > /dev/null; then
 else
     echo "memcheck, racecheck: left out, compute-sanitizer is not installed" | tee -a "$folder/summary.txt"
 fi
-step calibration 30 "$python" -c 'from ranksvm.device import calibrate; print(calibrate())'
+step calibration 30 "$python" -c 'from ranksvm.device import calibrate_device; print(calibrate_device())'
 # parts that begin after this many seconds are left out; the page is written after every part
 begin=$((limit - SECONDS - 60))
 step page "$limit" "$python" benchmarks/gpu.py -o "$folder/gpu.md" --seconds "$((begin > 1 ? begin : 1))" "$@"

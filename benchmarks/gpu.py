@@ -23,7 +23,7 @@ from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
 from _problems import linear_problem_of
 from ranksvm import RankSVM, make_ranking
-from ranksvm.device import Device, calibrate, names, open_device
+from ranksvm.device import Device, calibrate_device, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
 from ranksvm.plotting.styles import PALETTE
@@ -252,7 +252,7 @@ def cost_model(found: list[Choice], device: Device) -> str:
         rows.append((one.name, *cells, one.chose, f"{one.auto:.4f}", f"{one.regret:.2f}"))
     header = ["fit", "processor, estimated, s", "measured", "GPU, estimated", "measured", "`auto` took", "s"]
     worst = max(one.regret for one in found)
-    costs = calibrate(device.name)
+    costs = calibrate_device(device.name)
     read, visits = (1e-9 / max(cost, 1e-18) for cost in (costs.read_byte, costs.visit))
     measured_costs = (
         f"a round of launches {1e6 * costs.round:.1f} us, copies {1e-9 / costs.copy_byte:.1f} GB/s, reads {read:,.0f} "
@@ -476,7 +476,7 @@ def main(argv=None):
     options.smoke = options.host or options.smoke
     device = opened(options.host, options.smoke)
     if options.checks:
-        calibrate(device.name)  # kernels that no fit launches
+        calibrate_device(device.name)  # kernels that no fit launches
         sys.exit(0 if all(check.passed for check in list(checked_fits(device.name, smoke=True))) else 1)
     found = Results()
     for found in measure_all(options, device):

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from ranksvm.device import Variant, calibrate, calibration, names, open_device
+from ranksvm.device import Variant, calibrate_device, calibration, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, OptionError
 
@@ -19,7 +19,7 @@ def costs_of(monkeypatch):
 
     def measured(device):
         monkeypatch.setitem(names.OPENERS, "host", lambda _number: device)
-        return calibrate("host")
+        return calibrate_device("host")
 
     return measured
 
@@ -87,7 +87,7 @@ def test_a_calibration_that_fails_leaves_the_last_one(error, costs_of, monkeypat
 @pytest.mark.parametrize("device", ["cpu", "auto", "gpu", ["cuda:0"], 0])
 def test_what_names_no_gpu_is_refused(device):
     with pytest.raises(OptionError, match="device must name one GPU"):
-        calibrate(device)
+        calibrate_device(device)
 
 
 def test_a_device_with_next_to_no_memory(costs_of):
@@ -108,7 +108,7 @@ def test_the_kernels_that_are_timed_do_what_they_say():
 
 
 def test_on_a_gpu_only_the_kernels_that_are_timed_are_compiled(driver):
-    assert calibrate().round > 0.0
+    assert calibrate_device().round > 0.0
     device = open_device("cuda:0")
     assert driver.compiled == ["levels_dense_float, part 6"]
     assert device.compiled(FLOAT, "read_values")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
-from ranksvm.device import calibrate, calibration, names
+from ranksvm.device import calibrate_device, calibration, names
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError
@@ -117,7 +117,7 @@ def test_until_a_gpu_is_calibrated_the_cpu_is_taken(monkeypatch, caplog):
     monkeypatch.setitem(names.OPENERS, "cuda", opened)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert cheaper_device(work_of(1_000_000, 500), 1) is None
-    assert "the CPU, because no GPU is calibrated. ranksvm.device.calibrate() measures the first GPU" in caplog.text
+    assert "the CPU, because no GPU is calibrated. ranksvm.calibrate_device() measures the first GPU" in caplog.text
 
 
 @pytest.mark.parametrize(("cpu", "place"), [(1e-9, "the CPU"), (1e9, "host:0")])
@@ -125,7 +125,7 @@ def test_a_calibrated_gpu_is_taken_where_its_measured_costs_say_so(cpu, place, m
     device = HostDevice(name="host:0")
     monkeypatch.setitem(names.OPENERS, "cuda", lambda _number: device)
     monkeypatch.setattr(calibration, "_calibrated", [])
-    assert calibrate().round > 0.0
+    assert calibrate_device().round > 0.0
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         found = cheaper_device(work_of(10_000, 50)._replace(cpu=cpu), 1)
     assert found is (device if place == "host:0" else None)

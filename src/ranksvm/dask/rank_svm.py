@@ -38,7 +38,7 @@ class DaskRankSVM(DaskSingleRanker):
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
         Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
-        or "auto", as in `RankSVM`, for the part of each worker: `ranksvm.device.calibrate` has to run on the workers.
+        or "auto", as in `RankSVM`, for the part of each worker: `ranksvm.calibrate_device` has to run on the workers.
         For several GPUs start a worker for each, with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If
         only some workers have the GPU, the others use their CPU, after a warning; if none has it, `fit` raises
         DeviceError. Work on the sample stays on the CPU of this process. Never tried on a GPU: see docs/gpu.md.

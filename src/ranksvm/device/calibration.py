@@ -10,7 +10,7 @@ from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Argument, Device, Variant
 from ranksvm.exceptions import OptionError
 
-__all__ = ["DeviceCosts", "calibrate", "calibrated"]
+__all__ = ["DeviceCosts", "calibrate_device", "calibrated"]
 
 # Take the minimum over this many repetitions.
 REPETITIONS = 5
@@ -23,7 +23,7 @@ ROUND_NUMBERS = 64
 READ_SHARE = 1 / 8
 
 _VARIANT = Variant(listed=False, sparse=False, real="float")
-# The last device that `calibrate` measured, and its costs.
+# The last device that `calibrate_device` measured, and its costs.
 _calibrated: "list[tuple[Device, DeviceCosts]]" = []
 
 
@@ -51,7 +51,7 @@ class DeviceCosts(NamedTuple):
     compilation: float
 
 
-def calibrate(device: str = "cuda") -> DeviceCosts:
+def calibrate_device(device: str = "cuda") -> DeviceCosts:
     """Measure what work costs on a GPU. From then on, ``device="auto"`` may choose this GPU.
 
     This takes some milliseconds, and the compilation of two small kernels. The result holds for this process, until the
@@ -75,6 +75,13 @@ def calibrate(device: str = "cuda") -> DeviceCosts:
         When the packages of the extra ``cuda`` are not installed.
     DeviceError
         When there is no such GPU, or it fails.
+
+    Examples
+    --------
+    >>> import ranksvm
+    >>> ranksvm.calibrate_device("cuda")  # doctest: +SKIP
+    >>> ranksvm.RankSVM(device="auto")
+    RankSVM(device='auto')
     """
     named = device_names(device) if isinstance(device, str) else ()
     if not named:
@@ -86,7 +93,7 @@ def calibrate(device: str = "cuda") -> DeviceCosts:
 
 
 def calibrated() -> tuple[Device, DeviceCosts] | None:
-    """The device that `calibrate` measured last, and its costs; None before the first call.
+    """The device that `calibrate_device` measured last, and its costs; None before the first call.
 
     Returns
     -------

@@ -19,7 +19,7 @@ __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unab
 logger = logging.getLogger("ranksvm.fits")
 
 NOT_CALIBRATED = (
-    "device='auto': the CPU, because no GPU is calibrated. ranksvm.device.calibrate() measures the first GPU, and from "
+    "device='auto': the CPU, because no GPU is calibrated. ranksvm.calibrate_device() measures the first GPU, and from "
     "then on 'auto' may choose it."
 )
 

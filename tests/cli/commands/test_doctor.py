@@ -115,3 +115,9 @@ def test_gpus(monkeypatch):
 
     monkeypatch.setattr(cuda, "gpu_names", fails)
     assert doctor._gpu() == {"names": [], "reason": "no driver"}
+
+
+def test_a_driver_without_a_gpu(ranksvm, ranksvm_json, driver):
+    driver.n_devices = 0
+    assert ranksvm_json("doctor")["gpu"] == {"names": [], "reason": "the NVIDIA driver is here, but it finds no GPU"}
+    assert "the NVIDIA driver is here, but it finds no GPU" in ranksvm("doctor").stdout

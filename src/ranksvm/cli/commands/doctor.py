@@ -151,7 +151,8 @@ def _gpu() -> dict[str, Any]:
     from ranksvm.exceptions import DeviceError, MissingDependencyError
 
     try:
-        return {"names": gpu_names(), "reason": None}
+        names = gpu_names()
+        return {"names": names, "reason": None if names else "the NVIDIA driver is here, but it finds no GPU"}
     except DeviceError as error:
         return {"names": [], "reason": str(error)}
     except MissingDependencyError:

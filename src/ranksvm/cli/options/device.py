@@ -82,5 +82,5 @@ def scoring_device(name: str | None) -> str | None:
 
 
 def _say_auto() -> None:
-    """Say that "auto" is the CPU: it chooses a GPU only after `ranksvm.device.calibrate` in the same process."""
+    """Say that "auto" is the CPU: it chooses a GPU only after `ranksvm.calibrate_device` in the same process."""
     say("--device auto: the CPU. Name a GPU to use it, such as --device cuda.", err=True)
