@@ -52,7 +52,7 @@ _API = {
     "progressive_validation": "ranksvm.model_selection",
     "Refit": "ranksvm.model_selection",
     "environment": "ranksvm._util.environment",
-    "calibrate_device": "ranksvm.device.calibration",
+    "calibrate_device": "ranksvm.device",
 }
 
 _MODULES = ("analysis", "clicks", "data", "datasets", "exceptions", "metrics", "model_selection", "plotting", "report")
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
         write_qrels as write_qrels,
         write_run as write_run,
     )
-    from ranksvm.device.calibration import calibrate_device as calibrate_device
+    from ranksvm.device import calibrate_device as calibrate_device
     from ranksvm.estimators import (
         AdditiveRankSVM as AdditiveRankSVM,
         AdditiveRankSVMCV as AdditiveRankSVMCV,
