@@ -2,7 +2,8 @@
 
 python .ci/sbom.py wheelhouse/*.whl
 
-It lists what the wheel contains beside its own code, and what it requires. The same wheel gives the same bytes.
+The bill lists the packages that a wheel requires, and Cython, whose functions are compiled into it. It depends only on
+the wheel.
 """
 
 import base64

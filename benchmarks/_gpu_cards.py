@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm import RankingData
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import DeviceCosts, Variant
-from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, CACHE_SHARE, LEAST_CACHED_BYTES, N_THREADS
+from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, N_THREADS, cached_bytes, half_shared_bytes
 from ranksvm.device.host import HostDevice
 from ranksvm.fits.work import linear_work
 from ranksvm.losses import LossSpec
@@ -43,7 +43,7 @@ class Capability:
         return 0 if self.shared_of_block == self.shared else 1024
 
     def occupancy(self, registers: int, shared: int = 0, n_threads: int = N_THREADS) -> float:
-        """Share of the warps that run at a time, for kernels with so many registers a thread and bytes a block."""
+        """Share of the warps that run at a time, for a kernel with these registers per thread and bytes per block."""
         warps = n_threads // WARP
         of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
         blocks = min(REGISTERS // of_warp // warps, self.warps // warps)
@@ -73,14 +73,16 @@ class Card:
         Its name, and its compute capability.
     n_multiprocessors : int
         Their number.
-    cache, bandwidth, float64 : float
-        Bytes of the L2 cache, bytes a second of memory, and operations a second in float64 (two for a multiply-add).
+    cache : int
+        Bytes of the L2 cache.
+    bandwidth, float64 : float
+        Bytes per second of memory, and operations per second in float64 (two for a multiply-add).
     """
 
     name: str
     arch: str
     n_multiprocessors: int
-    cache: float
+    cache: int
     bandwidth: float
     float64: float
 
@@ -90,7 +92,7 @@ class Card:
         return VISIT_INSTRUCTIONS * 2.0 / self.float64
 
     def costs(self) -> DeviceCosts:
-        """What "auto" would reckon with, if everything were as on the data sheet, and X on the GPU."""
+        """The costs for "auto" by the data sheet, with X already on the GPU."""
         return DeviceCosts(ROUND, 0.0, 1.0 / self.bandwidth, self.visit, 0.0)
 
 
@@ -107,12 +109,12 @@ class _Noted(HostDevice):
     """A device with the sizes of a card, which notes launches and runs none."""
 
     def __init__(self, card: Card):
-        capability, cached = CAPABILITIES[card.arch], int(CACHE_SHARE * card.cache)
+        own = CAPABILITIES[card.arch]
         super().__init__(
             n_blocks=BLOCKS_PER_MULTIPROCESSOR * card.n_multiprocessors,
             n_threads=N_THREADS,
-            half_shared_bytes=min(capability.shared // 2 - capability.reserved, capability.shared_of_block),
-            cached_bytes=cached if cached >= LEAST_CACHED_BYTES else 0,
+            half_shared_bytes=half_shared_bytes(own.shared, own.reserved, own.shared_of_block),
+            cached_bytes=cached_bytes(card.cache),
         )
         self.launches: list[tuple[str, tuple, int, int]] = []
 

@@ -126,8 +126,8 @@ def passes(found: dict[tuple[str, str], Evaluation], registers: dict[str, int]) 
     header = ["shape", "card", "shared", "cache", "twice", "a block", "warps", "launches", "MB", "memory, ms"]
     return (
         "## An evaluation of a linear model\n\nSquared hinge, float32, data of the shapes in Table 1 of Jin & Lin "
-        "(2014), X on the GPU. The launches are those of the product's own code for the sizes of each card; none is "
-        "run. X is used twice: for the scores, and for the gradient.\n\n"
+        "(2014), X on the GPU. The product's own code chose the launches for the sizes of each card; nothing was run. "
+        "X is used twice: for the scores, and for the gradient.\n\n"
         "- *shared*: rows that stay in shared memory between the two uses.\n"
         "- *cache*: other rows that are used the second time while they are in the L2 cache.\n"
         "- *twice*: rows that are read from memory twice.\n"

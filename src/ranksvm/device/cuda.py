@@ -14,7 +14,7 @@ from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
 from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError, RankSVMError
 
-__all__ = ["CudaDevice", "compile_kernels", "gpu_names"]
+__all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "half_shared_bytes"]
 
 logger = logging.getLogger("ranksvm.device")
 
@@ -74,11 +74,12 @@ class CudaDevice:
         properties = self._device.properties
         self.n_blocks = BLOCKS_PER_MULTIPROCESSOR * int(properties.multiprocessor_count)
         self.shared_bytes = int(properties.max_shared_memory_per_block_optin)
-        # each block also takes what the driver reserves: with half of `shared_bytes`, two would not fit
-        half = properties.max_shared_memory_per_multiprocessor // 2 - properties.reserved_shared_memory_per_block
-        self.half_shared_bytes = min(int(half), self.shared_bytes)
-        cached = int(CACHE_SHARE * properties.l2_cache_size)
-        self.cached_bytes = cached if cached >= LEAST_CACHED_BYTES else 0
+        self.half_shared_bytes = half_shared_bytes(
+            int(properties.max_shared_memory_per_multiprocessor),
+            int(properties.reserved_shared_memory_per_block),
+            self.shared_bytes,
+        )
+        self.cached_bytes = cached_bytes(int(properties.l2_cache_size))
         self._code: dict[tuple[Variant, int], Future] = {}
         self._kernels: dict[tuple[Variant, str], Any] = {}
         # arrays of the host that copies may still read, and their bytes
@@ -232,6 +233,41 @@ class CudaDevice:
         if status != self._driver.CUresult.CUDA_SUCCESS:
             raise DeviceError(f"{self.name} failed: {status.name}")
         return values
+
+
+def half_shared_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> int:
+    """`Device.half_shared_bytes`, from the shared memory of a GPU.
+
+    Parameters
+    ----------
+    of_multiprocessor, of_block : int
+        Maximum bytes of shared memory of a multiprocessor, and of a block.
+    reserved : int
+        Bytes that the driver reserves for each block: with half of ``of_block``, two blocks would not fit.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    return min(of_multiprocessor // 2 - reserved, of_block)
+
+
+def cached_bytes(cache: int) -> int:
+    """`Device.cached_bytes`, from the size of the L2 cache.
+
+    Parameters
+    ----------
+    cache : int
+        Its bytes.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    share = int(CACHE_SHARE * cache)
+    return share if share >= LEAST_CACHED_BYTES else 0
 
 
 def gpu_names() -> list[str]:

@@ -246,7 +246,7 @@ class QueryPass:
         return max(0, int(self._bytes_left(0) / (self._row_bytes() + 16)))
 
     def _bytes_left(self, n_rows: int) -> int:
-        """Bytes of shared memory for the rows that are kept, of tasks of so many."""
+        """Bytes of shared memory that are left for rows, in tasks of ``n_rows`` rows."""
         return self._run.device.half_shared_bytes - 8 * self._shared(n_rows, 0)
 
     def _shared(self, n_rows: int, n_kept: int) -> int:
