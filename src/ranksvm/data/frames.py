@@ -109,14 +109,20 @@ def drop_column(X: Any, name: str) -> Any:
     return _frame(X).drop(name).to_native()
 
 
-def text_columns(X: Any) -> list[str]:
-    """Names of the columns of a DataFrame that hold strings, categories, or Python objects that are not numbers."""
+def text_columns(X: Any, among: Collection[str] | None = None) -> list[str]:
+    """Names of the columns of a DataFrame that hold strings, categories, or Python objects that are not numbers.
+
+    Only those in ``among`` are looked at, if it is given.
+    """
     nw, frame = _narwhals(), _frame(X)
-    kinds = (nw.String, nw.Categorical, nw.Enum)
-    schema = frame.schema
-    others = [name for name, kind in schema.items() if kind in (nw.Object, nw.Unknown)]
-    objects = {name for name in others if not _is_numbers(frame.get_column(name))}
-    return [name for name, kind in schema.items() if kind in kinds or name in objects]
+    found = []
+    for name, kind in frame.schema.items():
+        if among is not None and name not in among:
+            continue
+        is_object = kind in (nw.Object, nw.Unknown) and not _is_numbers(frame.get_column(name))
+        if is_object or kind in (nw.String, nw.Categorical, nw.Enum):
+            found.append(name)
+    return found
 
 
 def texts(X: Any, name: str) -> list[str | None]:

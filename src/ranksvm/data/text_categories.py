@@ -28,7 +28,7 @@ def learned_categories(X: Any, names: Collection[str]) -> dict[str, list[str]]:
     dict of str to list of str
         The distinct texts of each column of text, in alphabetical order.
     """
-    columns = {name: frames.texts(X, name) for name in frames.text_columns(X) if name in names}
+    columns = {name: frames.texts(X, name) for name in frames.text_columns(X, names)}
     return {name: sorted({text for text in texts if text is not None}) for name, texts in columns.items()}
 
 
@@ -49,9 +49,8 @@ def coded(X: Any, categories: Mapping[str, list[str]]) -> Any:
         text NaN.
     """
     numbers = {}
-    for name in frames.text_columns(X):
-        if name in categories:
-            places: dict[str | None, float] = {text: float(place) for place, text in enumerate(categories[name])}
-            places[None] = np.nan
-            numbers[name] = np.array([places.get(text, UNKNOWN) for text in frames.texts(X, name)])
+    for name in frames.text_columns(X, categories):
+        places: dict[str | None, float] = {text: float(place) for place, text in enumerate(categories[name])}
+        places[None] = np.nan
+        numbers[name] = np.array([places.get(text, UNKNOWN) for text in frames.texts(X, name)])
     return frames.with_columns(X, numbers) if numbers else X
