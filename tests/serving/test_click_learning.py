@@ -252,9 +252,11 @@ def test_the_rule_of_before_does_not_converge(tmp_path):
     assert (shares_of_labels(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
 
 
-def test_sudden_drift_is_followed_within_a_pass(tmp_path):
-    shares = shares_of_labels(tmp_path, "position", drift=4)
-    assert shares[4] >= 0.93
+@pytest.mark.parametrize("users", ["position", "trust", "cascade"])
+def test_sudden_drift_is_followed_as_fast_as_a_new_service_learns(tmp_path, users):
+    shares = shares_of_labels(tmp_path, users, drift=4)
+    assert shares[3] >= 0.93
+    assert shares[4] >= shares[0] - 0.03
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------
@@ -264,25 +266,31 @@ def lists_of_clicks(random, rates, n):
     return (random.random(len(rates)) < rates for _ in range(n))
 
 
+def noticed(detector, lists, propensity, first=0):
+    """Rankings at which drift was noticed, and the last rankings before it began."""
+    found = [(number, detector.add(number, clicked, propensity)) for number, clicked in enumerate(lists, first)]
+    return [(number, since) for number, since in found if since is not None]
+
+
 def test_a_drop_to_the_rates_of_a_random_order_is_noticed():
     random, detector = np.random.default_rng(0), DriftDetector()
     propensity = 1.0 / np.arange(1.0, 11.0)
     sorted_, mixed = propensity * np.linspace(0.8, 0.05, 10), propensity * np.full(10, 0.425)
-    assert not any(detector.add(clicked, propensity) for clicked in lists_of_clicks(random, sorted_, 5_000))
+    assert noticed(detector, lists_of_clicks(random, sorted_, 5_000), propensity) == []
     detector = DriftDetector(msgspec.msgpack.decode(msgspec.msgpack.encode(detector.state)))
-    at = [n for n, clicked in enumerate(lists_of_clicks(random, mixed, 300)) if detector.add(clicked, propensity)]
-    assert len(at) == 1
-    assert at[0] < 150
+    ((at, since),) = noticed(detector, lists_of_clicks(random, mixed, 300), propensity, first=5_000)
+    assert 5_000 < at < 5_150
+    assert 4_980 < since < 5_100
     # the order tells nothing from the beginning: there is nothing to lose
     detector = DriftDetector()
-    assert not any(detector.add(clicked, propensity) for clicked in lists_of_clicks(random, mixed, 5_000))
+    assert noticed(detector, lists_of_clicks(random, mixed, 5_000), propensity) == []
 
 
 def test_lists_may_be_of_any_length():
     random, detector = np.random.default_rng(0), DriftDetector()
     for _ in range(300):
         size = int(random.integers(1, 80))
-        assert not detector.add(random.random(size) < 0.1, 1.0 / np.arange(1.0, size + 1.0))
+        assert detector.add(0, random.random(size) < 0.1, 1.0 / np.arange(1.0, size + 1.0)) is None
     assert len(detector.state["shown"]) == 50
     assert detector.state["shown"][0] == 300
 

@@ -46,7 +46,8 @@ class ClickLearning(msgspec.Struct, frozen=True):
         Why eta could not be estimated.
     follow_drift : bool
         Whether SOLAR keeps little of what it learned when users click as if the order had no information
-        (`drift.DriftDetector`), and most of it when propensities are estimated again.
+        (`drift.DriftDetector`), and learns again from the entries since then. It keeps most of what it learned when
+        propensities are estimated again.
     """
 
     rule: str = "skip_above"

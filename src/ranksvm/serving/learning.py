@@ -1,6 +1,7 @@
 """State of learning: a bit-exact function of the log, independent of its division between processes."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,8 @@ CHAMPION = "champion"
 SHOWN = "shown"  # the shown ranking is also measured
 # Maximum number of verdicts on refits, and of drifts, that are kept.
 _VERDICTS = 20
+# Maximum number of entries that are learned from again after drift.
+_AGAIN = 1000
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -157,6 +160,9 @@ class Learning:
             refit = self._refit(found, store, passed_over or {})
             lesson = lesson_of(found, self.click_learning)
             within = self._within_range(found, lesson)
+            since = self._drift(found, within)
+            if since is not None:
+                self._begin_again(since, found.seq, store, passed_over or {})
             self._learn(found, within)
             if found.entry.kind is Kind.FEEDBACK:  # anyone can send requests that no one answers
                 self._follow_range(found, lesson.X, within.inside)
@@ -172,7 +178,6 @@ class Learning:
             clicked = np.zeros(len(teams), dtype=bool)
             clicked[lesson.rank[lesson.clicked]] = True
             self.wins.add(teams, clicked)
-        self._follow_drift(found, lesson)
         taught = lesson.taught
         if not len(taught.X):  # all documents are outside the range
             self.skipped += 1
@@ -181,8 +186,7 @@ class Learning:
             try:
                 if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
                     self._measure(name, lesson, scores(model, lesson.X))
-                if learns(model) and len(taught.X):
-                    learn(model, taught)  # a model that raises an error is unchanged
+                _teach(model, taught)
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
@@ -223,16 +227,29 @@ class Learning:
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
-    def _follow_drift(self, found: LogEntry, lesson: Lesson) -> None:
-        """Make all models forget if users click as if the order had no information; the order itself stays the same."""
+    def _drift(self, found: LogEntry, lesson: Lesson) -> int | None:
+        """The last entry before drift, if users click as if the order had no information; None without drift."""
         assert found.answered is not None
         if not self.click_learning.follow_drift or lesson.clicked is None or found.answered.shown.teams is not None:
-            return
+            return None
         order = np.argsort(lesson.rank)
-        if self._detector.add(lesson.clicked[order], self.click_learning.propensities(lesson.rank[order])):
-            self.drifts = [*self.drifts, found.seq][-_VERDICTS:]
-            for model in self.models.values():
-                forget(model, KEPT)
+        propensities = self.click_learning.propensities(lesson.rank[order])
+        return self._detector.add(found.seq, lesson.clicked[order], propensities)
+
+    def _begin_again(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> None:
+        """Make all models forget, which changes no order, and learn again from the entries since drift began."""
+        self.drifts = [*self.drifts, seq][-_VERDICTS:]
+        for model in self.models.values():
+            forget(model, KEPT)
+        since = max(since, seq - 1 - _AGAIN)
+        while since < seq - 1 and (part := store.entries(since, _AGAIN, until=seq - 1)):
+            for found in part:
+                if found.answered is not None and found.seq not in passed_over:
+                    taught = self.range.applied(lesson_of(found, self.click_learning)).taught
+                    for model in self.models.values():
+                        with suppress(ValueError, ArithmeticError):  # it was reported the first time
+                            _teach(model, taught)
+            since = part[-1].seq
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
         """Change the rules of learning from clicks: by choice, or by an estimate, which a choice may have overtaken."""
@@ -326,3 +343,9 @@ class Learning:
         learning.wins = Wins(state.wins)
         learning.skipped, learning.reason, learning.verdicts = state.skipped, state.reason, state.verdicts
         return learning
+
+
+def _teach(model: Any, lesson: Lesson) -> None:
+    """Teach a model, if it learns; if it raises an error, it is unchanged."""
+    if learns(model) and len(lesson.X):
+        learn(model, lesson)
