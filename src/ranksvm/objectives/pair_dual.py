@@ -170,6 +170,11 @@ class PairDual:
             distance = self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
             point.distance += distance
             point.additions += self.pairs.n_rows
+        if float(np.linalg.norm(point.z)) <= self._error_of_z(point):
+            # The documents of all pairs are equal. What is set to 0 here adds to the error of z.
+            point.distance *= 2.0
+            point.z[:] = 0.0
+            point.w[:] = 0.0
         self._certify(point)
 
     def certificate(self, point: DualPoint) -> tuple[float, float]:
@@ -213,13 +218,18 @@ class PairDual:
         of_value += self.C * of_weights * float(gains @ self._losses(hinge))
         part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
         lowered = np.minimum(part, 1.0) * alpha
-        drift = 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
+        drift = self._error_of_z(point)
         shift = 2.0 * longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
         along = abs(norm**2 - float(alpha @ margins)) + off * total + of_sums * float(alpha @ np.abs(margins))
         of_dual = of_sums * (total + ridge) + along + 0.5 * drift**2 + 2.0 * length * norm**2
         return of_value + of_dual + of_alpha
+
+    def _error_of_z(self, point: DualPoint) -> float:
+        """Bound on the length of the round-off error of z."""
+        longest = self._longest(self.design.most_entries)
+        return 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
 
     def _longest(self, n_entries: int) -> float:
         """Bound on the length of a row that has pairs, of so many entries at most."""
