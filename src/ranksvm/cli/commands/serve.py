@@ -117,19 +117,25 @@ class Network(click.ParamType):
 @click.option(
     "--follow-drift/--ignore-drift",
     default=None,
-    help="Whether SOLAR forgets when users click as if the order meant nothing.  "
+    help="Whether SOLAR forgets most of what it learned when users click as if the order of documents meant nothing.  "
     "[default: as the store has it; in a new one it forgets]",
 )
 @click.option(
     "--feature-range",
     type=FeatureRange(),
     metavar="CHOICE",
-    help="Features beyond a multiple of their usual size in feedback are clipped (clip, clip:20), or such requests "
-    "refused (refuse, refuse:20), and are not learned from; none: no range.  "
+    help="What happens to features beyond N times their usual size in feedback: clip:N clips them, refuse:N refuses "
+    "the request; no model learns from such documents. none: there is no limit.  "
     "[default: as the store has it; in a new one clip:5]",
 )
-@click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
-@click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Write a version after feedback on this number of events.",
+)
+@click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between two versions.")
 @click.option(
     "--reward-wait",
     type=Number(),
@@ -150,7 +156,8 @@ class Network(click.ParamType):
     type=click.IntRange(min=10),
     default=1000,
     show_default=True,
-    help="For a model that cannot learn query by query, in a new store: feedback between fits.",
+    help="For a model that cannot learn query by query, in a new store: number of events with feedback between two "
+    "fits.",
 )
 @click.option(
     "--max-body",
@@ -158,7 +165,7 @@ class Network(click.ParamType):
     default=8 << 20,
     show_default=True,
     metavar="BYTES",
-    help="Longest body of a request.",
+    help="Maximum size of the body of a request.",
 )
 @click.option(
     "--max-documents",
@@ -166,16 +173,21 @@ class Network(click.ParamType):
     default=2000,
     show_default=True,
     metavar="N",
-    help="Most documents of a request.",
+    help="Maximum number of documents in a request.",
 )
-@click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
+@click.option(
+    "--rate",
+    type=Number(),
+    metavar="N",
+    help="Maximum number of requests per second from a client.  [default: no limit]",
+)
 @click.option(
     "--max-connections",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
     metavar="N",
-    help="Most connections of a client.",
+    help="Maximum number of connections of a client.",
 )
 @click.option(
     "--trusted-proxy",
