@@ -403,7 +403,7 @@ def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
     grades = len(np.unique(scores))
     if 1 < grades <= _MOST_GRADES and len(np.unique(labels)) > 2 * grades:
         warnings.warn(
-            f"evaluate(y, scores) got scores that are {grades} grades, and labels y that are no whole numbers: they "
+            f"evaluate(y, scores) got scores that are {grades} grades, and labels y that are not whole numbers: they "
             "look swapped. The labels come first.",
             LikelyMistakeWarning,
             stacklevel=level_of_caller(),
