@@ -15,7 +15,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// So many rows are looked up together, and so many partial histograms of cells let an addition not wait for the one before.
+// Number of rows that are looked up together, and of partial histograms of cells, so that an addition need not wait for the
+// one before.
 constexpr int kRowsTogether = 4;
 constexpr int kPartialSums = 4;
 // Tables of this many numbers stay in the nearest cache while they are used for this many rows. (136 columns of 33 levels, one

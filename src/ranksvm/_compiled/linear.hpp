@@ -134,7 +134,7 @@ RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows
     scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
-// Sums over so many rows are made by themselves before they are added to others: with all rows in one sum, round-off would
+// Sums over this number of rows are made by themselves before they are added to others: with all rows in one sum, round-off would
 // grow with their number. Shorter stretches are not worth it.
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 

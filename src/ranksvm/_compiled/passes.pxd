@@ -55,7 +55,7 @@ cdef class QueryOperator:
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1
 
 
-# Objects with a context of so many bytes, to be filled in; `owners` keeps alive what it points to.
+# Objects with a context of `context_size` bytes, to be filled in; `owners` keeps alive what it points to.
 cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features)
 cdef QueryOperator new_operator(size_t context_size, object owners, const int64_t *pointers, int64_t n_queries)
 

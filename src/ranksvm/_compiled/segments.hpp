@@ -14,7 +14,7 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Room for so many values; what was in the buffer may be lost. (Not set to zero, as a vector would be.)
+// Room for `size` values; what was in the buffer may be lost. (Not set to zero, as a vector would be.)
 template <class T>
 RANKSVM_INLINE T *room_for(Buffer &buffer, int64_t size) {
     const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
@@ -42,7 +42,7 @@ RANKSVM_INLINE void for_each(const Workers &workers, int64_t n, const Task &task
         workers.run(workers.n_threads, n, &Call<Task>::task, &task);
 }
 
-// A list is worked on in segments of about this many documents, at most so many of them. They depend on the length alone:
+// A list is worked on in segments of about the first number of documents, at most the second number of them. They depend on the length alone:
 // sums are then the same to the last bit for any number of threads.
 constexpr int64_t kSegmentDocuments = 8192, kMostSegments = 32;
 

@@ -16,7 +16,7 @@ struct Keyed {
     int32_t index;
 };
 
-// Straight insertion, given up after so many moves. Whether it came to the end.
+// Straight insertion, given up after `moves_left` moves. Returns whether it came to the end.
 RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) {
     for (int64_t i = 1; i < m; ++i) {
         const Keyed item = keyed[i];

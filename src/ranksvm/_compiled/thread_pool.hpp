@@ -35,7 +35,7 @@ inline thread_local bool in_task = false;
 
 class ThreadPool {
    public:
-    // task(argument, k) for k = 0 .. n - 1 in any order, on up to so many threads, of which the caller is one; returns when
+    // task(argument, k) for k = 0 .. n - 1 in any order, on up to `n_threads` threads, of which the caller is one; returns when
     // all are done. Throws the first error of a task, after which no further ones are begun.
     void run(int64_t n_threads, int64_t n, Task task, const void *argument) {
         const int64_t places = in_task ? 0 : std::min({n_threads, n, kMostThreads}) - 1;
@@ -126,7 +126,7 @@ class ThreadPool {
         return nullptr;
     }
 
-    // At least so many threads, or as many as the system gives. Signals are for other threads.
+    // At least `wanted` threads, or as many as the system gives. Signals are for other threads.
     void grow(int64_t wanted) {
 #if !defined(_WIN32)
         sigset_t all, before;

@@ -9,5 +9,5 @@ cdef extern from "workers.hpp" namespace "ranksvm" nogil:
         int64_t n_threads
 
 
-# Up to so many threads of this process, of which the caller is one.
+# Up to `n_threads` threads of this process, of which the caller is one.
 cdef Workers workers_of(int64_t n_threads) noexcept

@@ -10,8 +10,8 @@ using std::int64_t;
 
 using Task = void (*)(const void *argument, int64_t k);
 
-// `run` calls task(argument, k) for k = 0 .. n - 1 in any order, on up to so many threads, and returns when all are done; it
-// throws what one of them throws. Without it the caller does everything.
+// `run` calls task(argument, k) for k = 0 .. n - 1 in any order, on up to `n_threads` threads, and returns when all are done;
+// it throws what one of them throws. Without it the caller does everything.
 struct Workers {
     void (*run)(int64_t n_threads, int64_t n, Task task, const void *argument);
     int64_t n_threads;

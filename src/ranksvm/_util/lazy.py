@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["first_import", "imported", "lazy_names"]
 
-# A fork waits no longer than so many seconds, in case that an import itself waits for the thread that forks.
+# A fork waits no longer than this number of seconds, in case that an import itself waits for the thread that forks.
 LONGEST_WAIT = 120.0
 
 

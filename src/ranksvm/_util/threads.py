@@ -71,7 +71,7 @@ def _in_joblib_worker() -> bool:
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Number of threads for ``n_jobs``: None and -1 mean all processors, -2 all but one, ...
 
-    In a worker of joblib, such as those of a search with ``n_jobs=4``, all processors are one.
+    In a worker of joblib (of a search with ``n_jobs=4``, for instance), "all processors" means one.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class _Pool:
         self.forget()
 
     def submit(self, function: Callable[[], None], times: int) -> list[Future]:
-        """Run a function so many times, side by side."""
+        """Run a function ``times`` times, side by side."""
         with self.lock:
             wanted = max(times, available_cpus() - 1)
             # A pool that is too small, or was made for far more threads, is replaced; threads of the old one end when

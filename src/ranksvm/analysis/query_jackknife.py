@@ -13,9 +13,10 @@ from ranksvm.losses import LossSpec, Pairs
 
 __all__ = ["JackknifeErrors", "query_jackknife"]
 
-# The loss "hinge" has no second derivative. Its expected one is estimated by the Huberized hinge whose margins between
-# 0.5 and 1.5 are curved: the one of width 2/3 at 2/3 of the scores. (Simulated intervals have a coverage of 95 to
-# 97 % with this band, and of 93 to 97 % with a band of a tenth of its width, which contains few pairs.)
+# The loss "hinge" has no second derivative. Its expected second derivative is estimated by a Huberized hinge that is
+# curved for margins from 0.5 to 1.5: the one of width 2/3, evaluated at 2/3 of the scores. (Simulated intervals have a
+# coverage of 95 to 97 % with this band, and of 93 to 97 % with a band of a tenth of its width, which contains few
+# pairs.)
 HINGE_SCALE = 2.0 / 3.0
 # Numbers in the array of the changes of the weights by pairs of queries: 64 MiB.
 PAIR_NUMBERS = 1 << 23

@@ -237,7 +237,8 @@ def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
     missing = np.isnan(slope)
     diagnosis = [_unlinked(~missing)] if missing.any() else []
     diagnosis += [
-        "Slopes and offsets are relative to rank 1. There, clicks without relevance look the same as relevance."
+        "Slopes and offsets are relative to rank 1. At rank 1 itself, clicks because of trust cannot be told from "
+        "clicks because of relevance."
     ]
     return len(sums), diagnosis, estimate
 

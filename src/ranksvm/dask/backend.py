@@ -42,7 +42,7 @@ class DaskBackend:
     cluster : Cluster
         The cluster.
     again : callable, optional
-        Makes the futures of the parts once more, where the cluster has lost them with everything else.
+        Makes the futures of the parts again, if the cluster has lost them and the data that they came from.
     device : str
         Where workers compute, if they have it: see `device_of_part`.
 

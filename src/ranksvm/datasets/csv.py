@@ -36,7 +36,7 @@ _NOT_A_NUMBER = re.compile(
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # spellings of booleans
 _BOOLEANS = ("true", "false")
-# rows in which a column without a value in the first row may show that it holds booleans
+# number of further rows searched for the first value of a column that is empty in the first row: does it hold booleans?
 _ROWS_FOR_TYPES = 1000
 
 
@@ -254,7 +254,7 @@ def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
 
 
 def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list[str]]:
-    """Fields of the first line, and the first value of each column that is not empty, in some lines."""
+    """Fields of the first line, and the first non-empty value of each column in the next lines."""
     import csv
 
     # the last line may end beyond the head

@@ -192,11 +192,11 @@ class RankingData:
             The file.
         mmap : bool, optional
             Whether to map the arrays, read-only, so that pages are read on use; otherwise they are copied into memory.
-            A mapped file must not be truncated or overwritten in place while the data are used. `save` never does
-            that; it replaces the file, and the old data stay mapped. A fit looks at the length of the file before each
-            pass over X, and raises DataError if it is too short; if the file is truncated during a pass, the system
-            ends the process (bus error). None: the file is read, unless it takes more than half of the free memory and
-            belongs to the user of the process, or ``verify`` is false.
+            A mapped file must not be truncated or overwritten in place while the data are used. `save` never does that;
+            it replaces the file, and the old data stay mapped. A fit looks at the length of the file before each pass
+            over X, and raises DataError if it is too short; if the file is truncated during a pass, the system ends the
+            process (bus error). None: the file is mapped if ``verify`` is false, or if it takes more than half of the
+            free memory and belongs to the user of the process; otherwise it is read.
         verify : bool, default=True
             Whether to compare the values of a mapped X with their checksums, for which the file is read once: about
             0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared, as is whatever is

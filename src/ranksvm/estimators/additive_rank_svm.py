@@ -45,8 +45,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     C : float, default 1.0
         Weight of a pair, as in `RankSVM`; `AdditiveRankSVMCV` chooses it.
     step_weight : float, default 1.0
-        Weight of the steps relative to the linear part, from 0: the linear model of features that are scaled to a
-        range of 1. `AdditiveRankSVMCV` chooses it.
+        Weight of the steps relative to the linear part, at least 0. With 0 the model is linear in the features, scaled
+        to a range of 1. `AdditiveRankSVMCV` chooses it.
     linear : bool, default True
         Whether there is a linear part. A model without one can be exported to every engine that evaluates trees.
     max_bins : int, default 32
@@ -66,7 +66,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         As in `RankSVM`.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
         Features in which the score must increase or decrease, as in `RankSVM`: the linear part, the steps and the
-        functions of two features (which no two features of opposite signs have).
+        functions of two features (no function has one feature that increases and one that decreases).
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
     memory_limit : int, str or None, default None
@@ -101,8 +101,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         For each pair of features, in the order (0, 1), (0, 2), ...: what a function of both could lower the objective
         by at most, in addition to ``duality_gap_``, before any was added. None without interactions.
     interaction_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
-        The same for the fitted model; 0 for the functions that it has. All others together could lower the objective
-        by at most their sum and ``duality_gap_``.
+        The same for the fitted model; 0 for the functions that it has. All other functions together could lower the
+        objective by at most the sum of these bounds plus ``duality_gap_``.
     monotone_ : ndarray of int64, shape (n_features,), or None
         1, -1 or 0 for each feature; None if all are free.
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_

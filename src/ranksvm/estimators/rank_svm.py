@@ -75,9 +75,9 @@ class RankSVMCore(DualMixin, LinearRanker):
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``, the rule of published figures (Lee & Lin 2014, with ``tol =
-        1e-3``), to obtain the published models. TRON then takes the published steps: without a preconditioner, and
-        rejecting what is too long. The rule bounds no distance from the optimum, and stops early if C is large (on
-        MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
+        1e-3``), to obtain the published models. TRON then takes the published steps: it uses no preconditioner, and
+        rejects steps that are too long instead of shortening them. The rule bounds no distance from the optimum, and
+        stops early if C is large (on MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
         may be left.
@@ -92,8 +92,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
         GPUs, which share the queries; or "auto", the GPU that `ranksvm.calibrate_device` has measured, if the fit is
         estimated to be faster there, and otherwise the CPU. Solvers, results and certificates are the same, with sums
-        in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. Never tried on a GPU:
-        see docs/gpu.md.
+        in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. GPUs are experimental:
+        this code has never run on one (docs/gpu.md).
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the
@@ -124,7 +124,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         ``objective_ - duality_gap_`` nor further than the gap below the objective at ``coef_``.
     converged_ : bool
         Whether the gap met ``tol``. Where C times the weights of the pairs at the margin exceeds the objective by far,
-        as for separable data, round-off alone may be more than ``tol`` allows: then False. With
+        as for separable data, round-off alone may be more than ``tol`` allows; ``converged_`` is then False. With
         ``stopping="gradient"``, whether the gradient met ``tol``: then only ``duality_gap_`` says how far the objective
         may be from its minimum.
     status_ : str

@@ -15,7 +15,8 @@ __all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
 # Numbers, or names, in one line of a file.
 PER_LINE = 6
-# Arrays whose length does not depend on the number of features, and numbers in one text of such an array.
+# Arrays whose length does not depend on the number of features, and the maximum number of values in one string literal
+# of such an array.
 LONG = ("CUTS", "VALUES")
 PER_TEXT = 2_000
 # A self-test accepts scores that differ by this part of the largest.
@@ -33,26 +34,29 @@ class Language:
     reserved : sequence of str
         Words that cannot name a model.
     file : str
-        Template of the file: ``about``, ``name``, ``file``, ``n``, ``names``, ``declarations``, ``arrays``, ``single``,
-        ``scores``, and of the self-test ``n_test``, ``entries``, ``expected`` and ``tolerance``.
+        Template of the file, with the placeholders ``about``, ``name``, ``file``, ``n``, ``names``, ``declarations``,
+        ``arrays``, ``single``, ``scores``, and for the self-test ``n_test``, ``entries``, ``expected`` and
+        ``tolerance``.
     array : str
-        Template of an array: ``array``, ``type``, ``length``, ``numbers`` and ``function``, the name in lower case.
+        Template of an array, with the placeholders ``array``, ``type``, ``length``, ``numbers`` and ``function``, the
+        name in lower case.
     scores, additive : callable
         From a `Request` to the functions that score: of a linear model, and of an additive one.
     literal : callable
         From the name of a feature to a string of the language.
     entry : str
-        A value of the self-test, a format of document, column and value.
+        Format string of one value of the self-test; its arguments are document, column and value.
     entry_indent : str
         Indent of lines of entries.
     indent : str
         Indent of lines of numbers and names.
     declaration : str
-        Template of what declares an array elsewhere: as ``array``.
+        Template of a separate declaration of an array, with the placeholders of ``array``.
     single : str
-        Template of what the file has only if it scores documents one by one: ``name``.
+        Template of what the file has only if it scores documents one by one, with the placeholder ``name``.
     long_array : str
-        Template of an array of any number of values, if ``array`` is limited: as that, with ``texts`` of the numbers.
+        Template of an array of any number of values, if the length of ``array`` is limited, with the placeholders of
+        ``array`` and ``texts``, the numbers as string literals.
     """
 
     title: str
@@ -128,7 +132,7 @@ class Language:
         return self.long_array if self.long_array and name in LONG else self.array
 
     def target(self, name: str, suffix: str, write: Callable[[Request], bytes] | None = None) -> Target:
-        """The format of files in this language; ``write`` if it is not just `write`."""
+        """The export target of this language; ``write`` replaces `Language.write`."""
         return Target(
             name,
             suffix,
@@ -139,21 +143,22 @@ class Language:
 
 
 class ScoringTemplates(NamedTuple):
-    """The functions that score in a language with the syntax of C: documents one by one, or those of a query.
+    """Templates of the functions that score in a language with the syntax of C: one document, or all of a query.
 
     Attributes
     ----------
     static : str
-        By document: of ``name``, the number of features ``n`` and a scaled ``value``.
+        The function that scores one document; placeholders: ``name``, ``n`` (the number of features) and ``value``
+        (the scaled feature).
     by_query : str
-        By query: of ``name`` and a ``body``, which adds a feature to the scores.
+        The function that scores a query; placeholders: ``name`` and ``body``, which adds a feature to the scores.
     min_max : str
-        The body for features from 0 to 1; no template.
+        The body for features from 0 to 1; no placeholders.
     standard : str
-        The body for features relative to their mean: of ``spread``, which computes the deviation, its ``variables``,
-        ``minus_mean`` and ``value``.
+        The body for features relative to their mean; placeholders: ``spread``, which computes the deviation, its
+        ``variables``, ``minus_mean`` and ``value``.
     spread : str
-        Computes the deviation; no template.
+        Computes the deviation; no placeholders.
     value, value_of_query : str
         A feature of a document, by itself and in its query.
     centred : str
@@ -173,7 +178,7 @@ class ScoringTemplates(NamedTuple):
     variables: str = ""
 
     def functions(self, request: Request) -> str:
-        """Those of a model."""
+        """The functions for one model."""
         scaling, name = request.query_scaling, request.name
         if scaling is None:
             value = self.value if request.scaling is None else f"(({self.value} - SHIFT[j]) / SCALE[j])"
@@ -194,24 +199,25 @@ class ScoringTemplates(NamedTuple):
 
 
 class AdditiveTemplates(NamedTuple):
-    """The functions that score with an additive model in a language with the syntax of C.
+    """Templates of the functions that score with an additive model in a language with the syntax of C.
 
     Attributes
     ----------
     sums : str
-        The score of one document: of ``value``, the scaled feature j, and the ``shift`` and ``scale`` that it takes.
+        The score of one document; placeholders: ``value``, the scaled feature j, and ``scaled``.
     static : str
-        By document: of ``name`` and the number of features ``n``.
+        The function that scores one document; placeholders: ``name`` and ``n``, the number of features.
     by_query : str
-        By query: of ``name`` and ``statistics``, which set shift and scale of feature j.
+        The function that scores a query; placeholders: ``name`` and ``statistics``, which set shift and scale of
+        feature j.
     min_max : str
-        The statistics for features from 0 to 1; no template.
+        The statistics for features from 0 to 1; no placeholders.
     standard : str
-        The statistics for features relative to their mean: of ``shift`` and ``scale``.
+        The statistics for features relative to their mean; placeholders: ``shift`` and ``scale``.
     value : str
         A feature of a document.
     scaled : str
-        What is declared of scales in ``sums``: of nothing.
+        The arguments for shifts and scales in ``sums``; no placeholders.
     mean, deviation : str
         Shift and scale from the statistics.
     """
@@ -227,7 +233,7 @@ class AdditiveTemplates(NamedTuple):
     deviation: str
 
     def functions(self, request: Request) -> str:
-        """Those of a model."""
+        """The functions for one model."""
         scaling, name, n = request.query_scaling, request.name, request.scoring.n_features
         if scaling is None:
             value = self.value if request.scaling is None else f"(({self.value} - SHIFT[j]) / SCALE[j])"
@@ -253,7 +259,7 @@ def _lines(words: Iterable[str], indent: str) -> str:
 
 
 def _texts(words: list[str], indent: str) -> str:
-    """Texts of words, each of which is as long as a literal may be in Java; they are concatenated by the compiler."""
+    """String literals with the words, each within Java's limit; the compiler concatenates the lines of a literal."""
     texts = []
     for first in range(0, len(words), PER_TEXT):
         part = words[first : first + PER_TEXT]

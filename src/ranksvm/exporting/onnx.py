@@ -74,7 +74,9 @@ def write(request: Request) -> bytes:
         scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
     elif isinstance(function, Additive):
         operators["ai.onnx.ml"] = ML_OPSET
-        if request.query_scaling is None:  # compared as they are, and so on the side where they were in training
+        if (
+            request.query_scaling is None
+        ):  # unscaled features and cuts: each value is on the same side of a cut as in training
             Z, function = X, single_function(request, "ONNX")
         scores = _additive(graph, Z, function, TensorProto)
     elif isinstance(function, Fourier):
@@ -138,7 +140,7 @@ def _one_where_zero(graph: _Graph, spread: str) -> str:
 
 
 def _additive(graph: _Graph, Z: str, function: Additive, types: Any) -> str:
-    """The linear part, where missing values are 0 if a tree counts them, and trees."""
+    """The linear part plus the trees. In the linear part a missing value counts as 0, if a tree has a value for it."""
     missing = graph("And", graph("Not", graph("Equal", Z, Z)), graph.constant(function.missing, np.bool_))
     filled = graph("Where", missing, graph.constant(0.0), Z)
     products = graph("MatMul", filled, graph.constant(function.coef[:, np.newaxis]))
@@ -231,7 +233,7 @@ def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
 
 
 def _fourier(graph: _Graph, Z: str, function: Fourier, types: Any) -> str:
-    """Cosines and sines of phases between -pi and pi, in float32: there are none of float64 in every runtime."""
+    """Cosines and sines of phases between -pi and pi, in float32: not every runtime has these operators for float64."""
     frequencies, half = function.frequencies, len(function.frequencies)
     turns = graph("MatMul", Z, graph.constant(frequencies.T / (2.0 * np.pi)))
     turns = graph("Sub", turns, graph("Floor", graph("Add", turns, graph.constant(0.5))))

@@ -30,7 +30,8 @@ __all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA at most 300.
+# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Synthetic text takes 100 epochs, WikiQA at
+# most 300.
 DUAL_ITERATIONS = 60
 
 # Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
@@ -47,8 +48,9 @@ DUAL_ROWS = 1.0
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
 # With smooth losses only if documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
-# text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
-# and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
+# text, 100 documents a query) the dual took 1.0 s at C = 1 (TRON 0.06 s), and did not converge at C = 128. With 6.6
+# pairs a document it took 0.06 s at C = 1 and 0.44 s at C = 128 (TRON 0.05 and 0.73 s). The hinge took 0.3 and 0.4 s
+# with 34 (processor time, one thread).
 DUAL_PAIRS = 8.0
 # Otherwise it inverts Hessians in the span of the rows if X is dense and queries with pairs have no more rows than
 # features, and no more than this: Newton steps by conjugate gradients first, direct ones where these take long. On
@@ -127,7 +129,7 @@ class LinearProblem(RankSVMProblem):
         )
 
     def _with_hessian(self, objective: Objective) -> Objective:
-        """The objective; OptionError if the solver builds Hessians, and it cannot."""
+        """The objective; OptionError if the solver needs an explicit Hessian, and this objective cannot build one."""
         if self.solver == "newton" and objective.hessian_fraction == 0.0:
             term = objective.term
             raise OptionError(

@@ -187,8 +187,8 @@ def _is_nearly_dense(X: Any) -> bool:
 def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
     """The design matrix of rows in memory, for a solver.
 
-    The dual reads one array: two blocks are stacked if it may be used, which "auto" does for no more rows than
-    features.
+    The dual reads one array: two blocks are stacked if the dual may be used: with solver "dual", or with no more rows
+    than features, for which "auto" may choose it.
     """
     if not isinstance(X, TwoBlocks):
         return as_design_matrix(X.toarray() if _is_nearly_dense(X) else X, largest)

@@ -16,7 +16,8 @@ LANDMARK_METHODS = ("uniform", "kmeans++", "leverage")
 # Landmarks that are not drawn uniformly are chosen from this number of rows, because every candidate costs one kernel
 # value per landmark.
 CANDIDATES = 1 << 16
-# Rows whose kernels with a sample, and landmarks whose kernels with all candidates, are computed at a time.
+# Number of rows for which kernel values with a sample are computed at a time, and number of landmarks for which kernel
+# values with all candidates are.
 BLOCK_ROWS = 1024
 BATCH = 32
 # Leverage scores are for a number of leading eigenvalues that is this fraction of the landmarks. A proof of the bound

@@ -27,7 +27,7 @@ class SweepState:
     ring : bool
         Whether there is an inner window.
     near : SweepState, optional
-        That of similar scores, whose order is a good beginning.
+        The state of an evaluation at similar scores; sorting begins from its order.
     n_threads : int
         Number of threads that share a long query.
     scores : ndarray of float64, shape (n_rows,), optional
@@ -182,7 +182,7 @@ class ListSums:
 
 
 def sums_over(pairs: Any, function: int = 0) -> SweepSums | ListSums:
-    """The way that suits the form of the pairs."""
+    """The implementation of the sums that suits the form of the pairs."""
     return ListSums(pairs, function) if isinstance(pairs, PairList) else SweepSums(pairs, function)
 
 
@@ -261,7 +261,7 @@ class MarginLoss:
             active = self._weight_below(scores, 1.0 + off)
             ring = active
             if width is not None and off < width:
-                # what is summed up twice differs by round-off alone
+                # pairs that are counted in both sums cancel only up to round-off
                 more = growth(self.sums.lengths.of_all) * active
                 ring += more - self._weight_below(scores, 1.0 - width - off)
         return Reach(active, max(ring, 0.0), sums.value + sums.excess, sums.value)
@@ -275,7 +275,7 @@ class MarginLoss:
     ) -> tuple[float, float, float, float, float]:
         """The bounds, except the bound of weights.
 
-        ``rough`` is what ``pairs`` is, with sums of gains in place of the weights that are differences of them.
+        ``pairs`` has the actual weights, which are differences of gains, and ``rough`` sums of gains instead.
         """
         raise NotImplementedError
 

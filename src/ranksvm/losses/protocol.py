@@ -39,7 +39,10 @@ class Pairs(Protocol):
 
     @property
     def gain_parts(self) -> tuple[Any, ...]:
-        """The pairs with either of the two gains whose differences are their weights, or ()."""
+        """The same pairs with two other weights, if their weights are differences of gains; otherwise ().
+
+        The first has the gains of the preferred documents as weights, the second the gains of the others.
+        """
 
     def comparable(self) -> tuple[Any, np.ndarray]:
         """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
@@ -88,8 +91,8 @@ class LossSums(NamedTuple):
 class QueryOperator(Protocol):
     """A map of vectors over rows that treats queries one by one.
 
-    That of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the features; any
-    callable serves.
+    The operator of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the
+    features; any other callable will do, too.
     """
 
     def __call__(
@@ -115,8 +118,9 @@ class PairwiseLoss(Protocol):
     def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
         """An empty state for `evaluation`; ``near`` is the state of similar scores, if there is one.
 
-        With more than one thread a long query may be shared out among them. Where the scores of every evaluation are
-        in the memory of ``scores``, the state needs none of its own for them: they must stay while it is in use.
+        With more than one thread a long query may be shared out among them. If ``scores`` is given, every evaluation
+        must find its scores in that array. The state then makes no copy, and the array must not change while the state
+        is in use.
         """
 
     def evaluation(self, state: Any, width: float | None) -> QueryOperator:
@@ -128,13 +132,16 @@ class PairwiseLoss(Protocol):
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
     ) -> LossRoundOff:
-        """Bounds for margins that are off by ``off``, where the loss has these sums; ``sharp`` ones take a sweep."""
+        """Bounds on the round-off of a loss with these sums, if margins are off by up to ``off``.
+
+        ``sharp`` bounds take a sweep.
+        """
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""
 
     def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
-        """What an explicit Hessian is built of, H that with respect to the scores.
+        """The factors of an explicit Hessian X'HX, where H is the Hessian with respect to the scores.
 
         Writes rows D with ``D'D = X' H X`` to ``out``, which has twice the rows of X, and returns their number; or
         returns None, centers X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. X may

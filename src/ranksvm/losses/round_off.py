@@ -13,7 +13,7 @@ OPERATIONS = 20
 
 
 def growth(n_terms: float) -> float:
-    """Relative error of a sum of so many products, terms of one sign: ``n u / (1 - n u)``.
+    """Relative error of a sum of ``n_terms`` products, terms of one sign: ``n u / (1 - n u)``.
 
     Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, lemma 3.1; whatever the order.
 

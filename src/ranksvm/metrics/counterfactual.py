@@ -194,8 +194,8 @@ def estimate(
       shown, and for those whose exposure is clipped.
 
     Intervals are normal, for propensities that are known: the uncertainty of estimated ones comes on top. Conditional
-    on the lists shown, the exposures are known numbers. The variance is the sum of two: of the clicks of an impression
-    around the relevance of its documents, and of the queries of the traffic.
+    on the lists shown, the exposures are known numbers. The variance has two parts: the variance of clicks around the
+    relevance of the documents shown, and the variance between the queries of the traffic.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ class Evaluation(Tabular):
 def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.95) -> Table:
     """A row per metric and system, with the system's mean over the queries and the interval of that.
 
-    One system is not named.
+    With one system only, the column of names is left out.
     """
     first = next(iter(evaluations.values()))
     columns: dict[str, list[Any]] = {"metric": [], "system": [], "mean": [], "interval": []}
@@ -397,7 +397,7 @@ def _queries(qid: Any, group: Any, n_rows: int) -> Queries:
 
 
 def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
-    """Warn of scores that are a few grades, whole numbers from 0, beside labels that are many other numbers."""
+    """Warn if scores are a few whole numbers from 0, and labels many other numbers: they are probably exchanged."""
     if (scores < 0.0).any() or (scores != np.floor(scores)).any() or (labels == np.floor(labels)).all():
         return
     grades = len(np.unique(scores))

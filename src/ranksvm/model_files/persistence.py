@@ -354,13 +354,13 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
     obj = found(**params)
     _check_parameters(obj)
     fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
-    if name in classes:  # it reads and checks only the attributes that it declares itself
+    if name in classes:  # the class that was given declares only the attributes that it needs
         fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():
         setattr(obj, key, value)
     if (output := encoded.get("output")) is not None:
         if output not in _OUTPUTS or not hasattr(obj, "set_output"):
-            raise ModelFileError(f"the output of its {name} is {output!r}.")
+            raise ModelFileError(f"the output of its {name} is {output!r}, which that class does not have.")
         obj.set_output(transform=output)
     for complete_or_check in ("_complete_older_file", "_check_loaded"):
         getattr(obj, complete_or_check, lambda: None)()
@@ -388,7 +388,7 @@ def _check_parameters(obj: Any) -> None:
             raise ModelFileError("the steps of its Pipeline are not a list of names and objects.")
         for _, step in obj.steps:
             if step != "passthrough" and step is not None and _class_named(type(step).__name__) is not type(step):
-                raise ModelFileError(f"a step of its Pipeline is a {type(step).__name__}.")
+                raise ModelFileError(f"a step of its Pipeline is a {type(step).__name__}, not a scaler or ranker.")
     if name in SKLEARN_CLASSES:
         obj._validate_params()
 
@@ -404,7 +404,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "scalar":
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in _KINDS:
-            raise ModelFileError(f"it holds a number of the type {dtype}.")
+            raise ModelFileError(f"it holds a value of the type {dtype}, which is neither a number nor text.")
         return dtype.type(_decode(value["value"], arrays))
     if kind == "array":
         return arrays[value["name"]]

@@ -24,7 +24,7 @@ ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MOST_ROWS = 2000, 64, 1 / 128, 6000
 COARSE_DIMENSIONS = 500
 # A new preconditioner is made once this many products have used the last one.
 PRODUCTS = 30
-# The problem on a sample is solved first if there are at least so many rows, on this fraction of them.
+# The problem on a sample is solved first if there are at least the first number of rows; the sample is this fraction.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
 SEED = 0
 # If a product takes a round over parts, its preconditioner solves Newton's system of a sample to this accuracy.

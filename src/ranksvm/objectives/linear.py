@@ -25,7 +25,7 @@ __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective",
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 LEAST_REDUCTION = 0.5
-# Round-off may cause at most the rest of the allowed gap.
+# However much is reserved for round-off, this share of the allowed gap is left for the solver.
 LEAST_SHARE = 0.1
 
 # A sample that is too small is replaced by one larger by this factor.
@@ -99,7 +99,7 @@ class SmoothedObjective:
     def round_off(self, point: Any, tol: float) -> float:
         """Bound on the error of the certificate by round-off; 0 if certificates are not shown.
 
-        The error of the value is at most the bound plus the gap, and the minimum is not below their difference.
+        The value is off by at most the bound plus the gap, and the minimum is not below the value minus both.
         """
         return 0.0
 
@@ -139,7 +139,8 @@ class SmoothedObjective:
         self.release(point)
         n_evaluations = 1
         if self._reduced is not None:
-            # If the pairs in the ring stay the same, the solution is linear in the width.
+            # As long as the same pairs have margins in the quadratic part of the loss, the solution is linear in the
+            # width.
             w_before, factor_before = self._reduced
             beyond = (1.0 - factor) / (1.0 / factor_before - 1.0)
             further = self.evaluate(w + beyond * (w - w_before), narrower)

@@ -15,7 +15,7 @@ from ranksvm.solvers.cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
-# A task of a thread: the margins of so many rows, or a share of the Gram matrices, which are so many for each thread.
+# A task of a thread: the margins of this number of rows, or one of the shares of the Gram matrices; shares per thread.
 SHARED_ROWS = 2048
 SHARES = 2
 # Steps of an alpha in one visit to its query, at most: kCycles of dual_descent.hpp.
@@ -44,7 +44,7 @@ class DualPoint:
     distance : float
         Sum of the absolute steps that have led to alpha from 0.
     additions : int
-        Additions that each of these steps has gone through in z, at most.
+        Upper bound on the number of additions to z that each of these steps has gone through.
     """
 
     def __init__(self, alpha: np.ndarray, z: np.ndarray, w: np.ndarray):
@@ -64,10 +64,11 @@ class PairDual:
     A pair of weight a has the upper bound C a and no ridge with the hinge, C a and ``d / (C a)`` with the Huberized
     hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a
     point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
-    ``1/2 |grad f(w)|^2`` it asks no more of w than the primal value shows, however large C is.
+    ``1/2 |grad f(w)|^2`` it does not require w to be more accurate than the primal value requires, however large C is.
 
     For weights in a cone the dual has ``1/2 |proj(z)|^2`` for ``1/2 |z|^2``, z the sum, and ``w = proj(z)``
-    (`SignCone`). Its slopes are those at w, and its curvature is at most that without a cone, which the steps take.
+    (`SignCone`). Its slopes are the slopes at w, and its curvature is at most the curvature without a cone, with which
+    steps are computed.
 
     Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
 
@@ -164,14 +165,14 @@ class PairDual:
         return point
 
     def ascend(self, point: DualPoint, epochs: int) -> None:
-        """Visit all queries so many times, each time in a random order; the point follows."""
+        """Visit all queries ``epochs`` times, each time in a random order, and update the point."""
         for _ in range(epochs):
             order = self._random.permutation(self._queries)
             distance = self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
             point.distance += distance
             point.additions += self.pairs.n_rows
         if float(np.linalg.norm(point.z)) <= self._error_of_z(point):
-            # The documents of all pairs are equal. What is set to 0 here adds to the error of z.
+            # z is 0 but for round-off, as when the documents of all pairs are equal. To set it to 0 adds to its error.
             point.distance *= 2.0
             point.z[:] = 0.0
             point.w[:] = 0.0
@@ -198,21 +199,21 @@ class PairDual:
 
         With e for the error of z, ``z - e`` belongs to alpha, and half the square of its length, or of its projection,
         is at most ``1/2 |w|^2 - w'e + 1/2 |e|^2``: it is differentiable with the gradient w, which changes by at most
-        as much as z. As w'z is ``|w|^2``, w'e is that less the sum of alpha times the margins, so that the bound on
-        the length of e, of the steps and additions so far, matters only by its square. Near the margin the loss of a
-        pair changes by at most its slope times the error of the margin. The weights of pairs are as accurate as their
-        terms, if they are differences: alpha are lowered to what the exact ones allow.
+        as much as z. As w'z is ``|w|^2``, w'e is ``|w|^2`` minus the sum of alpha times the margins. So the bound on
+        the length of e, which grows with the steps and additions, enters only squared. Near the margin the loss of a
+        pair changes by at most its slope times the error of the margin. Weights that are differences of gains are only
+        as accurate as the gains, so alpha are lowered to the upper bounds that the exact weights allow.
         """
         alpha, weights, margins = point.alpha, self._weights, point.margins
         n_pairs, total = len(alpha), float(alpha.sum())
         n_entries, length = self.design.most_entries, growth(len(point.z) + OPERATIONS)
         of_sums, longest = growth(n_pairs + OPERATIONS), self._longest(n_entries)
         norm = float(np.linalg.norm(point.w))
-        # a score's products are no more than the two lengths
+        # the sum of the absolute products in a score is at most the product of both lengths
         off = margin_error(longest * norm * (1.0 + length), n_entries)
         hinge = np.maximum(0.0, 1.0 - margins + off)
         of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
-        # weights are off, and alpha may have to be less: the ridge is then less, too
+        # the exact weights may be smaller, so that alpha must be lowered, which also lowers the ridge term
         of_weights = growth(OPERATIONS + self.pairs.n_rows)
         gains = sum((part.weights_of(self._preferred, self._other) for part in self.pairs.gain_parts), weights)
         of_value += self.C * of_weights * float(gains @ self._losses(hinge))
@@ -232,7 +233,7 @@ class PairDual:
         return 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
 
     def _longest(self, n_entries: int) -> float:
-        """Bound on the length of a row that has pairs, of so many entries at most."""
+        """Upper bound on the length of any row with pairs, if rows have at most ``n_entries`` entries."""
         sizes = self._gram_sizes
         places = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         begins, steps = (np.repeat(numbers, sizes) for numbers in (self._gram_pointers[:-1], sizes + 1))

@@ -119,7 +119,7 @@ def begin(
         raise OptionError("the store is new: give the model to begin with, --model or --learner.")
     settled_models = {name: settled(model) for name, model in models.items()}
     learning = Learning(settled_models, settings, click_learning, range_rule)
-    # None: another process began at the same time, with the same models or its own
+    # if another process began at the same time, its checkpoint stays, and is read below
     store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
     newest = store.checkpoint()
     assert newest is not None

@@ -102,7 +102,8 @@ class Learning:
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
         self.range = FeatureRange(range_rule)  # at an entry: the range according to the entries before it
-        self._beginning: dict[str, bytes] = {}  # while the range begins: initial states of the models that learn
+        # while feature ranges rest on few answers: states of the models that learn, to begin again from
+        self._beginning: dict[str, bytes] = {}
         self._remember()
         self.outside = 0  # answers about documents with features outside the range
         self.position = 0
@@ -216,7 +217,7 @@ class Learning:
             self._beginning = {}
 
     def _remember(self) -> None:
-        """Save the present state of the models that learn, if the range begins."""
+        """Save the present state of the models that learn, while feature ranges rest on few answers."""
         found = {name: model for name, model in self.models.items() if learns(model)} if self.range.begins else {}
         self._beginning = {name: model_bytes(model) for name, model in found.items()}
 
@@ -252,7 +253,10 @@ class Learning:
             since = part[-1].seq
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
-        """Change the rules of learning from clicks: by choice, or by an estimate, which a choice may have overtaken."""
+        """Change how clicks are learned from: as an operator chose, or by an estimate of propensities.
+
+        An estimate is ignored if an operator has chosen another source since.
+        """
         is_estimate = "source" not in says and "note" in says
         if is_estimate and self.click_learning.source != "estimated":
             return
@@ -264,7 +268,7 @@ class Learning:
 
     @property
     def rankings_with_clicks(self) -> int:
-        """Number of rankings that were answered with clicks, or not at all."""
+        """Number of rankings with clicks as feedback, or without feedback, which count as rankings without clicks."""
         return self.estimates[SHOWN].rankings
 
     @property

@@ -205,7 +205,7 @@ class Store:
         return [receipts.get(id(item), _STORED) for item in items]
 
     def probe(self) -> None:
-        """Write the head of the log as it is.
+        """Check that the store can be written, by writing the head of the log as it is.
 
         Raises
         ------
@@ -362,7 +362,7 @@ class Store:
         ]
 
     def event_before(self, newest: int) -> str:
-        """Id of the event before a number of the newest ones; "" if there are not more than these."""
+        """Id of the event just before the ``newest`` newest ones; "" if there are no more than these."""
         with self._database.reading() as cursor:
             rows = cursor.run("SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?", newest)
         return rows[0][0] if rows else ""

@@ -154,7 +154,7 @@ def _minimise(
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
-        # a step is worth no more than its own nonlinearity lets it reach
+        # to solve for a step more accurately than its quadratic model gains nothing
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
     return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 

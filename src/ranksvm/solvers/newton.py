@@ -16,7 +16,8 @@ __all__ = ["by_hessians", "newton", "solve_sample"]
 # change the solution anyway.
 SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
-# Its smoothing is not reduced beyond this tolerance: in a sample, a narrower ring has too few pairs.
+# The loss of the sample is not smoothed less than this tolerance requires: in a sample, too few pairs have margins in a
+# narrower smoothed interval.
 SAMPLE_TOL = 1e-4
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
 # once products since the last one have cost this fraction of its cost (10,000 x 46: 10 products and one Hessian take
@@ -75,7 +76,7 @@ def newton(
     label : str or None
         Put before the lines of the log; None: no log lines.
     enough : float
-        A gap that suffices for the smoothed objective, once its smoothing suffices.
+        The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
 
     Returns
     -------
@@ -166,7 +167,7 @@ def by_hessians(
         solved = solve(point.gradient)
         slope_after = objective.inner(point.gradient, solved)
         reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
-        if reduction > POOR_REDUCTION:  # they may lack digits
+        if reduction > POOR_REDUCTION:  # products in float32 may lack the digits that this step needs
             trusts_single = trusts_single and not single
             misled = objective.refine() if exact else misled
     return monitor.result(point, status)

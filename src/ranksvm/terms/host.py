@@ -32,7 +32,7 @@ CACHE_BYTES = 256 << 10
 # An explicit Hessian takes this many bytes of rows (or a whole query) at a time, and as many for the Laplacian times
 # them or for squares: they should stay in a cache near the core.
 HESSIAN_BYTES = 32 << 10
-# Rows at a time if Python or NumPy makes them.
+# Number of rows processed at a time if Python or NumPy computes the Hessian.
 PYTHON_HESSIAN_ROWS = 1024
 # Factors of a Hessian of many variables take this many bytes of rows (or a whole query) at a time.
 FACTOR_BYTES = 8 << 20
@@ -101,7 +101,7 @@ class _Sample(NamedTuple):
     key: tuple[int, int]
 
     def at(self, at: "Scored") -> "ThreadedPoint":
-        """The same scores here."""
+        """The point of this sample that has the scores of ``at``."""
         term = self.term
         point = term._new_point(at.width)
         point.scores[:] = at.scores[self.positions]
@@ -121,15 +121,15 @@ class ThreadedTerm:
     n_threads : int
         Number of threads.
     repeatable : bool
-        Whether every result has the same bits whatever was evaluated before. Otherwise sorting of documents starts
-        from an earlier order, which is faster, and which decides the order of adding equal scores. Such a term is one
-        of many parts: a sample of it has fewer queries.
+        Whether every result has the same bits whatever was evaluated before. Otherwise sorting of documents starts from
+        an earlier order, which is faster, and which decides the order of adding equal scores. A repeatable term is one
+        of many parts of the data, so that a sample of it needs fewer queries.
     shared_by : int, optional
         Number of threads for which the rows are shared out. Bits depend on it, not on ``n_threads``, which is its
         default.
     """
 
-    # a position on a line costs as much as any other one
+    # evaluating several positions on a line in one call saves nothing
     positions_at_once = 1
     most_fraction = 1.0
     curvature_with_value = False

@@ -58,7 +58,7 @@ RANKSVM_DEVICE void multiply_rows(const Rows &X, int64_t start, int64_t stop, co
 }
 
 // block_sums[block, :] = X' u over the block's share of the positions start .. stop. A block takes
-// consecutive rows; so many threads as there are features, times as many parts of the rows as there are threads for.
+// consecutive rows; one thread for each feature and each part of the rows, with as many parts as there are threads for.
 template <class Real>
 RANKSVM_DEVICE void accumulate_rows(const DenseRows<Real> &X, int64_t start, int64_t stop, const double *u,
                                     double *block_sums) {

@@ -297,7 +297,7 @@ def _document(
 
 def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], options: dict[str, Any]) -> None:
     first = next(iter(results.values()))
-    # of more systems, a table with the intervals would not fit a terminal: their differences have intervals below
+    # with more systems, a table with intervals would not fit into a terminal; the comparisons below have intervals
     with_intervals = len(results) <= _WITH_INTERVALS
     columns, rows = [f"metric ({first.convention})"], [[metric] for metric in first.means]
     for name, result in results.items():
@@ -327,7 +327,7 @@ def _interval(ends: tuple[float, float], sign: str = "") -> str:
 
 def _show_comparisons(comparisons: list[dict[str, Any]], against: str, convention: str) -> None:
     systems = {(test["baseline"], test["system"]) for test in comparisons}
-    # of one comparison a metric there is nothing to correct
+    # with one comparison for each metric there is nothing to correct
     correction = CORRECTIONS[comparisons[0]["correction"]] if len(systems) > 1 else ""
     rows = [
         [

@@ -168,7 +168,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
             with watch("training"):
                 ranker = choice.fit(data.parts["train"], X["train"]).ranker_
         else:
-            # made before the time runs: its class is imported
+            # made before the timer starts, because this imports its class
             choice = make_ranker(options, only_fit=True)
             with watch("training"):
                 ranker = data.fit(choice, X, evaluates_while_fitting(options))

@@ -179,11 +179,11 @@ def _settings(best: Tried, options: dict[str, Any], names: Sequence[str] | None)
     """The settings with which `ranksvm train` trains the best model again."""
     values = {**options, **best.settings, **chosen_values(best)}
     if best.settings["interactions"]:
-        # the same ones, whatever C they are ordered at
+        # the chosen interactions by name: at another C, their number could mean others
         values["interactions"] = pairs_as_text(best.model.interactions_.tolist(), names) or 0
     low_rank = best.settings["low_rank"]
     if low_rank is not None:
-        # those of train that the model takes
+        # the options of `ranksvm train` that the model takes
         values |= dict.fromkeys(("huber_width", "solver", "loss", "pair_selection", "pair_weighting"))
         if "max_iter" not in LOW_RANK_OPTIONS[low_rank]:
             values["max_iter"] = None

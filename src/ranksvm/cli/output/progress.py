@@ -15,7 +15,7 @@ from ranksvm.cli.terminal import say, takes_live_line
 
 __all__ = ["Progress", "Stopwatch"]
 
-# Without a terminal, what passes is printed once nothing has been for so many seconds: a log shows how far it is.
+# Without a terminal, progress is printed if nothing has been printed for this number of seconds: logs then show it.
 LONGEST_SILENCE = 10.0
 
 
@@ -110,7 +110,7 @@ class Progress:
             self._live.text = f"{self.heading}{text}"
 
     def megabytes(self, done: int, total: int) -> None:
-        """Show how many of so many bytes are done, in MB, as a bar in the live line of a terminal."""
+        """Show how many of all bytes are done, in MB, as a bar in the live line of a terminal."""
         if self._live is None:
             return
         if done < total:
@@ -123,7 +123,7 @@ class Progress:
         self._pass(text, self._iterations_from, passes=True)
 
     def fit(self, text: str, steps: tuple[int, int] | None) -> None:
-        """Show one of many fits, of which so many are done."""
+        """Show one of many fits, and how many are done."""
         self._n_done += steps is not None
         if steps is not None and self.n_fits is not None:
             steps = self._n_done, self.n_fits

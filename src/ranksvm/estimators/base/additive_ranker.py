@@ -310,7 +310,7 @@ class AdditiveRanker(Ranker):
             problem = fitted_problem(given, options, function, self.monotone_)
             objective, gap = problem.certificate(function, float(self.fitted_params_["C"]), self.width_)
             edited.objective_ = objective
-            # what is known of the minimum before the edit is known after it
+            # the lower bound on the minimum from before the edit still holds
             edited.duality_gap_ = min(gap, objective - (self.objective_ - self.duality_gap_))
         return edited
 
@@ -368,7 +368,7 @@ class AdditiveRanker(Ranker):
         self.edited_ = None
 
     def _trained_function(self) -> AdditiveFunction:
-        """The scoring function, with where the training rows are."""
+        """The scoring function, with the distribution of the training rows over levels and cells."""
         check_is_fitted(self)
         function = self._function()
         ends = np.cumsum([each.n_levels for each in function.bins])[:-1]

@@ -86,7 +86,8 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
     Returns
     -------
     TrainingArguments
-        Validated features and finite labels; weights, queries and pairs on the host, to be validated by their users.
+        Validated features and finite labels; weights, queries and pairs on the host; the functions that use them
+        validate them.
     """
     n_threads = effective_n_jobs(ranker.n_jobs)
     X, qid = given.X, given.qid
@@ -232,7 +233,9 @@ def _read_set(
 
 
 def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
-    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame); two arrays of preferences.
+    """X as a C-contiguous float array or CSR matrix, to which other arrays and DataFrames are converted.
+
+    `Preferences` become a `TwoBlocks` of two such arrays.
 
     Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
     the ranker stores the number and names of the features; otherwise X must agree with them.

@@ -24,10 +24,10 @@ from ranksvm.terms.protocol import Sizes
 __all__ = ["DevicePoint", "DeviceTerm"]
 
 # Rows of an explicit Hessian that are on the device at a time, gathered and multiplied by the Laplacian, and the parts
-# of a product take at most so many bytes each.
+# of a product take at most this number of bytes each.
 HESSIAN_BYTES = 512 << 20
 PARTS_BYTES = 128 << 20
-# A part of a product has at least so many rows.
+# A part of a product has at least this number of rows.
 PART_ROWS = 64
 
 
@@ -270,7 +270,7 @@ class DeviceTerm:
         return None
 
     def sample(self, n_rows: int, seed: int) -> "DeviceTerm | None":
-        """A term over about so many of the rows, which are read where they are."""
+        """A term over about ``n_rows`` of the rows, which are read where they are."""
         sampled = self._sampled(n_rows, seed)
         return None if sampled is None else sampled.term
 
