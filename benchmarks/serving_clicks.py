@@ -122,8 +122,8 @@ def drift(runs: Runs, noise: float) -> Section:
             "its order had no information, forgets, and learns again from the rankings since then; with FairPairs it "
             "does not. Nothing can follow drift faster than it learns from the start, so compare pass "
             f"{DRIFT + 1} with pass 1, and pass {DRIFT + 2} with pass 2: with the default settings the largest "
-            f"shortfalls are {_behind(shares, 0)} and {_behind(shares, 1)}. Users who trust the first ranks click there "
-            "whatever they show, so that it takes about 50 rankings, a quarter of a pass, to notice."
+            f"shortfalls are {_behind(shares, 0)} and {_behind(shares, 1)}. Users who trust the first ranks click "
+            "there whatever they show, so that it takes about 50 rankings, a quarter of a pass, to notice."
         )
         return ["## Sudden drift", text, table(HEAD, [row(key, value) for key, value in shares.items()])]
 
