@@ -286,6 +286,25 @@ def test_a_drop_to_the_rates_of_a_random_order_is_noticed():
     assert noticed(detector, lists_of_clicks(random, mixed, 5_000), propensity) == []
 
 
+def test_what_is_learned_again_after_drift_may_lie_before_a_checkpoint(tmp_path, monkeypatch):
+    start = ClickLearning("shown", **curve("power"), follow_drift=True)
+    users = InStep(tmp_path / "events.db", ranksvm.SOLARRanker(2, random_state=0), 3, start)
+    noticed = iter([None] * 39 + [25])  # drift at entry 40, since entry 25
+    monkeypatch.setattr(DriftDetector, "add", lambda *_: next(noticed, None))
+    some_rankings(users, 35)
+    checkpoint = users.learning.to_bytes()
+    some_rankings(users, 25)
+    whole = users.learning
+    assert whole.drifts == [40]
+    again = Learning.from_bytes(checkpoint)
+    noticed = iter([None] * 4 + [25])
+    while found := users.store.entries(again.position, 1):
+        again.apply(found[0], users.store)
+    assert again.to_bytes() == whole.to_bytes()
+    assert whole.settings.looks_back >= 40 - 25
+    users.close()
+
+
 def test_lists_may_be_of_any_length():
     random, detector = np.random.default_rng(0), DriftDetector()
     for _ in range(300):

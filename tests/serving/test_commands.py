@@ -121,7 +121,8 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
     opened.close()
 
 
-def test_old_events_are_removed_and_their_space_is_given_back(tmp_path):
+def test_old_events_are_removed_and_their_space_is_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.learning._AGAIN", 10)
     path = tmp_path / "events.db"
     store = open_store(str(path))
     settings = Settings(["f1", "f2", "f3"], refit_window=10)
@@ -138,7 +139,7 @@ def test_old_events_are_removed_and_their_space_is_given_back(tmp_path):
     store.close()
     assert json.loads(run("vacuum", path, "--json").stdout)["removed"] == 0
     found = json.loads(run("vacuum", path, "--retain", 30, "--json").stdout)
-    assert found["removed"] == 290  # all but those that a fit may look back at
+    assert found["removed"] == 290  # all but those that learning may look back at
     assert found["bytes"] == path.stat().st_size < found["bytes_before"] / 3
     assert "0.0 MB" not in run("vacuum", path).stdout
     run("replay", path)

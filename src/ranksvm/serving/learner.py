@@ -347,7 +347,7 @@ class Learner:
         if days is None or now - self._cleaned < _CLEAN:
             return
         self._cleaned = now
-        removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=self.settings.refit_window)
+        removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=self.settings.looks_back)
         if removed:
             logger.info("%d events older than %g days were removed", removed, days)
 

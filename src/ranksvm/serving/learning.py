@@ -51,6 +51,11 @@ class Settings(msgspec.Struct, frozen=True):
     refit_every: int = 1000
     refit_window: int = 10_000
 
+    @property
+    def looks_back(self) -> int:
+        """Number of entries before a checkpoint that learning may read again after it: by a fit, or after drift."""
+        return max(self.refit_window, _AGAIN)
+
 
 class _State(msgspec.Struct):
     """The stored form of `Learning`."""

@@ -35,7 +35,7 @@ def vacuum_command(store: str, retain: float | None, as_json: bool) -> None:
     try:
         before, removed = opened.size(), 0
         if retain is not None and opened.checkpoint() is not None:
-            spare = begin(opened, None, None, at=0.0).settings.refit_window
+            spare = begin(opened, None, None, at=0.0).settings.looks_back
             removed = opened.remove_before(time.time() - 86_400.0 * retain, spare=spare)
         opened.vacuum()
         after = opened.size()
