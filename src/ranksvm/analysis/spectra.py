@@ -21,12 +21,12 @@ FEW, MOST = 0.3, 0.9
 class DualSpectra:
     """Singular values of the dual variables of each query, and the number needed for a share of the energy.
 
-    The block ``alpha_l`` of query l (preferred by other documents, `DualBlock`) has the singular values ``s_1 >= s_2 >=
-    ...``, as many as its smaller side, and the energy ``sum of s_i^2``, the sum of its squared entries.
-    ``k_l(t)`` is the smallest k for which ``s_1^2 + ... + s_k^2`` is at least ``t`` times the energy, and ``Dim_t(l) =
-    k_l(t) / min(shape)`` the corresponding share of the dimensions (Xu et al., IEEE TKDE 2019, Fig. 2). At t = 1
-    ``k_l`` is the numerical rank: the number of ``s_i`` above ``tol * s_1``. A query without pairs, or whose alpha are
-    all 0, has no energy: its ``k_l`` is 0, its ratio is NaN, and histograms and shares exclude it.
+    The block ``alpha_l`` of query l (rows: preferred documents, columns: other documents; `DualBlock`) has the singular
+    values ``s_1 >= s_2 >= ...``, as many as its smaller side, and the energy ``sum of s_i^2``, the sum of its squared
+    entries. ``k_l(t)`` is the smallest k for which ``s_1^2 + ... + s_k^2`` is at least ``t`` times the energy, and
+    ``Dim_t(l) = k_l(t) / min(shape)`` the corresponding share of the dimensions (Xu et al., IEEE TKDE 2019, Fig. 2). At
+    t = 1 ``k_l`` is the numerical rank: the number of ``s_i`` above ``tol * s_1``. A query without pairs, or whose
+    alpha are all 0, has no energy: its ``k_l`` is 0, its ratio is NaN, and histograms and shares exclude it.
 
     Parameters
     ----------

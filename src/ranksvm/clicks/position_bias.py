@@ -55,9 +55,9 @@ def position_bias(
       ``p_k R_kl`` with ``R_kl = R_lk``, and p maximizes ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
       from the paper in two ways. The paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give in
       every query; n_k of the log replaces them, so that the division of traffic may depend on the query, and
-      ``n_k n_l / (n_k + n_l)`` gives precise documents more weight (Mantel & Haenszel 1959). And the paper maximizes
-      a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the rest is concave (a
-      Bradley-Terry model). Both are consistent.
+      ``n_k n_l / (n_k + n_l)`` gives more weight to documents with precise click rates (Mantel & Haenszel 1959). And
+      the paper maximizes a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the
+      rest is concave (a Bradley-Terry model). Both are consistent.
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` says from where a document came (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The method is the same, with one
       stratum for each base rank over all queries instead of one for each document, so that queries need not repeat. The
@@ -350,7 +350,7 @@ def _check_identifiable(counts: ClickCounts, method: str) -> None:
 
 def _unlinked(linked: np.ndarray) -> str:
     which = _ranks(~linked)
-    return f"{which} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
+    return f"{which} cannot be compared with rank 1: no chain of documents with clicks at two ranks links it to rank 1."
 
 
 def _ranks(ranks: np.ndarray) -> str:

@@ -539,7 +539,10 @@ def _shares_of_queries(
     pointers: np.ndarray,
     over: Callable[[np.ndarray], ComparablePairs],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Factors whose products are 1 over the sum of ``v_i * v_j`` of the pair's query; ``other`` are the weights v."""
+    """Factors whose product for a pair is ``v_i * v_j`` over the sum of all ``v_i * v_j`` in its query.
+
+    ``other`` are the weights v.
+    """
     sizes = np.diff(pointers)
     if preferred is None or other is None:
         preferred = other = np.ones(pointers[-1])

@@ -53,9 +53,9 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
         hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
-        The functions of two features: their number, of the pairs with the largest bounds on what they could gain; or
-        the pairs, as names or numbers (from 0) of two features each. An empty list adds none, but computes the bounds.
-        "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16, 32 and 64.
+        The functions of two features. A number: of the pairs with the largest bounds on how much their functions could
+        lower the objective. A list: the pairs, as names or numbers (from 0) of two features each. An empty list adds
+        none, but computes the bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16, 32 and 64.
     interaction_bins : int, default 8
         Maximum number of levels of a feature in a function of two, from 2 to 16, missing values included.
     categorical : list of str or int, or None, default None

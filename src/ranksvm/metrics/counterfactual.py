@@ -59,7 +59,7 @@ class CounterfactualEstimate(Tabular):
         Ranker of the log -> the share of these ranks whose documents its lists never showed. Empty without ``data``, or
         if the log does not name its rankers.
     clip : float
-        Limit of the mean exposures.
+        Lower limit of the mean exposures: smaller ones are raised to it.
     confidence : float
         Level of the intervals.
 

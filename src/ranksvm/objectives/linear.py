@@ -226,7 +226,8 @@ class LinearObjective(SmoothedObjective):
     fraction_of : callable, optional
         Returns the fraction of the rows for explicit Hessians, 0 for none, for data of a `Size`.
     shown : bool
-        Whether certificates are results, which include round-off; False for a sample.
+        Whether certificates are shown to the user, and so include a bound on round-off; False for the problem of a
+        sample.
     """
 
     def __init__(

@@ -277,7 +277,7 @@ class Learner:
         logger.info("this process learns, from entry %d on", newest.position + 1)
 
     def follow(self) -> None:
-        """Do nothing: the learner's own thread follows."""
+        """Do nothing: the thread of this learner reads new checkpoints itself; see `learner_process`."""
 
     def _follow(self) -> None:
         newest = self._store.newest_version()

@@ -27,8 +27,8 @@ FUTILE_STEPS = 2
 TIGHTEN = 0.3
 LEAST_REDUCTION = 1e-3
 CG_PRODUCTS = 500
-# The problem on a sample is solved until the gradient has decreased to this fraction: a sample with only as many rows a
-# variable as a preconditioner needs says no more of the solution.
+# The problem on a sample is solved until the gradient has decreased to this fraction: a sample with just enough rows
+# per variable for a preconditioner does not determine the solution any better.
 SAMPLE_REDUCTION = 0.05
 # Hessians are built once products have cost this fraction of a Hessian, and it is expected to save its cost. (On 300
 # features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)

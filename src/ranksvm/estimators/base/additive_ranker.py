@@ -155,8 +155,8 @@ class AdditiveRanker(Ranker):
         """Attribution of score differences within queries to the features and interactions.
 
         Document i ranks above document j of its query because ``s_i - s_j`` is the sum over the terms, features and
-        interactions, of the differences of their contributions. Its score is compared with the mean over the query's
-        documents by the differences from the mean contributions.
+        interactions, of the differences of their contributions. The score of document i, minus the mean score of its
+        query, is the sum of the differences between its contributions and their means over the query.
 
         Parameters
         ----------

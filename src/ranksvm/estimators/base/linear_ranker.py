@@ -65,9 +65,9 @@ class LinearRanker(Ranker):
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
         """Per-feature attribution of score differences within queries.
 
-        Document i ranks above document j of its query because ``s_i - s_j = sum over features f of
-        w_f (x_if - x_jf)``; its score is compared with the mean over the query's documents by the same sum, with that
-        mean for x_j.
+        Document i ranks above document j of its query because ``s_i - s_j = sum over features f of w_f (x_if - x_jf)``;
+        the score of document i, minus the mean score of its query, is the same sum with the mean of the query's
+        features for x_j.
 
         Parameters
         ----------
