@@ -30,6 +30,14 @@ def test_equal_documents_of_every_pair(name):
     assert [warning.filename for warning in found] == [__file__]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_hard_fit_of_the_dual_is_not_mistaken_for_one_that_learned_nothing():
+    data = make_ranking(60, 20, 5, random_state=0)
+    y = RANDOM.integers(0, 3, len(data.y))
+    model = RankSVM(C=1e4, loss="hinge", solver="dual", max_iter=300).fit(data.X, y, qid=data.qid)
+    assert model.coef_.any()
+
+
 def test_constant_features_of_labels():
     with pytest.warns(UninformativeWarning, match="nothing to learn"):
         RankSVM().fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])

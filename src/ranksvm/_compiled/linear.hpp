@@ -134,8 +134,8 @@ RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows
     scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
-// Sums over this number of rows are made by themselves before they are added to others: with all rows in one sum, round-off would
-// grow with their number. Shorter stretches are not worth it.
+// Sums over this number of rows are made by themselves before they are added to others: with all rows in one sum, round-off
+// would grow with their number. Shorter stretches are not worth it.
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 
 // The sum of u_r x_r over kTogether rows, of the features from f on.

@@ -42,8 +42,8 @@ RANKSVM_INLINE void for_each(const Workers &workers, int64_t n, const Task &task
         workers.run(workers.n_threads, n, &Call<Task>::task, &task);
 }
 
-// A list is worked on in segments of about the first number of documents, at most the second number of them. They depend on the length alone:
-// sums are then the same to the last bit for any number of threads.
+// A list is worked on in segments of about kSegmentDocuments documents, at most kMostSegments of them. They depend on the
+// length alone: sums are then the same to the last bit for any number of threads.
 constexpr int64_t kSegmentDocuments = 8192, kMostSegments = 32;
 
 struct Segments {

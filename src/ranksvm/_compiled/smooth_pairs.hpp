@@ -18,8 +18,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// A query with at least the first number of documents is cut into the second number of shares, whatever the number of
-// threads is, so that sums are the same to the last bit.
+// A query with at least kSharedVisits documents is cut into kVisitShares shares, whatever the number of threads is, so
+// that sums are the same to the last bit.
 constexpr int64_t kSharedVisits = 1024, kVisitShares = 16;
 
 // The value, and the sums of pulls and bends.

@@ -28,9 +28,9 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Nested sets are of use up to this number of rows a document. (A Hessian of MQ2008, 46 columns of float32, takes 70 to 94 ns a row
-// with 0.94 rows of them, 114 to 122 with a product of two matrices, which takes twice the multiplications; of 136 columns and
-// 1.8 rows of them 677 to 699 and 687 to 701.)
+// Nested sets are of use up to this number of rows a document. (A Hessian of MQ2008, 46 columns of float32, takes 70 to 94
+// ns a row with 0.94 rows of them, 114 to 122 with a product of two matrices, which takes twice the multiplications; of 136
+// columns and 1.8 rows of them 677 to 699 and 687 to 701.)
 constexpr double kMostNestedRows = 1.7;
 
 // Number of documents of each level of a query.

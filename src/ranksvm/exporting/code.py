@@ -217,7 +217,7 @@ class AdditiveTemplates(NamedTuple):
     value : str
         A feature of a document.
     scaled : str
-        The arguments for shifts and scales in ``sums``; no placeholders.
+        The parameters of ``sums`` for shift and scale; no placeholders.
     mean, deviation : str
         Shift and scale from the statistics.
     """

@@ -74,9 +74,8 @@ def write(request: Request) -> bytes:
         scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
     elif isinstance(function, Additive):
         operators["ai.onnx.ml"] = ML_OPSET
-        if (
-            request.query_scaling is None
-        ):  # unscaled features and cuts: each value is on the same side of a cut as in training
+        # unscaled features and cuts: each value is on the same side of a cut as in training
+        if request.query_scaling is None:
             Z, function = X, single_function(request, "ONNX")
         scores = _additive(graph, Z, function, TensorProto)
     elif isinstance(function, Fourier):

@@ -196,8 +196,9 @@ class LinearProblem(RankSVMProblem):
         with one_blas_thread():
             point = dual.evaluate(start if last is None else last.alpha)
             result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
+            w = np.zeros_like(result.w) if dual.learned_nothing(point) else result.w.copy()
         # copied: the next solution begins at the same point
-        return replace(result, w=result.w.copy(), alpha=point.alpha.copy(), width=self.loss.width)
+        return replace(result, w=w, alpha=point.alpha.copy(), width=self.loss.width)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)

@@ -275,7 +275,7 @@ class MarginLoss:
     ) -> tuple[float, float, float, float, float]:
         """The bounds, except the bound of weights.
 
-        ``pairs`` has the actual weights, which are differences of gains, and ``rough`` sums of gains instead.
+        If weights are differences of gains, ``rough`` has their sums instead; otherwise it is ``pairs``.
         """
         raise NotImplementedError
 

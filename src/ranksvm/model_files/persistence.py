@@ -404,7 +404,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "scalar":
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in _KINDS:
-            raise ModelFileError(f"it holds a value of the type {dtype}, which is neither a number nor text.")
+            raise ModelFileError(f"it holds a value of the type {dtype}, which model files do not have.")
         return dtype.type(_decode(value["value"], arrays))
     if kind == "array":
         return arrays[value["name"]]

@@ -15,7 +15,7 @@ from ranksvm.solvers.cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
-# A task of a thread: the margins of this number of rows, or one of the shares of the Gram matrices; shares per thread.
+# A task of a thread is the margins of SHARED_ROWS rows, or a share of the Gram matrices: SHARES for each thread.
 SHARED_ROWS = 2048
 SHARES = 2
 # Steps of an alpha in one visit to its query, at most: kCycles of dual_descent.hpp.
@@ -171,11 +171,6 @@ class PairDual:
             distance = self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
             point.distance += distance
             point.additions += self.pairs.n_rows
-        if float(np.linalg.norm(point.z)) <= self._error_of_z(point):
-            # z is 0 but for round-off, as when the documents of all pairs are equal. To set it to 0 adds to its error.
-            point.distance *= 2.0
-            point.z[:] = 0.0
-            point.w[:] = 0.0
         self._certify(point)
 
     def certificate(self, point: DualPoint) -> tuple[float, float]:
@@ -219,7 +214,7 @@ class PairDual:
         of_value += self.C * of_weights * float(gains @ self._losses(hinge))
         part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
         lowered = np.minimum(part, 1.0) * alpha
-        drift = self._error_of_z(point)
+        drift = 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
         shift = 2.0 * longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
@@ -227,10 +222,12 @@ class PairDual:
         of_dual = of_sums * (total + ridge) + along + 0.5 * drift**2 + 2.0 * length * norm**2
         return of_value + of_dual + of_alpha
 
-    def _error_of_z(self, point: DualPoint) -> float:
-        """Bound on the length of the round-off error of z."""
-        longest = self._longest(self.design.most_entries)
-        return 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
+    def learned_nothing(self, point: DualPoint) -> bool:
+        """Whether all margins are 0 but for round-off, as when the two documents of each pair are equal."""
+        n_entries, length = self.design.most_entries, growth(len(point.z) + OPERATIONS)
+        norm = float(np.linalg.norm(point.w))
+        off = margin_error(self._longest(n_entries) * norm * (1.0 + length), n_entries)
+        return bool((np.abs(point.margins) <= off).all())
 
     def _longest(self, n_entries: int) -> float:
         """Upper bound on the length of any row with pairs, if rows have at most ``n_entries`` entries."""

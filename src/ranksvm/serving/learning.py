@@ -1,5 +1,6 @@
 """State of learning: a bit-exact function of the log, independent of its division between processes."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,8 @@ CHAMPION = "champion"
 SHOWN = "shown"  # the shown ranking is also measured
 # Maximum number of verdicts on refits, and of drifts, that are kept.
 _VERDICTS = 20
-# Maximum number of entries that are learned from again after drift.
-_AGAIN = 1000
+# Maximum number of entries that are learned from again after drift, and bytes of their features.
+_AGAIN, _AGAIN_BYTES = 1000, 64 << 20
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -165,10 +166,8 @@ class Learning:
         else:
             refit = self._refit(found, store, passed_over or {})
             lesson = lesson_of(found, self.click_learning)
+            self._follow_drift(found, lesson, store, passed_over or {})
             within = self._within_range(found, lesson)
-            since = self._drift(found, within)
-            if since is not None:
-                self._begin_again(since, found.seq, store, passed_over or {})
             self._learn(found, within)
             if found.entry.kind is Kind.FEEDBACK:  # anyone can send requests that no one answers
                 self._follow_range(found, lesson.X, within.inside)
@@ -233,29 +232,47 @@ class Learning:
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
-    def _drift(self, found: LogEntry, lesson: Lesson) -> int | None:
-        """The last entry before drift, if users click as if the order had no information; None without drift."""
+    def _follow_drift(self, found: LogEntry, lesson: Lesson, store: Store, passed_over: Mapping[int, str]) -> None:
+        """If users click as if the order had no information, models forget, and learn again from the last entries.
+
+        To forget changes no order. Models that cannot forget stay as they are.
+        """
         assert found.answered is not None
         if not self.click_learning.follow_drift or lesson.clicked is None or found.answered.shown.teams is not None:
-            return None
+            return
         order = np.argsort(lesson.rank)
+        detector = DriftDetector(self._detector.state)
         propensities = self.click_learning.propensities(lesson.rank[order])
-        return self._detector.add(found.seq, lesson.clicked[order], propensities)
-
-    def _begin_again(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> None:
-        """Make all models forget, which changes no order, and learn again from the entries since drift began."""
-        self.drifts = [*self.drifts, seq][-_VERDICTS:]
+        since = detector.add(found.seq, lesson.clicked[order], propensities)
+        # what is read comes first: if that fails, nothing has changed
+        again = [] if since is None else self._lessons(since, found.seq, store, passed_over)
+        self._detector = detector
+        if since is None:
+            return
+        self.drifts = [*self.drifts, found.seq][-_VERDICTS:]
         for model in self.models.values():
-            forget(model, KEPT)
-        since = max(since, seq - 1 - _AGAIN)
+            if forget(model, KEPT):
+                for lesson in again:
+                    with suppress(ValueError, ArithmeticError):  # it was reported the first time
+                        _teach(model, lesson)
+
+    def _lessons(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> list[Lesson]:
+        """What was learned after entry ``since`` and before ``seq``: the newest 1,000 entries, 64 MB of features."""
+        lessons: deque[Lesson] = deque()
+        n_bytes, since = 0, max(since, seq - 1 - _AGAIN)
         while since < seq - 1 and (part := store.entries(since, _AGAIN, until=seq - 1)):
             for found in part:
-                if found.answered is not None and found.seq not in passed_over:
-                    taught = self.range.applied(lesson_of(found, self.click_learning)).taught
-                    for model in self.models.values():
-                        with suppress(ValueError, ArithmeticError):  # it was reported the first time
-                            _teach(model, taught)
+                if found.entry.kind is Kind.ACTIVATION:  # its model may have learned from what came before
+                    lessons.clear()
+                    n_bytes = 0
+                if found.answered is None or found.seq in passed_over:
+                    continue
+                lessons.append(self.range.applied(lesson_of(found, self.click_learning)).taught)
+                n_bytes += lessons[-1].X.nbytes
+                while n_bytes > _AGAIN_BYTES:
+                    n_bytes -= lessons.popleft().X.nbytes
             since = part[-1].seq
+        return list(lessons)
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
         """Change how clicks are learned from: as an operator chose, or by an estimate of propensities.

@@ -523,7 +523,7 @@ class Store:
         at : float
             What is older than this time, in seconds since 1970, may be removed.
         spare : int, default 0
-            Number of entries before that checkpoint that stay: those that a fit may look back at.
+            Number of entries before that checkpoint that stay: a fit, or learning after drift, may read them again.
 
         Returns
         -------

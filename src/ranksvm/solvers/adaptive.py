@@ -154,7 +154,7 @@ def _minimise(
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
-        # to solve for a step more accurately than its quadratic model gains nothing
+        # to solve for a step more accurately than the quadratic model approximates the objective gains nothing
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
     return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 

@@ -32,7 +32,7 @@ CACHE_BYTES = 256 << 10
 # An explicit Hessian takes this many bytes of rows (or a whole query) at a time, and as many for the Laplacian times
 # them or for squares: they should stay in a cache near the core.
 HESSIAN_BYTES = 32 << 10
-# Number of rows processed at a time if Python or NumPy computes the Hessian.
+# Number of rows processed at a time if Python or NumPy computes a Hessian, its factors or its diagonal.
 PYTHON_HESSIAN_ROWS = 1024
 # Factors of a Hessian of many variables take this many bytes of rows (or a whole query) at a time.
 FACTOR_BYTES = 8 << 20

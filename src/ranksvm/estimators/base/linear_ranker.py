@@ -53,7 +53,7 @@ class LinearRanker(Ranker):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """``|w_f|`` divided by the sum of all, as in XGBoost's linear booster; ndarray of float64, shape (n_features,).
+        """``|w_f|`` over its sum for all features, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
 
         They compare only features of one scale: `feature_importance` measures the spread of scores by each feature.
         """

@@ -133,7 +133,7 @@ function correction({ source, rankings, values, note }) {
 // Entries at which drift was noticed, in a sentence.
 function forgotten(drifts) {
   if (!drifts.length) return "";
-  return `At entry ${drifts.map(counted).join(" and ")} of the log, users clicked as if the order had no information: models then forgot most of what they had learned, and learned again from the feedback since the change.`;
+  return `At entry ${drifts.map(counted).join(" and ")} of the log, users clicked as if the order had no information: SOLAR models then forgot most of what they had learned, and learned again from the feedback since the change.`;
 }
 
 // Round numbers of an axis, some `wanted` of them.
