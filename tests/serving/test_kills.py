@@ -60,7 +60,8 @@ def send_until_killed(port, kill_after, kill, acknowledged, uncertain):
             if len(acknowledged) >= kill_after and timer is None:
                 timer = threading.Timer(random.random() * 0.02, kill)
                 timer.start()
-            event = client.rank((ROWS * len(acknowledged)).tolist())["event"]
+            rows = ROWS * (len(acknowledged) % 7)  # within the range of features that the service learns
+            event = client.rank(rows.tolist())["event"]
             uncertain.add(event)
             status, content = client.feedback(event, labels=[1, 0, 2, 0, len(acknowledged) % 3])
             assert status == 202, content
