@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
+from ranksvm._util.cached import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import scores_by_threads
@@ -201,11 +202,8 @@ class PairDual:
         """
         alpha, weights, margins = point.alpha, self._weights, point.margins
         n_pairs, total = len(alpha), float(alpha.sum())
-        n_entries, length = self.design.most_entries, growth(len(point.z) + OPERATIONS)
-        of_sums, longest = growth(n_pairs + OPERATIONS), self._longest(n_entries)
-        norm = float(np.linalg.norm(point.w))
-        # the sum of the absolute products in a score is at most the product of both lengths
-        off = margin_error(longest * norm * (1.0 + length), n_entries)
+        length, norm = growth(len(point.z) + OPERATIONS), float(np.linalg.norm(point.w))
+        of_sums, longest, off = growth(n_pairs + OPERATIONS), self._longest, self._margin_error(point)
         hinge = np.maximum(0.0, 1.0 - margins + off)
         of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
         # the exact weights may be smaller, so that alpha must be lowered, which also lowers the ridge term
@@ -224,14 +222,18 @@ class PairDual:
 
     def learned_nothing(self, point: DualPoint) -> bool:
         """Whether all margins are 0 but for round-off, as when the two documents of each pair are equal."""
-        n_entries, length = self.design.most_entries, growth(len(point.z) + OPERATIONS)
-        norm = float(np.linalg.norm(point.w))
-        off = margin_error(self._longest(n_entries) * norm * (1.0 + length), n_entries)
-        return bool((np.abs(point.margins) <= off).all())
+        return bool((np.abs(point.margins) <= self._margin_error(point)).all())
 
-    def _longest(self, n_entries: int) -> float:
-        """Upper bound on the length of any row with pairs, if rows have at most ``n_entries`` entries."""
-        sizes = self._gram_sizes
+    def _margin_error(self, point: DualPoint) -> float:
+        """Bound on the round-off of a margin."""
+        # the sum of the absolute products in a score is at most the product of both lengths
+        products = self._longest * float(np.linalg.norm(point.w)) * (1.0 + growth(len(point.z) + OPERATIONS))
+        return margin_error(products, self.design.most_entries)
+
+    @cached_property
+    def _longest(self) -> float:
+        """Upper bound on the length of any row with pairs."""
+        sizes, n_entries = self._gram_sizes, self.design.most_entries
         places = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         begins, steps = (np.repeat(numbers, sizes) for numbers in (self._gram_pointers[:-1], sizes + 1))
         # squares that are too small for floats count as the smallest

@@ -252,26 +252,24 @@ class Learning:
         self.drifts = [*self.drifts, found.seq][-_VERDICTS:]
         for model in self.models.values():
             if forget(model, KEPT):
-                for lesson in again:
+                for earlier in again:
                     with suppress(ValueError, ArithmeticError):  # it was reported the first time
-                        _teach(model, lesson)
+                        _teach(model, earlier)
 
     def _lessons(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> list[Lesson]:
         """What was learned after entry ``since`` and before ``seq``: the newest 1,000 entries, 64 MB of features."""
         lessons: deque[Lesson] = deque()
-        n_bytes, since = 0, max(since, seq - 1 - _AGAIN)
-        while since < seq - 1 and (part := store.entries(since, _AGAIN, until=seq - 1)):
-            for found in part:
-                if found.entry.kind is Kind.ACTIVATION:  # its model may have learned from what came before
-                    lessons.clear()
-                    n_bytes = 0
-                if found.answered is None or found.seq in passed_over:
-                    continue
-                lessons.append(self.range.applied(lesson_of(found, self.click_learning)).taught)
-                n_bytes += lessons[-1].X.nbytes
-                while n_bytes > _AGAIN_BYTES:
-                    n_bytes -= lessons.popleft().X.nbytes
-            since = part[-1].seq
+        n_bytes = 0
+        for found in store.entries_between(max(since, seq - 1 - _AGAIN), seq - 1):
+            if found.entry.kind is Kind.ACTIVATION:  # its model may have learned from what came before
+                lessons.clear()
+                n_bytes = 0
+            if found.answered is None or found.seq in passed_over:
+                continue
+            lessons.append(self.range.applied(lesson_of(found, self.click_learning)).taught)
+            n_bytes += lessons[-1].X.nbytes
+            while n_bytes > _AGAIN_BYTES:
+                n_bytes -= lessons.popleft().X.nbytes
         return list(lessons)
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:

@@ -23,8 +23,6 @@ __all__ = ["Refit", "refitted"]
 # The last part of the entries is not learnt from: on it the new model has to be better, with at most this p-value.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
-# Number of entries read at a time.
-_PART = 256
 # Maximum bytes of features, and maximum number of listed pairs, of a fit: its window is limited by both.
 _MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
 
@@ -131,19 +129,17 @@ def _lessons(
 ) -> list[Lesson]:
     """The answers of a window with labels or clicks; only the newest, if all of them are too large for memory."""
     lessons: deque[Lesson] = deque()
-    size, (after, until) = np.zeros(3, dtype=np.int64), window
-    while after < until and (part := store.entries(after, _PART, until=until)):
-        for entry in part:
-            if entry.entry.kind is not Kind.FEEDBACK or entry.answered is None or entry.seq in passed_over:
-                continue
-            lesson = lesson_of(entry, click_learning)
-            if lesson.y is None and lesson.clicked is None:
-                continue
-            lessons.append(lesson)
-            size += _size(lesson)
-            while len(lessons) > 1 and _is_too_large(*size):
-                size -= _size(lessons.popleft())
-        after = part[-1].seq
+    size = np.zeros(3, dtype=np.int64)
+    for entry in store.entries_between(*window):
+        if entry.entry.kind is not Kind.FEEDBACK or entry.answered is None or entry.seq in passed_over:
+            continue
+        lesson = lesson_of(entry, click_learning)
+        if lesson.y is None and lesson.clicked is None:
+            continue
+        lessons.append(lesson)
+        size += _size(lesson)
+        while len(lessons) > 1 and _is_too_large(*size):
+            size -= _size(lessons.popleft())
     return list(lessons)
 
 

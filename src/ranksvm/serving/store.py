@@ -38,6 +38,8 @@ _EVENT = "events.id, events.at, events.content, events.features"
 _SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
 _SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
 _MOST_BYTES = 32 << 20
+# Maximum number of entries that `Store.entries_between` reads at a time.
+_PART = 256
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
 _TWICE = "ON CONFLICT DO NOTHING"
 _STORED = Receipt(Outcome.STORED)
@@ -273,6 +275,23 @@ class Store:
         with self._database.reading() as cursor:
             found = cursor.run(f"SELECT {_EVENT} FROM events WHERE id = ?", id)
         return _event(*found[0]) if found else None
+
+    def entries_between(self, after: int, until: int) -> Iterator[LogEntry]:
+        """The entries that follow a sequence number, up to another one, in order; a part of them is in memory.
+
+        Parameters
+        ----------
+        after, until : int
+            The sequence numbers.
+
+        Yields
+        ------
+        LogEntry
+            The next entry, with the event that it answers.
+        """
+        while after < until and (part := self.entries(after, _PART, until=until)):
+            yield from part
+            after = part[-1].seq
 
     def entries(self, after: int, limit: int, *, until: int | None = None) -> list[LogEntry]:
         """Entries that follow a sequence number, with the events that they answer.
