@@ -252,6 +252,16 @@ def test_the_rule_of_before_does_not_converge(tmp_path):
     assert (shares_of_labels(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
 
 
+def test_sudden_drift_is_followed_within_a_pass(tmp_path):
+    """The mean of the seeds of benchmarks/serving_clicks.py."""
+    learning, shares = ClickLearning("shown", **curve("estimated"), follow_drift=True), []
+    for seed in range(5):
+        data = tutorial_data(seed)
+        ndcg = by_clicks(tmp_path, 2, data, "position", learning, seed=seed, drift=4)
+        shares.append(ndcg[4] / by_labels(2, data)[4])
+    assert np.mean(shares) >= 0.93
+
+
 @pytest.mark.parametrize("users", ["position", "trust", "cascade"])
 def test_a_pass_after_sudden_drift_a_service_ranks_about_as_well_as_a_new_one(tmp_path, users):
     shares = shares_of_labels(tmp_path, users, drift=4)
