@@ -34,7 +34,7 @@ struct Wide {
 };
 #endif
 
-// A tile of the product stays in registers: kTileColumns columns of A times kTileVectors vectors of those of B. It is
+// A tile of the product stays in registers: kTileColumns columns of A times kTileVectors vectors of columns of B. It is
 // summed up over kTileRows rows, of which both parts stay in the nearest cache. (AVX2, 46, 136 and 245 columns of float32:
 // 55, 421 and 1,786 ns a row with 32 rows, 65, 553 and 1,866 with 64; OpenBLAS 59, 417 and 1,470.)
 constexpr int kTileColumns = kWidth == 8 ? 8 : kWidth == 4 ? 6 : 4;

@@ -202,7 +202,7 @@ def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dic
 
 
 def _whole_numbers(ids: np.ndarray) -> np.ndarray:
-    """Ids as int64 if the text of each is exactly that of an integer (no leading zeros), as in LETOR text."""
+    """Ids as int64 if each is written exactly as an integer is printed (no leading zeros), as in LETOR text."""
     try:
         numbers = ids.astype(np.int64)
     except (ValueError, OverflowError):

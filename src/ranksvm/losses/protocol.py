@@ -92,7 +92,7 @@ class QueryOperator(Protocol):
     """A map of vectors over rows that treats queries one by one.
 
     The operator of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the
-    features; any other callable will do, too.
+    features; any other callable works as well.
     """
 
     def __call__(
