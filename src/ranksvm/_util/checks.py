@@ -4,12 +4,16 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, Range, parameters_of
+from ranksvm._util.types import CSRMatrix, Features, SparseMatrix
 from ranksvm.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 __all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
 
@@ -26,7 +30,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, bool))
 
 
-def is_sparse(X: Any) -> bool:
+@overload
+def is_sparse(X: Features) -> "TypeIs[CSRMatrix]": ...
+@overload
+def is_sparse(X: object) -> "TypeIs[SparseMatrix]": ...
+def is_sparse(X: object) -> bool:
     """Whether X is a sparse matrix or array of SciPy.
 
     It is not if nothing has imported scipy.sparse, which takes longer than importing NumPy.

@@ -1,0 +1,78 @@
+"""Names for the types of arguments, as NumPy and scikit-learn use them.
+
+`numpy.typing.ArrayLike` and `numpy.typing.DTypeLike` are used under their own names. SciPy, pandas, polars and pyarrow
+are not imported: what the package needs of their objects is described by protocols.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+__all__ = [
+    "CSRMatrix",
+    "DataFrame",
+    "Features",
+    "Json",
+    "MatrixLike",
+    "MemoryLimit",
+    "PathLike",
+    "RandomState",
+    "SparseMatrix",
+]
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy, in any format."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> np.dtype: ...
+    @property
+    def nnz(self) -> int: ...
+    @property
+    def format(self) -> str: ...
+    def tocsr(self) -> "CSRMatrix": ...
+    def tocsc(self) -> "CSRMatrix": ...
+    def tocoo(self) -> Any: ...
+    def toarray(self) -> np.ndarray: ...
+
+
+class CSRMatrix(SparseMatrix, Protocol):
+    """A sparse matrix or array of SciPy in CSR format (or CSC, which has the same arrays)."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+    @property
+    def T(self) -> "CSRMatrix": ...  # noqa: N802 -- the name in SciPy
+    def astype(self, dtype: DTypeLike, *, copy: bool = True) -> "CSRMatrix": ...
+    def copy(self) -> "CSRMatrix": ...
+    # the result depends on the other operand: an element, a row or a matrix
+    def __getitem__(self, index: Any) -> Any: ...
+    def __matmul__(self, other: Any) -> Any: ...
+
+
+class DataFrame(Protocol):
+    """A table of pandas, polars, pyarrow or another library that narwhals supports."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+
+# Features as users pass them.
+MatrixLike = ArrayLike | SparseMatrix | DataFrame
+# Features as products read them: C-contiguous float32 or float64, or CSR.
+Features = np.ndarray | CSRMatrix
+# The name of a file.
+PathLike = str | os.PathLike[str]
+# What a random generator is made from, as in scikit-learn.
+RandomState = int | np.random.Generator | np.random.RandomState | None
+# Bytes, or text such as "2GB"; None: no limit was chosen.
+MemoryLimit = int | str | None
+# An object of a JSON document.
+Json = Mapping[str, Any]
