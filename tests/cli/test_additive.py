@@ -252,3 +252,133 @@ def test_conflicting_options(ranksvm, folder, options, message, tmp_path):
 )
 def test_conflicting_options_of_tune(ranksvm, folder, options, message):
     assert message in " ".join(ranksvm("tune", folder / "train.txt", *options, code=2).stderr.split())
+
+
+BRANDS = np.array(["acme", "bolt", "corp"])
+
+
+def shop(path, seed, brands=BRANDS, order=("price", "brand", "color")):
+    """Write a table in which features are text; return the same as a DataFrame of the features."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(seed)
+    n = 240
+    number, price = rng.integers(0, len(brands), n), rng.normal(size=n).round(3)
+    y = np.clip(np.round(np.array([0.0, 2.0, 1.0, 1.0])[number] + 0.3 * price), 0, 3)
+    color = np.array(["red", "blue"])[rng.integers(0, 2, n)]
+    X = pandas.DataFrame({"price": price, "brand": brands[number], "color": color})[list(order)]
+    table = X.assign(label=y, qid=np.arange(n) // 12)
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)
+    return X
+
+
+@pytest.fixture
+def texts(tmp_path):
+    # the other files lack a category, have a new one, and have their columns in another order
+    shop(tmp_path / "train.csv", 0)
+    shop(tmp_path / "valid.parquet", 1, BRANDS[1:], ("color", "brand", "price"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_features_that_hold_text(ranksvm, ranksvm_json, texts, suffix):
+    out, test = texts / "model", texts / f"test{suffix}"
+    X = shop(test, 2, np.array([*BRANDS, "zeta"]), ("brand", "color", "price"))
+    options = (*ADDITIVE, "--categorical", "brand,3", "-C", 0.1)
+    ranksvm("train", texts / "train.csv", "--valid", texts / "valid.parquet", *options, "-o", out)
+    model = package.load(out)
+    assert model.categories_ == {"brand": list(BRANDS), "color": ["blue", "red"]}
+    expected = package.AdditiveRankSVM(0.1, categorical=["brand", "color"], n_jobs=1).fit(texts / "train.csv")
+    np.testing.assert_array_equal(model.shape_values_, expected.shape_values_)
+    scores = expected.predict(X[["price", "brand", "color"]])
+    printed = ranksvm("predict", out, test).stdout.split()
+    np.testing.assert_allclose(np.array(printed, dtype=float), scores, rtol=1e-12)
+    assert (X["brand"] == "zeta").any()
+    # measured on data whose categories are others than the model's
+    report = ranksvm_json("evaluate", test, "--model", out, "--metrics", "ndcg@10")
+    data = package.datasets.read_data(test, categorical=["brand", "color"])
+    found = package.metrics.evaluate(data.y, scores, data.qid, "ndcg@10").means
+    assert report["systems"][0]["metrics"] == pytest.approx(found)
+    explained = ranksvm("explain", out, test, "--query", 0, "--doc", 0).stdout
+    assert X["brand"][0] in explained
+    assert X["color"][0] in explained
+
+
+def test_choices_among_models_of_text(ranksvm_json, ranksvm, texts):
+    out = texts / "model"
+    options = ("--valid", texts / "valid.parquet", "--categorical", "brand,color", "--C-range", "0.01,0.1", "-o", out)
+    ranksvm_json("train", texts / "train.csv", *options, *ADDITIVE)
+    assert set(package.load(out).categories_) == {"brand", "color"}
+    ranksvm_json("tune", texts / "train.csv", *options, *ADDITIVE)
+    assert set(package.load(out).categories_) == {"brand", "color"}
+    stderr = ranksvm("tune", texts / "train.csv", *options, "--model", "linear,additive", code=2).stderr
+    assert "features of the training data hold text (brand, color): give --model additive" in stderr
+
+
+def test_caches_keep_text(ranksvm, ranksvm_json, texts):
+    cache, out = texts / "train.rsd", texts / "model"
+    ranksvm("convert", texts / "train.csv", cache, "--categorical", "brand,color")
+    report = ranksvm_json("info", cache)
+    assert report["categories"] == {"brand": 3, "color": 2}
+    assert ranksvm_json("info", texts / "train.csv", "--categorical", "2,3")["categories"] == {"brand": 3, "color": 2}
+    assert "brand (3 texts), color (2 texts)" in ranksvm("info", cache).stdout
+    options = (*ADDITIVE, "-C", 0.1, "-o", out)
+    ranksvm("train", cache, *options, "--categorical", "brand,color")
+    ranksvm("train", texts / "train.csv", *options, "--categorical", "brand,color", "-o", texts / "other")
+    np.testing.assert_array_equal(package.load(out).shape_values_, package.load(texts / "other").shape_values_)
+    for source, arguments in (
+        (cache, ("-C", 0.1)),
+        (cache, ADDITIVE),
+        (cache, (*ADDITIVE, "--categorical", "brand")),
+    ):
+        stderr = ranksvm("train", source, *arguments, "-o", out, code=2).stderr
+        assert "give --model additive --categorical brand,color" in stderr
+    stderr = ranksvm("train", cache, *options, "--categorical", "brand,color", "--scaler", "standard", code=2).stderr
+    assert "features of the training data hold text (brand, color): give --scaler none" in stderr
+
+
+def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
+    out, numbers = texts / "model", texts / "numbers.csv"
+    ranksvm("train", texts / "train.csv", *ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "-o", out)
+    numbers.write_text("label,qid,price,brand,color\n1,1,0.5,1,0\n0,1,0.25,0,1\n")
+    # a column of numbers is text to a model that knows its texts: they are new ones
+    scores = np.array(ranksvm("predict", out, numbers).stdout.split(), dtype=float)
+    model = package.load(out)
+    expected = model.predict(package.datasets.read_data(numbers).to_frame(library="pandas")[model.feature_names_in_])
+    assert expected[0] != scores[0]  # 0 and 1 are not the places of texts
+    unknown = np.array([[0.5, -1.0, -1.0], [0.25, -1.0, -1.0]])
+    np.testing.assert_allclose(scores, model._function().scores(unknown, 1), rtol=1e-12)
+    stderr = ranksvm("predict", out, folder / "test.txt", code=1).stderr
+    assert "feature 'brand' holds text in the model, and numbers in" in stderr
+    ranksvm("convert", texts / "train.csv", texts / "train.rsd", "--categorical", "brand,color")
+    ranksvm("train", numbers, "-C", 0.1, "-o", out)
+    stderr = ranksvm("predict", out, texts / "train.rsd", code=1).stderr
+    assert "train.rsd, and numbers in the model: use one kind in both" in stderr
+
+
+def test_the_report_names_the_categories(ranksvm, texts):
+    pytest.importorskip("matplotlib")
+    out, page = texts / "model", texts / "report.html"
+    ranksvm("train", texts / "train.csv", *ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "-o", out)
+    ranksvm("report", out, "--test", texts / "valid.parquet", "-o", page)
+    assert "acme" in page.read_text()
+
+
+def test_a_file_of_text_larger_than_memory(ranksvm, texts, monkeypatch):
+    import ranksvm.fits.file_training_set as file_training_set
+
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    out, caches = texts / "model", texts / "caches"
+    options = (*ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "--tol", 1e-8, "-o", out)
+    result = ranksvm("train", texts / "train.csv", *options, "--memory-limit", "20KB", "--cache-dir", caches)
+    assert "larger than memory" in result.stderr
+    found = package.load(out)
+    ranksvm("train", texts / "train.csv", *options)
+    expected = package.load(out)
+    assert found.categories_ == expected.categories_
+    np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=1e-4)
+    ranksvm("predict", out, texts / "valid.parquet")

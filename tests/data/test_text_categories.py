@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranksvm.data.frames import text_columns, texts
-from ranksvm.data.text_categories import coded, learned_categories
+from ranksvm.data.text_categories import UNKNOWN, coded, learned_categories, recoded, texts_at
 
 pandas = pytest.importorskip("pandas")
 VALUES = ["b", None, "a", "c", "b"]
@@ -55,3 +55,10 @@ def test_numbers_as_objects_and_categories():
     X = pandas.DataFrame({"a": np.array([1, 2.5, None], dtype=object), "b": pandas.Categorical([10, 9, 10])})
     assert text_columns(X) == ["b"]
     assert learned_categories(X, ["a", "b"]) == {"b": ["10", "9"]}
+
+
+def test_places_in_another_list():
+    own, others = ["a", "b", "c"], ["c", "a"]
+    places = np.array([0.0, 1.0, 2.0, np.nan, 2.0])
+    np.testing.assert_array_equal(recoded(places, own, others), [1.0, UNKNOWN, 0.0, np.nan, 0.0])
+    assert texts_at(places, own).tolist() == ["a", "b", "c", None, "c"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ranksvm
-from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV
+from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, RankSVM, RankSVMCV
+from ranksvm.datasets import file_data, read_data, training_file
 from ranksvm.exceptions import DataError, ModelFileError
 
 pandas = pytest.importorskip("pandas")
@@ -134,3 +135,64 @@ def test_text_that_is_no_category_is_refused():
     ranker = fitted(X, y, qid)
     with pytest.raises(DataError, match=r"features must be numbers, but X has the column 'price'"):
         ranker.predict(X.assign(price="cheap"))
+
+
+@pytest.fixture(params=[".csv", ".parquet"])
+def file(request, tmp_path, monkeypatch):
+    """A file of the data, with the caches of large files in a folder of its own."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    X, _, y, qid = make_data()
+    table = X.assign(label=y, qid=qid)
+    path = tmp_path / f"data{request.param}"
+    if request.param == ".csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("categorical", [["brand", "color"], [1, "color"]])
+def test_a_fit_of_a_file_is_that_of_its_frame(file, categorical):
+    X, _, y, qid = make_data()
+    expected = fitted(X, y, qid)
+    data = read_data(file, categorical=categorical)
+    for source in (file, data):
+        found = AdditiveRankSVM(C=0.1, categorical=categorical).fit(source)
+        np.testing.assert_array_equal(found.shape_values_, expected.shape_values_)
+        assert found.categories_ == expected.categories_
+        assert found.feature_names_in_.tolist() == ["price", "brand", "color"]
+        np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+        path = AdditiveRankSVM(categorical=categorical).path(source, Cs=[0.1])
+        np.testing.assert_array_equal(path.models[0].predict(X), expected.predict(X))
+        search = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], cv=3, categorical=categorical).fit(source)
+        np.testing.assert_array_equal(search.predict(X), expected.predict(X))
+    frame = data.to_frame(library="pandas")
+    np.testing.assert_array_equal(expected.predict(frame[expected.feature_names_in_]), expected.predict(X))
+
+
+def test_a_fit_of_a_file_that_stays_on_disk(file, monkeypatch):
+    monkeypatch.setattr(file_data, "in_file", lambda path, limit: True)
+    monkeypatch.setattr(training_file, "memory_to_read", lambda path: 1 << 50)
+    X, _, y, qid = make_data()
+    expected = fitted(X, y, qid, tol=1e-9)
+    found = AdditiveRankSVM(C=0.1, categorical=["brand", "color"], tol=1e-9).fit(file)
+    assert found.categories_ == expected.categories_
+    assert found.shapes()[1].labels == ["other", *BRANDS]
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-4)
+    options = {"Cs": [0.01, 0.1], "step_weights": [1.0], "cv": 3, "categorical": ["brand", "color"]}
+    search = AdditiveRankSVMCV(**options).fit(file)
+    assert AdditiveRankSVMCV(**options).fit(X, y, qid=qid).C_ == search.C_
+    assert search.categories_ == expected.categories_
+
+
+def test_data_of_text_that_no_one_named(file):
+    data = read_data(file, categorical=["brand", "color"])
+    with pytest.raises(DataError, match=r"columns of text: 'color'. Name those .*categorical=\['brand', 'color'\]"):
+        AdditiveRankSVM(categorical=["brand"]).fit(data)
+    with pytest.raises(DataError, match="features 'brand', 'color' held text: only AdditiveRankSVM"):
+        RankSVM().fit(data)
+    with pytest.raises(DataError, match=r"column 'brand' .* list it \(categorical, --categorical\)"):
+        AdditiveRankSVM().fit(file)
+    with pytest.raises(DataError, match="features 'brand', 'color' held text"):
+        RankSVMCV().fit(data)

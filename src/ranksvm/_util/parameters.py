@@ -261,7 +261,8 @@ PARAMETERS = (
         "categorical",
         ("additive",),
         section="additive",
-        help="Features whose values are categories, without order: 1,5,kind, by number (from 1) or name.",
+        help="Features whose values are categories, without order, and may be text: 1,5,kind, by number (from 1) or "
+        "name.",
         metavar="FEATURE,...",
     ),
     # -- kernels

@@ -179,7 +179,7 @@ def _results(data: Path, metrics: Any, options: dict[str, Any]) -> "dict[str, Co
     how = {"estimator": options["estimator"], "clip": options["clip"]}
     found = {}
     with Progress(options["quiet"]) as progress:
-        rows = read(data, progress, Stopwatch(), options["reading"], require_labels=False)
+        rows = read(data, progress, Stopwatch(), options["reading"], require_labels=False, models=models)
         for model in models:
             name = next(names)
             progress.now(f"Evaluating {name}")

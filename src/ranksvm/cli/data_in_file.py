@@ -50,6 +50,11 @@ class DataInFile:
         return self.file.feature_names
 
     @property
+    def categories(self) -> dict[str, list[str]]:
+        """The texts of the features that hold text."""
+        return self.file.categories
+
+    @property
     def features(self) -> "FileData":
         """What ``fit`` takes for X."""
         from ranksvm.datasets.file_data import FileData

@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ranksvm.cli.output.tables import count, counted
 if TYPE_CHECKING:
     from ranksvm.datasets.ranking_data import RankingData
 
-__all__ = ["for_model", "matched", "name_features", "names_in"]
+__all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in"]
 
 # names listed in a message
 _LISTED = 5
@@ -29,14 +29,26 @@ def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Se
     The columns have been compared by name, and scikit-learn would warn that an array has no names.
     """
     names, n_features = names_in(model), model.n_features_in_
-    X = matched(data, names, n_features, path, "the model")
+    X = matched_to(model, data, path)
     if names is None:
         in_order = data.n_features == n_features and not _are_numbered(data.feature_names)
         return model, X, data.feature_names if in_order else None
     return _by_position(model), X, names
 
 
-def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, path: Path, of: str) -> Any:
+def matched_to(model: Any, data: "RankingData", path: Path) -> Any:
+    """The features of a file in the order of those of a model."""
+    return matched(data, names_in(model), model.n_features_in_, path, "the model", categories_of(model))
+
+
+def matched(
+    data: "RankingData",
+    names: Sequence[str] | None,
+    n_features: int,
+    path: Path,
+    of: str,
+    categories: Mapping[str, list[str]],
+) -> Any:
     """The features of a file in the order of others: by name, where both have names, else by position.
 
     Features without names are called f1, f2, ... everywhere: columns of these names are matched with them by name.
@@ -55,12 +67,19 @@ def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, p
         The file, for messages.
     of : str
         What has the wanted features, in words.
+    categories : mapping of str to list of str
+        The texts of the wanted features that hold text.
 
     Raises
     ------
     DataError
-        When a wanted name is missing.
+        When a wanted name is missing, or a feature holds text in one of both and numbers in the other.
     """
+    X = _in_order(data, names, n_features, path, of)
+    return _with_places(X, data.categories, names, path, of, categories)
+
+
+def _in_order(data: "RankingData", names: Sequence[str] | None, n_features: int, path: Path, of: str) -> Any:
     if names is None and _are_numbered(data.feature_names):
         names = feature_labels(n_features)
     if names is not None and data.feature_names is not None:
@@ -74,13 +93,32 @@ def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, p
     return _by_place(data.X, n_features, path)
 
 
-def name_features(model: Any, names: Sequence[str] | None) -> Any:
-    """Store the names of the columns with the model: in the first step of a Pipeline, which receives them."""
+def name_features(model: Any, names: Sequence[str] | None, categories: Mapping[str, list[str]] | None = None) -> Any:
+    """Store the names of the columns with the model: in the first step of a Pipeline, which receives them.
+
+    The texts of columns that hold text are stored with them.
+    """
     if names is not None:
         import numpy as np
 
         steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)
+    if categories:
+        model.categories_ = dict(categories)
     return model
+
+
+def categories_of(model: Any) -> dict[str, list[str]]:
+    """The texts of the columns that held text when a model was trained."""
+    return getattr(steps_of(model)[-1], "categories_", {})
+
+
+def known_texts(models: Iterable[Any]) -> dict[str, list[str]]:
+    """The texts of the columns that held text when some models were trained: all that one of the models knows."""
+    known: dict[str, list[str]] = {}
+    for model in models:
+        for name, texts in categories_of(model).items():
+            known[name] = [*known.get(name, ()), *(text for text in texts if text not in known.get(name, ()))]
+    return known
 
 
 def names_in(model: Any) -> Sequence[str] | None:
@@ -108,6 +146,32 @@ def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> 
     if further:
         warn(f"{titled(path)} has {counted(len(further), 'feature')} that {of} has not, ignored: {_listed(further)}.")
     return data.X[:, [place[name] for name in names]]
+
+
+def _with_places(
+    X: Any,
+    found: Mapping[str, list[str]],
+    names: Sequence[str] | None,
+    path: Path,
+    of: str,
+    categories: Mapping[str, list[str]],
+) -> Any:
+    """Features with the places of their texts in other lists of categories."""
+    from ranksvm.data.text_categories import recoded
+    from ranksvm.exceptions import DataError
+
+    own = {name: texts for name, texts in found.items() if names is None or name in names}
+    for name in {**own, **categories}:
+        if (name in own) != (name in categories):
+            text, numbers = (titled(path), of) if name in own else (of, titled(path))
+            raise DataError(f"feature {name!r} holds text in {text}, and numbers in {numbers}: use one kind in both.")
+    copied = False
+    for name, texts in own.items():
+        if texts != categories[name]:
+            assert names is not None
+            X, copied, column = X if copied else X.copy(), True, list(names).index(name)
+            X[:, column] = recoded(X[:, column], texts, categories[name])
+    return X
 
 
 def _by_place(X: Any, n_features: int, path: Path) -> Any:

@@ -4,13 +4,13 @@ import contextlib
 import io
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.features import for_model
+from ranksvm.cli.features import for_model, known_texts
 from ranksvm.cli.options.paths import STDIN, inputs_given, titled
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -53,16 +53,20 @@ def read(
     reading: dict[str, Any],
     require_labels: bool = True,
     qrels: "Qrels | None" = None,
+    models: Sequence[Any] = (),
 ) -> "RankingData":
     """A data file of any format, read with the options of `reading_options`; a progress line reports its contents.
 
-    With ``qrels`` the labels are those of relevance judgments, not those of the file, which may have none.
+    Features that held text when one of ``models`` was trained may hold text. With ``qrels`` the labels are those of
+    relevance judgments, not those of the file, which may have none.
     """
     from ranksvm.datasets.files import read_data
 
     require_labels = require_labels and qrels is None
     name = titled(path)
     refuse_trec(path)
+    if texts := known_texts(models):
+        reading = {**reading, "categorical": texts}
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):

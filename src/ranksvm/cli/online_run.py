@@ -198,7 +198,7 @@ class OnlineRun:
         found = batch.feature_names
         if self.names is None or found is None or self.names == found:
             return batch
-        X = matched(batch, self.names, len(self.names), Path(source), "the model")
+        X = matched(batch, self.names, len(self.names), Path(source), "the model", {})
         return RankingData(X, batch.y, batch.qid, batch.docid, self.names)
 
 

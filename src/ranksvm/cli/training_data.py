@@ -1,5 +1,6 @@
 """The data of training commands: parts, weights and pairs; scaling, fitting and evaluation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import read, read_numbers, read_pairs
-from ranksvm.cli.options.additive import columns_of_additive
+from ranksvm.cli.options.additive import check_texts, columns_of_additive, listed_features
 from ranksvm.cli.options.monotone import signs_of_columns
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
@@ -77,6 +78,12 @@ class TrainingData:
         signs = signs_of_columns(options["monotone"], names, n_features)
         return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
 
+    def check_texts(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
+        """Refuse features that hold text, unless all models are additive and have them as categories."""
+        train = self.parts["train"]
+        listed = [] if train.feature_names is None else [train.feature_names[each] for each in categorical or ()]
+        check_texts(list(train.categories), listed, additive, scalers)
+
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""
         from ranksvm._util.checks import is_sparse
@@ -91,18 +98,15 @@ class TrainingData:
     def scaled(self, name: str, watch: Stopwatch) -> tuple[Any, dict[str, Any]]:
         """The fitted scaler (None for "none") and the scaled features of every part."""
         train = self.parts["train"]
-        names, n_features = train.feature_names, train.n_features
-        if isinstance(train, DataInFile):
-            others = {part: data for part, data in self.parts.items() if part != "train"}
-            matching = {
-                part: matched(data, names, n_features, self.paths[part], "the training data")
-                for part, data in others.items()
-            }
-            return None, {"train": train.features, **matching}
+        wanted = train.feature_names, train.n_features
         X = {
-            part: matched(data, names, n_features, self.paths[part], "the training data")
+            part: train.features
+            if isinstance(data, DataInFile)
+            else matched(data, *wanted, self.paths[part], "the training data", train.categories)
             for part, data in self.parts.items()
         }
+        if isinstance(train, DataInFile):
+            return None, X
         if name == "none":
             return None, X
         scaler = _scaler(name, X["train"])
@@ -117,7 +121,7 @@ class TrainingData:
 
     def named(self, model: Any) -> Any:
         """The model with the names of the features, if the training data have some."""
-        return name_features(model, self.parts["train"].feature_names)
+        return name_features(model, self.parts["train"].feature_names, self.parts["train"].categories)
 
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
@@ -163,11 +167,16 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
         raise click.UsageError("give --clicks or --pairs, not both.")
     qrels = read_judgements(options["qrels"])
     parts: dict[str, Any] = {}
+    reading = dict(options["reading"])
+    if options["categorical"] is not None:
+        reading["categorical"] = listed_features(options["categorical"])
     for name, path in paths.items():
         if name == "train" and "cache_dir" in options and large_data(path, options):
-            parts[name] = data_in_file(path, options, progress, watch, qrels)
+            parts[name] = data_in_file(path, options | {"reading": reading}, progress, watch, qrels)
         else:
-            parts[name] = read(path, progress, watch, options["reading"], qrels=qrels)
+            parts[name] = read(path, progress, watch, reading, qrels=qrels)
+        if name == "train":
+            reading["categorical"] = parts[name].categories
     train = parts["train"]
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}

@@ -264,6 +264,8 @@ def read_rows(path: Any, label: str, qid: str, part: str, missing: bool = False)
             raise DataError(f"{part}: a worker finds no such file: {error}") from None
     if data.qid is None:
         raise DataError(f"{part}: there are no query ids.")
+    if data.categories:
+        raise DataError(f"{part}: the features {', '.join(map(repr, data.categories))} hold text: encode them first.")
     rows = rows_of(data.X, data.y, data.qid, {}, Columns(data.n_features, missing=missing), part)
     rows.names = data.feature_names
     return rows

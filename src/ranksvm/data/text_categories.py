@@ -1,13 +1,14 @@
 """Columns of text in DataFrames as numbers: the place of each text in a list of categories."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ranksvm.data import frames
+from ranksvm.exceptions import DataError
 
-__all__ = ["UNKNOWN", "coded", "learned_categories"]
+__all__ = ["UNKNOWN", "coded", "learned_categories", "recoded", "texts_at"]
 
 # The number of a text that is none of the categories.
 UNKNOWN = -1.0
@@ -54,3 +55,52 @@ def coded(X: Any, categories: Mapping[str, list[str]]) -> Any:
         places[None] = np.nan
         numbers[name] = np.array([places.get(text, UNKNOWN) for text in frames.texts(X, name)])
     return frames.with_columns(X, numbers) if numbers else X
+
+
+def recoded(places: np.ndarray, own: Sequence[str], others: Sequence[str]) -> np.ndarray:
+    """The places of texts in another list of categories.
+
+    Parameters
+    ----------
+    places : ndarray of float, shape (n_rows,)
+        Places in ``own``; NaN where the text is missing.
+    own, others : sequence of str
+        The categories of the places, and those wanted.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        The places in ``others``, `UNKNOWN` for a text that is not among them.
+    """
+    wanted = {text: float(place) for place, text in enumerate(others)}
+    return np.array([*(wanted.get(text, UNKNOWN) for text in own), np.nan])[_whole(places, len(own))]
+
+
+def texts_at(places: np.ndarray, categories: Sequence[str]) -> np.ndarray:
+    """The texts at some places; None where the place is NaN.
+
+    Parameters
+    ----------
+    places : ndarray of float, shape (n_rows,)
+        Places in ``categories``.
+    categories : sequence of str
+        The categories.
+
+    Returns
+    -------
+    ndarray of object, shape (n_rows,)
+        The texts.
+    """
+    return np.array([*categories, None], dtype=object)[_whole(places, len(categories))]
+
+
+def _whole(places: np.ndarray, n_categories: int) -> np.ndarray:
+    """Places as whole numbers; ``n_categories`` where one is missing."""
+    missing = np.isnan(places)
+    whole = np.where(missing, n_categories, places).astype(np.int64)
+    if len(bad := np.flatnonzero(~missing & ((whole != places) | (whole < 0) | (whole >= n_categories)))):
+        raise DataError(
+            f"a feature with {n_categories} categories has the value {places[bad[0]]:g} in row {bad[0]}: expected the "
+            "place of a category, from 0."
+        )
+    return whole

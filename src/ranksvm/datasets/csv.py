@@ -4,6 +4,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -85,7 +86,7 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
     """
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_values, delimiter = _opened(content, name)
-    known = table(name, names, columns)
+    known = _table(pa, name, names, columns)
     try:
         rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_values), delimiter))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
@@ -94,6 +95,7 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
         raise _refusal(name, error, names) from error
+    known = known.with_categories(pa, [rows])
     fields = _fields(pa, rows, known, dtype, 0)
     infinite = _Infinite(known.features)
     infinite.add(fields["X"], 0)
@@ -130,7 +132,16 @@ def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> It
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_values, delimiter = _opened(content, name)
-    known = table(name, names, columns)
+    known = _table(pa, name, names, columns)
+    if known.texts:
+        # every block has the same categories: the file is read once more for them
+        try:
+            parts = pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(known.texts, pa.string()), delimiter))
+            known = known.with_categories(pa, parts)
+        except (pa.ArrowInvalid, BrokenStreamError) as error:
+            raise _refusal(name, error, names) from error
+        content.seek(0)
+        stream, _, _, _ = _opened(content, name)
     options = _options(pa, known, _booleans(names, first_values), delimiter)
     options["read_options"].block_size = _BLOCK
     # on several threads an error has no row
@@ -198,7 +209,12 @@ def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dic
     fields["X"] = np.empty((len(rows), len(known.features)), dtype=DTYPE if dtype is None else dtype)
     known.fill(pa, fields["X"], rows, first_row)
     fields["feature_names"] = known.features
+    fields["categories"] = known.categories
     return fields
+
+
+def _table(pa: Any, name: str, names: list[str], columns: Columns) -> Table:
+    return replace(table(name, names, columns), missing_texts=frozenset(pa.csv.ConvertOptions().null_values))
 
 
 def _whole_numbers(ids: np.ndarray) -> np.ndarray:
@@ -221,6 +237,7 @@ def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[
     # Types are set, not inferred from the first rows: an id may be a number there and text later.
     types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
     types |= {feature: pa.bool_() if feature in booleans else pa.float64() for feature in known.features}
+    types |= dict.fromkeys(known.texts, pa.string())
     types.pop(None, None)
     return _typed(pa, types, delimiter)
 
@@ -294,7 +311,8 @@ def _refusal(name: str, error: Exception, names: list[str] | None = None) -> Dat
     place = "" if line is None else f" in line {line}"
     return DataError(
         f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
-        "docid; --qid, --docid at the command line); else ignore it (ignore, --ignore) or encode it as numbers."
+        "docid; --qid, --docid at the command line); if it holds categories for an additive model, list it "
+        "(categorical, --categorical); else ignore it (ignore, --ignore) or encode it as numbers."
     )
 
 

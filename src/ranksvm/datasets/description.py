@@ -31,6 +31,7 @@ def described_data(data: RankingData) -> dict[str, Any]:
         "queries": queries.n_queries,
         "features": n_features,
         "storage": f"{'sparse' if sparse else 'dense'} {data.X.dtype}",
+        "categories": {name: len(texts) for name, texts in data.categories.items()},
         "density": float(nonzero / max(1, n_rows * n_features)),
         "document_ids": data.docid is not None,
         "shared_documents": None if data.docid is None else _shared(data),
@@ -53,6 +54,7 @@ def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("rows", count(found["rows"])),
         ("queries", count(found["queries"])),
         ("features", f"{count(found['features'])} ({found['storage']})"),
+        *([("categories", _categories(found["categories"]))] if found["categories"] else []),
         ("density", f"{100 * found['density']:.3g} % of the values are not 0"),
         ("rows per query", sizes_in_words(found["rows_per_query"])),
         ("pairs", f"{count(found['pairs'])} with different labels"),
@@ -60,6 +62,11 @@ def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("queries without pairs", count(found["queries_without_pairs"])),
         ("document ids", _documents(found["shared_documents"])),
     ]
+
+
+def _categories(counts: dict[str, int]) -> str:
+    """The features that hold text, with the number of distinct texts of each."""
+    return ", ".join(f"{name} ({counted(n, 'text')})" for name, n in counts.items())
 
 
 def sizes_in_words(sizes: dict[str, Any]) -> str:

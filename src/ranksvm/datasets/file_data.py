@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
-__all__ = ["FileData", "in_file", "unpacked"]
+__all__ = ["FileData", "TextFeatures", "in_file", "unpacked"]
 
 # Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, scores of some points.
 BYTES_OF_A_ROW = 120
@@ -34,6 +35,21 @@ class FileData(NamedTuple):
     path: str
     shape: tuple[int, int]
     has_qid: bool
+
+
+class TextFeatures(NamedTuple):
+    """The features of RankingData of which some held text.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of all features.
+    categories : dict of str to list of str
+        The texts of those that held text: their values are places in this list.
+    """
+
+    names: tuple[str, ...]
+    categories: dict[str, list[str]]
 
 
 def in_file(path: str, limit: Any) -> bool:
@@ -59,8 +75,15 @@ def in_file(path: str, limit: Any) -> bool:
 
 
 def unpacked(
-    X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any, missing: bool = False
-) -> tuple[Any, Any, Any]:
+    X: Any,
+    y: Any,
+    qid: Any,
+    group: Any,
+    pairs: Any,
+    limit: Any,
+    missing: bool = False,
+    categorical: Sequence[str | int] = (),
+) -> tuple[Any, Any, Any, TextFeatures | None]:
     """Split X of ``fit``, which may be one RankingData or a path, into X, y and qid.
 
     Parameters
@@ -77,17 +100,19 @@ def unpacked(
     limit : int, str or None
         The memory limit: see `memory_bytes`.
     missing : bool
-        Whether features in a file may be missing.
+        Whether features in a file may be missing, and may hold text: in additive models.
+    categorical : sequence of str or int
+        Those that may hold text.
 
     Returns
     -------
-    tuple of (X, y, qid)
-        What to fit to.
+    tuple of (X, y, qid, text_features)
+        What to fit to; the last is None if no feature held text.
     """
     if isinstance(X, str | os.PathLike):
         from ranksvm.datasets.training_file import training_file
 
-        X = training_file(X, limit, missing)
+        X = training_file(X, limit, missing, categorical)
     if not isinstance(X, RankingData):
         if limit is not None and not isinstance(X, FileData):  # as the command line gives it
             warnings.warn(
@@ -96,8 +121,17 @@ def unpacked(
                 LikelyMistakeWarning,
                 stacklevel=level_of_caller(),
             )
-        return X, y, qid
+        return X, y, qid, None
     data = X
+    texts = None
+    if data.categories:
+        if not missing:
+            raise DataError(
+                f"the features {', '.join(map(repr, data.categories))} held text: only AdditiveRankSVM learns from "
+                "categories. Drop them, or encode them, for example with scikit-learn's OneHotEncoder."
+            )
+        assert data.feature_names is not None
+        texts = TextFeatures(data.feature_names, data.categories)
     own_ids = qid is None and group is None
     if data.source is not None and pairs is None and _stays_in_file(data, limit):
         if not data.source_is_unchanged():
@@ -109,8 +143,8 @@ def unpacked(
         unchanged = data.is_loaded("qid")
         found = FileData(data.source, (data.n_rows, data.n_features), own_ids and unchanged)
         y = None if y is None and data.is_loaded("y") else data.y if y is None else y
-        return found, y, data.qid if own_ids and not unchanged else qid
-    return data.X, data.y if y is None and pairs is None else y, data.qid if own_ids else qid
+        return found, y, data.qid if own_ids and not unchanged else qid, texts
+    return data.X, data.y if y is None and pairs is None else y, data.qid if own_ids else qid, texts
 
 
 def _stays_in_file(data: RankingData, limit: Any) -> bool:

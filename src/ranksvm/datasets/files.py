@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
@@ -39,6 +39,7 @@ def read_data(
     ignore: Sequence[str] = (),
     require_labels: bool = True,
     missing: bool = False,
+    categorical: Sequence[str | int] | Mapping[str, Sequence[str]] = (),
     **options: Any,
 ) -> RankingData:
     """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, LETOR text, or logged features in JSON.
@@ -62,6 +63,11 @@ def read_data(
     missing : bool, default=False
         Whether features of Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which additive
         models take. Otherwise they are refused.
+    categorical : sequence of str or int, or mapping of str to list of str
+        Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Their values become places in
+        ``categories`` of the data, which has the texts in alphabetical order; a column of numbers stays as it is. A
+        mapping, such as ``categories_`` of an additive model, has the known texts by name: new texts come after them.
+        What no feature is called is ignored.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:
         float64); others are ignored there.
@@ -94,7 +100,7 @@ def read_data(
     >>> read_data(path).queries.n_queries
     20
     """
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing, categorical)
     if isinstance(path, str) and path == "-":
         return _read_content(sys.stdin.buffer.read(), "standard input", columns, options)
     with open(os.fspath(path), "rb") as file:

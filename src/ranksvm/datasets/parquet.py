@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_label, feature_labels
+from ranksvm.data.text_categories import texts_at
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError, RankSVMError
 
@@ -35,6 +37,8 @@ def write_parquet(path: Any, data: Any, compression: str) -> None:
     pa = _pyarrow()
     sparse = is_sparse(data.X)
     info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
+    if data.categories:
+        info["categories"] = data.categories
     schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
     if len(set(schema.names)) != len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
@@ -49,6 +53,7 @@ def write_parquet(path: Any, data: Any, compression: str) -> None:
 
 
 def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> Any:
+    features = []
     columns = {"label": pa.array(data.y[rows])}
     for name in ("qid", "docid"):
         if (values := getattr(data, name)) is not None:
@@ -60,11 +65,11 @@ def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> An
         columns["feature_indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.indices))
         columns["feature_values"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.data))
         return pa.table(columns)
-    features = np.ascontiguousarray(data.X[rows].T)
-    return pa.table(
-        [*columns.values(), *(pa.array(column) for column in features)],
-        names=[*columns, *(names or _made_up_names(data.n_features))],
-    )
+    titles = names or _made_up_names(data.n_features)
+    for name, column in zip(titles, np.ascontiguousarray(data.X[rows].T), strict=True):
+        texts = data.categories.get(name)
+        features.append(pa.array(column) if texts is None else pa.array(texts_at(column, texts), pa.string()))
+    return pa.table([*columns.values(), *features], names=[*columns, *titles])
 
 
 def _made_up_names(n_features: int) -> list[str]:
@@ -87,7 +92,8 @@ def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, A
     # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
     how: dict[str, Any] = {"buffer_size": 1 << 16, "pre_buffer": False}
     with open(path, "rb") as handle, _reading(pa, name), pa.parquet.ParquetFile(handle, **how) as file:
-        info, known = _contents(file, name, columns)
+        info, known = _contents(pa, file, name, columns)
+        known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
         dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
         row = 0
         for batch in file.iter_batches(batch_size=_STREAM_ROWS):
@@ -97,7 +103,7 @@ def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, A
             else:
                 fields["X"] = np.empty((len(batch), len(known.features)), dtype=dtype)
                 known.fill(pa, fields["X"], batch, row)
-            fields["feature_names"] = _names(info, known.features)
+            fields["feature_names"], fields["categories"] = _names(info, known), known.categories
             yield fields
             row += len(batch)
         _check_rows(row, file)
@@ -123,7 +129,8 @@ def _reading(pa: Any, name: str) -> Iterator[None]:
 
 
 def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
-    info, known = _contents(file, name, columns)
+    info, known = _contents(pa, file, name, columns)
+    known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
     others = file.read([column for column in (known.label, known.qid, known.docid) if column is not None])
     labels = np.zeros(file.metadata.num_rows) if known.label is None else known.labels(pa, others, 0)
     fields: dict[str, Any] = {"y": labels, **known.ids(pa, others, 0)}
@@ -134,11 +141,11 @@ def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -
         fields["X"] = _read_dense(pa, file, known, dtype)
     for rows in (labels, fields["X"]):
         _check_rows(rows.shape[0], file)
-    fields["feature_names"] = _names(info, known.features)
+    fields["feature_names"], fields["categories"] = _names(info, known), known.categories
     return fields
 
 
-def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
+def _contents(pa: Any, file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
     """The notes of `write_parquet`, if it wrote the file, and the meaning of the file's columns."""
     schema = file.schema_arrow
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
@@ -146,7 +153,27 @@ def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], T
     named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
     if not named or (info.get("sparse") and not _is_shape(info.get("n_features"), names)):
         raise ValueError("its metadata do not describe features")
-    return info, table(name, schema.names, columns, known_features=bool(info))
+    known = table(name, schema.names, columns, known_features=bool(info))
+    noted = info.get("categories", {})
+    if not isinstance(noted, dict) or not all(map(_are_texts, noted.values())):
+        raise ValueError("its metadata do not describe categories")
+    noted = {column: texts for column, texts in noted.items() if column in known.features}
+    # a listed column of numbers stays one; one with known texts is read as text
+    texts = [
+        column
+        for column in known.features
+        if column in (noted | known.categories)
+        or (column in known.texts and not _is_numeric(pa, schema.field(column).type))
+    ]
+    return info, replace(known, texts=texts, categories=noted | known.categories)
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(text, str) for text in given)
+
+
+def _is_numeric(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _check_rows(n_rows: int, file: Any) -> None:
@@ -159,11 +186,11 @@ def _is_shape(n_features: Any, names: list[str] | None) -> bool:
     return is_integer(n_features, 0) and (names is None or len(names) == n_features)
 
 
-def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
+def _names(info: dict[str, Any], known: Table) -> list[str] | None:
     if info.get("sparse"):
         return info["feature_names"]
-    made_up = features == _made_up_names(len(features))
-    return None if made_up and not info.get("feature_names") else features
+    made_up = known.features == _made_up_names(len(known.features)) and not known.categories
+    return None if made_up and not info.get("feature_names") else known.features
 
 
 def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
@@ -171,17 +198,19 @@ def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
     schema = file.schema_arrow
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
-    for column in known.features:
+    numbers = [column for column in known.features if column not in known.texts]
+    for column in numbers:
         kind = schema.field(column).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if not _is_numeric(pa, kind):
             raise DataError(
-                f"column {column!r} of {known.name} has type {kind}: features must be numbers. Encode it, or ignore "
-                "it (ignore, --ignore)."
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. If it holds categories "
+                "for an additive model, list it (categorical, --categorical); else encode it, or ignore it (ignore, "
+                "--ignore)."
             )
     if dtype is not None:
         return dtype
     narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
-    return np.float32 if all(schema.field(column).type in narrow for column in known.features) else np.float64
+    return np.float32 if all(schema.field(column).type in narrow for column in numbers) else np.float64
 
 
 def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm._util.memory import free_memory, in_words, memory_bytes
 from ranksvm._util.tables import Table, frame_of
 from ranksvm.data.queries import Queries, id_array
+from ranksvm.data.text_categories import texts_at
 from ranksvm.datasets.cache.layout import read_cache, write_cache
 from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError
@@ -39,6 +40,9 @@ class RankingData:
         Document ids.
     feature_names : sequence of str, optional
         Name of each column of X.
+    categories : mapping of str to sequence of str, optional
+        The texts of each feature that held text, by the name of the feature: its values in X are places in this list,
+        NaN where the text is missing. Only additive models learn from such features.
 
     Raises
     ------
@@ -62,6 +66,7 @@ class RankingData:
     qid: np.ndarray | None = None
     docid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
+    categories: dict[str, list[str]] = field(default_factory=dict)
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
     # the loaded file, the arrays read from it, the state of the file, and whether it is mapped
     _loaded: tuple[str, dict[str, Any], tuple[int, ...], bool] | None = field(default=None, init=False)
@@ -87,6 +92,12 @@ class RankingData:
                 raise DataError(
                     f"there are {len(self.feature_names)} feature names but X has {self.X.shape[1]} columns."
                 )
+        self.categories = {name: [str(text) for text in texts] for name, texts in self.categories.items()}
+        for name, texts in self.categories.items():
+            if name not in (self.feature_names or ()):
+                raise DataError(f"there are categories of {name!r}, but no feature has this name.")
+            if len(set(texts)) < len(texts):
+                raise DataError(f"the categories of {name!r} must be distinct, got {texts!r}.")
 
     @property
     def n_rows(self) -> int:
@@ -165,7 +176,7 @@ class RankingData:
         """
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
-        return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
+        return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names, self.categories)
 
     def save(self, path: Any) -> None:
         """Write a binary cache that `load` maps into memory; its name usually ends in ``.rsd``.
@@ -226,8 +237,9 @@ class RankingData:
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
 
-        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names. CSR data have two
-        columns of lists, ``feature_indices`` (from 0) and ``feature_values``.
+        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names; one with ``categories``
+        holds text, and `from_parquet` reads it back as such. CSR data have two columns of lists, ``feature_indices``
+        (from 0) and ``feature_values``.
 
         Parameters
         ----------
@@ -320,6 +332,8 @@ class RankingData:
     def to_frame(self, *, library: str | None = None) -> Any:
         """A DataFrame with the columns of `to_parquet`: ``label``, ``qid``, ``docid`` and one per feature.
 
+        Features with ``categories`` are columns of text.
+
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}, optional
@@ -365,7 +379,9 @@ class RankingData:
             )
         names = self.feature_names or [f"f{number}" for number in range(1, self.n_features + 1)]
         ids = {name: getattr(self, name) for name in ("qid", "docid") if getattr(self, name) is not None}
-        columns = {"label": self.y, **ids, **dict(zip(names, self.X.T, strict=True))}
+        features = dict(zip(names, self.X.T, strict=True))
+        features |= {name: texts_at(features[name], texts) for name, texts in self.categories.items()}
+        columns = {"label": self.y, **ids, **features}
         if len(columns) < 1 + len(ids) + self.n_features:
             known = ["label", *ids, *names]
             twice = next(name for name in known if known.count(name) > 1)
@@ -377,7 +393,8 @@ class RankingData:
         first = self.select(slice(0, _ROWS))
         X = first.X[:, :_FEATURES]
         names = None if self.feature_names is None else self.feature_names[:_FEATURES]
-        shown = RankingData(X.toarray() if is_sparse(X) else X, first.y, first.qid, first.docid, names)
+        categories = {name: texts for name, texts in self.categories.items() if name in (names or ())}
+        shown = RankingData(X.toarray() if is_sparse(X) else X, first.y, first.qid, first.docid, names, categories)
         caption = repr(self)
         if self.n_rows > _ROWS or self.n_features > _FEATURES:
             caption += f": the first {shown.n_rows} rows and {shown.n_features} features"

@@ -12,6 +12,7 @@ from ranksvm.datasets.letor.stream import iter_letor
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.datasets.whole_queries import checked_batch_queries, whole_queries
+from ranksvm.exceptions import DataError
 
 __all__ = ["iter_data"]
 
@@ -86,13 +87,21 @@ def iter_data(
     with open(name, "rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"ranksvm-data"):
-        return whole_queries(_cached_blocks(path), batch_queries, name)
+        return whole_queries(_of_numbers(_cached_blocks(path), name), batch_queries, name)
     if head.startswith(b"PAR1"):
         blocks = parquet.read_blocks(path, columns, options.get("dtype"))
-        return whole_queries((RankingData(**fields) for fields in blocks), batch_queries, name)
+        return whole_queries(_of_numbers((RankingData(**fields) for fields in blocks), name), batch_queries, name)
     if is_csv(name, first_bytes(head), columns):
         return whole_queries(_csv_blocks(path, columns, options.get("dtype")), batch_queries, name)
     return iter_letor(path, batch_queries=batch_queries, **options)
+
+
+def _of_numbers(blocks: Iterator[RankingData], name: str) -> Iterator[RankingData]:
+    """The blocks; DataError if features hold text, which no model that learns from a stream can use."""
+    for block in blocks:
+        if block.categories:
+            raise DataError(f"the features {', '.join(map(repr, block.categories))} of {name} hold text: encode them.")
+        yield block
 
 
 def _csv_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[RankingData]:

@@ -1,11 +1,12 @@
 """Tables with named columns, as in Parquet and CSV files: the role of each column, and its values."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import is_integer
 from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
@@ -32,6 +33,9 @@ class Columns:
         Whether there must be a column of labels; without one they are 0.
     missing : bool
         Whether values of features may be missing: they become NaN.
+    categorical : sequence of str or int, or mapping of str to list of str
+        Names, or numbers from 0, of the features that may hold text; or the known texts of such features by name, of
+        which a file may lack some.
     """
 
     label: str = _LABEL
@@ -40,6 +44,7 @@ class Columns:
     ignore: Sequence[str] = ()
     require_labels: bool = True
     missing: bool = False
+    categorical: Sequence[str | int] | Mapping[str, Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
@@ -49,6 +54,14 @@ class Columns:
             raise OptionError(f"label, qid and docid must be column names, got {named!r}.")
         if len(set(named)) < len(named):
             raise OptionError(f"label, qid and docid must be three columns, got {', '.join(map(repr, named))}.")
+        listed = not isinstance(self.categorical, str) and all(
+            isinstance(each, str) or is_integer(each, 0) for each in self.categorical
+        )
+        if not listed:
+            raise OptionError(
+                "categorical must be a list of names or numbers of features, or texts by name, got "
+                f"{self.categorical!r}."
+            )
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,12 @@ class Table:
         The other columns.
     missing : bool
         Whether values of features may be missing.
+    texts : list of str
+        The features that may hold text.
+    categories : dict of str to list of str
+        The texts of each feature that holds text: its values are their places in this list.
+    missing_texts : frozenset of str
+        Texts that stand for a missing value.
     """
 
     name: str
@@ -73,6 +92,9 @@ class Table:
     docid: str | None
     features: list[str]
     missing: bool = False
+    texts: list[str] = field(default_factory=list)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    missing_texts: frozenset[str] = frozenset()
 
     def labels(self, pa: Any, columns: Any, first_row: int) -> np.ndarray:
         """Labels of some rows, the first of which has the number ``first_row``."""
@@ -92,7 +114,8 @@ class Table:
     def fill(self, pa: Any, X: np.ndarray, columns: Any, first_row: int) -> None:
         """Copy the features of some rows into X."""
         for number, column in enumerate(self.features):
-            values = self._numbers(pa, columns.column(column), column, first_row, self.missing)
+            read = self._places if column in self.texts else self._numbers
+            values = read(pa, columns.column(column), column, first_row, self.missing)
             with np.errstate(over="ignore"):  # it is found below
                 X[:, number] = values
             if values.dtype.kind == "f" and values.dtype.itemsize > X.dtype.itemsize:
@@ -103,6 +126,42 @@ class Table:
                     first_row,
                     "read it with dtype=numpy.float64",
                 )
+
+    def with_categories(self, pa: Any, parts: Iterable[Any]) -> "Table":
+        """The same columns with the texts that some tables hold: those known already first, then the alphabet.
+
+        A column of which all texts are numbers, as a column of CSV may be, is a column of numbers.
+        """
+        if not self.texts:
+            return self
+        found: dict[str, set[str]] = {name: set() for name in self.texts}
+        for part in parts:
+            for name, texts in found.items():
+                column = part.column(name).cast(pa.large_string())
+                texts.update(text for text in column.unique().to_pylist() if text is not None)
+        categories = {}
+        for name, texts in found.items():
+            known = self.categories.get(name, [])
+            new = sorted(texts.difference(known, self.missing_texts))
+            if known or not all(map(_is_number, new)):
+                categories[name] = [*known, *new]
+        return replace(self, categories=categories)
+
+    def _places(self, pa: Any, column: Any, title: str, first_row: int, missing: bool) -> np.ndarray:
+        """The place of each text among the categories, or the number that it is; NaN if it is missing."""
+        column = column.cast(pa.large_string())
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        encoded = column.dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        places: dict[str, float] = {text: place for place, text in enumerate(self.categories.get(title, ()))}
+        numbers = [
+            np.nan if text in self.missing_texts else places[text] if title in self.categories else float(text)
+            for text in texts
+        ]
+        values = np.array([*numbers, np.nan])[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)]
+        if not missing:
+            self._refuse_rows(np.isnan(values), "missing values", title, first_row)
+        return values
 
     def _numbers(self, pa: Any, column: Any, title: str, first_row: int, missing: bool = False) -> np.ndarray:
         if column.null_count and missing:
@@ -184,7 +243,18 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
             f"({parameter}={column!r}; --{parameter} {column} at the command line), ignore it (ignore, --ignore), "
             "or rename it if it is a feature."
         )
-    return Table(name, label, qid, docid, features, columns.missing)
+    known = columns.categorical if isinstance(columns.categorical, Mapping) else {}
+    categories = {column: list(known[column]) for column in features if column in known}
+    texts = [column for number, column in enumerate(features) if {column, number} & set(columns.categorical)]
+    return Table(name, label, qid, docid, features, columns.missing, texts, categories)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def pyarrow_with(module: str, what: str) -> Any:

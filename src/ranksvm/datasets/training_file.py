@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ranksvm._util.memory import in_words, memory_bytes
@@ -17,7 +18,7 @@ __all__ = ["training_file"]
 logger = logging.getLogger("ranksvm.data")
 
 
-def training_file(path: Any, limit: Any, missing: bool = False) -> RankingData:
+def training_file(path: Any, limit: Any, missing: bool = False, categorical: Sequence[str | int] = ()) -> RankingData:
     """The data of a file.
 
     Parameters
@@ -29,6 +30,8 @@ def training_file(path: Any, limit: Any, missing: bool = False) -> RankingData:
         to a cache in the user's cache folder, unless that cache exists.
     missing : bool
         Whether features may be missing: see `read_data`.
+    categorical : sequence of str or int
+        The features that may hold text: see `read_data`.
 
     Returns
     -------
@@ -44,14 +47,17 @@ def training_file(path: Any, limit: Any, missing: bool = False) -> RankingData:
         raise DataError(f"X is {os.fspath(path)!r}, but there is no such file: give a path, or features.")
     needed = memory_to_read(path)
     if needed and needed <= memory_bytes(limit):
-        return read_data(path, missing=missing)
+        return read_data(path, missing=missing, categorical=categorical)
     if not needed:
         # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
         return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
-    cache = cache_of(path, default_cache_folder(), {"missing": True} if missing else {})
+    options: dict[str, Any] = {"missing": True} if missing else {}
+    if categorical:
+        options["categorical"] = list(categorical)
+    cache = cache_of(path, default_cache_folder(), options)
     if not cache.is_file():
         cache.parent.mkdir(parents=True, exist_ok=True)
         size = in_words(needed)
         logger.info("%s may take %s of memory: its cache %s is written, for this and later fits", path, size, cache)
-        convert_to_cache(path, cache, missing=missing)
+        convert_to_cache(path, cache, **options)
     return RankingData.load(cache, verify=False)

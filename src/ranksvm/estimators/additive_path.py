@@ -70,7 +70,8 @@ def additive_path(estimator: Any, X: Any, y: Any, Cs: Any, default_cs: np.ndarra
     base = type(estimator)(**estimator.get_params(deep=False))
     with overflow_refused():
         arguments = TrainingArguments(X, y, **given)
-        arguments = read_training_data(base, resolve_files(arguments, base.memory_limit, missing=True))
+        arguments = resolve_files(arguments, base.memory_limit, missing=True, categorical=base.categorical)
+        arguments = read_training_data(base, arguments)
         base.censored_ = arguments.event is not None
         names = getattr(base, "feature_names_in_", None)
         data = additive_training_set(arguments, options, names)

@@ -61,7 +61,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     categorical : list of str or int, or None, default None
         Names or numbers (from 0) of features whose values are categories, which have no order: each category has a
         weight of its own, up to the ``max_bins - 1`` most frequent ones. Others, and values that the training data do
-        not have, add nothing to the score. In a DataFrame such a feature may be text.
+        not have, add nothing to the score. In a DataFrame or a file such a feature may be text.
     loss, huber_width, pair_selection, pair_weighting : optional
         As in `RankSVM`.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
@@ -291,7 +291,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 propensity=propensity,
                 event=event,
             )
-            given = read_training_data(self, resolve_files(given, self.memory_limit, missing=True))
+            given = resolve_files(given, self.memory_limit, missing=True, categorical=self.categorical)
+            given = read_training_data(self, given)
             self.censored_ = event is not None
             data = additive_training_set(given, options, getattr(self, "feature_names_in_", None))
             sets = read_evaluation_sets(

@@ -190,7 +190,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         return DEFAULT_CS
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        return resolve_files(given, self.memory_limit, missing=True)
+        return resolve_files(given, self.memory_limit, missing=True, categorical=self.categorical)
 
     def _options(self) -> AdditiveOptions:
         counts = self._counts()

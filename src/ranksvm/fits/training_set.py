@@ -9,6 +9,7 @@ from ranksvm.data import ComparablePairs, PairList, Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs
 from ranksvm.data.pair_weights import checked_weights
+from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.options import FitOptions
 from ranksvm.losses import Pairs
@@ -36,6 +37,8 @@ class TrainingArguments:
         Which of the times are observed.
     largest : ndarray of float64, shape (n_features,), optional
         The largest absolute value of each feature, if it is known.
+    text_features : TextFeatures, optional
+        Names and categories, if X is from a file or RankingData in which features held text.
     """
 
     X: Any
@@ -49,6 +52,7 @@ class TrainingArguments:
     propensity: Any = None
     event: Any = None
     largest: Any = None
+    text_features: TextFeatures | None = None
 
     def weights(self) -> dict[str, Any]:
         """The weights by row, and ``event``, by the names that `ComparablePairs` has for them."""

@@ -1,7 +1,7 @@
 """The section on an additive model: shapes of features, interactions and their bounds, and importance."""
 
+import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from ranksvm._util.tables import Table
 from ranksvm._util.text import aligned, count, counted
 from ranksvm.additive.interactions import all_pairs
-from ranksvm.additive.shapes import Cells, Shape
+from ranksvm.additive.shapes import Shape
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import ShapeDisplay
 from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
@@ -42,7 +42,8 @@ def shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
     assert subject.explanation is not None
     assert subject.importance is not None
     importance, n = subject.importance, ranker.n_features_in_
-    shapes, cells = _with_names(ranker.shapes(), ranker.interaction_shapes(), subject.explanation.feature_names)
+    named = _with_names(ranker, subject.explanation.feature_names)
+    shapes, cells = named.shapes(), named.interaction_shapes()
     names = [*(shape.name for shape in shapes), *(each.name for each in cells)]
     blocks: list[Block] = []
     drawn = [shapes[j] for j in _largest(importance[:n])[:_SHAPES]]
@@ -77,14 +78,13 @@ def shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
     return Section("weights", "Shapes and importance", blocks)
 
 
-def _with_names(
-    shapes: list[Shape], cells: list[Cells], names: Sequence[Any] | None
-) -> tuple[list[Shape], list[Cells]]:
-    """Shapes and cells with the names that the data have."""
+def _with_names(ranker: AdditiveRanker, names: Sequence[Any] | None) -> AdditiveRanker:
+    """The model with the names that the data have, by which it knows the texts of categories."""
     if names is None:
-        return shapes, cells
-    renamed = [replace(each, names=(str(names[each.first]), str(names[each.second]))) for each in cells]
-    return [replace(shape, name=str(names[shape.feature])) for shape in shapes], renamed
+        return ranker
+    named = copy.copy(ranker)
+    named.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
+    return named
 
 
 def _largest(importance: np.ndarray) -> list[int]:

@@ -112,7 +112,7 @@ def analyze_command(
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
         wanted = _wanted(loaded, matrices)
-        rows = read(data, progress, watch, reading, qrels=read_judgements(qrels))
+        rows = read(data, progress, watch, reading, qrels=read_judgements(qrels), models=loaded)
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analyzing {path}")

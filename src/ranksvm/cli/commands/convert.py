@@ -9,6 +9,7 @@ import click
 
 from ranksvm._util.special_files import is_special
 from ranksvm.cli.files import read, to_cache
+from ranksvm.cli.options.additive import texts_option
 from ranksvm.cli.options.paths import STDIN, titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
@@ -35,6 +36,7 @@ _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 @click.argument("target", metavar="OUT", type=OUTPUT_FILE)
 @qrels_option
 @reading_options
+@texts_option
 @click.option(
     "--escape-formulas",
     is_flag=True,
@@ -68,6 +70,7 @@ def convert_command(
     Examples:
       ranksvm convert train.txt.gz train.rsd
       ranksvm convert features.parquet --qrels qrels.txt train.rsd
+      ranksvm convert products.csv train.rsd --categorical brand,color
       ranksvm convert test.txt test.qrels
     """
     _try(target)

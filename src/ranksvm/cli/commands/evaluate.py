@@ -203,7 +203,9 @@ class _Evaluator:
             rows: Any = None
             if options["data"] is not None:
                 labels = options["qrels"] is None
-                rows = read(options["data"], progress, Stopwatch(), options["reading"], require_labels=labels)
+                rows = read(
+                    options["data"], progress, Stopwatch(), options["reading"], require_labels=labels, models=loaded
+                )
             qrels = self._qrels(rows) if options["judged"] else None
             for path, model in zip(models, loaded, strict=True):
                 progress.now(f"Evaluating {path}")

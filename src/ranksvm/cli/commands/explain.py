@@ -65,7 +65,7 @@ def explain_command(
 
     with Progress(quiet) as progress:
         ranker = load_model(model)
-        rows = read(data, progress, Stopwatch(), reading, require_labels=False)
+        rows = read(data, progress, Stopwatch(), reading, require_labels=False, models=[ranker])
         ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
         explanation = explain(ranker, X, rows.query_ids, feature_names=names)

@@ -11,6 +11,7 @@ from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
 from ranksvm.cli.online_run import OnlineRun
+from ranksvm.cli.options.additive import texts_option
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option
@@ -31,6 +32,7 @@ from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 )
 @qrels_option
 @reading_options
+@texts_option
 @json_option
 @quiet_option
 @debug_option

@@ -63,7 +63,7 @@ def predict_command(
     watch = Stopwatch()
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
-        rows = read(data, progress, watch, reading, require_labels=False)
+        rows = read(data, progress, watch, reading, require_labels=False, models=[ranker])
         with watch("predicting"):
             scores, place = model_scores_on(device, ranker, rows, data)
         lines = _lines(rows, scores, layout, run_name)

@@ -119,7 +119,8 @@ def rank_command(
         top = TABLE_TOP
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
-        rows = read(data, progress, Stopwatch(), reading, require_labels=False, qrels=read_judgements(qrels))
+        judged = read_judgements(qrels)
+        rows = read(data, progress, Stopwatch(), reading, require_labels=False, qrels=judged, models=[ranker])
         names, scores = row_labels(rows), model_scores(ranker, rows, data)
         ranked = None if run is None else candidates(read_rankings(run), depth, rows, data, progress)
         labels = None if qrels is None else rows.y

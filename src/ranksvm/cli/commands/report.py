@@ -115,14 +115,15 @@ def _report(options: dict[str, Any], command: str, progress: Progress, watch: St
     name, *names = names_of([options["model"], *options["baselines"]])
     others = [load_scorer(file) if is_model(file) else None for file in options["baselines"]]
     qrels = read_judgements(options["qrels"])
-    test = read(path, progress, watch, options["reading"], qrels=qrels)
+    models = [loaded, *(scorer for scorer in others if scorer is not None)]
+    test = read(path, progress, watch, options["reading"], qrels=qrels, models=models)
     baselines = {}
     for other, scorer, file in zip(names, others, options["baselines"], strict=True):
         progress.now(f"Scoring with {file}")
         baselines[other] = _given_scores(file, test) if scorer is None else model_scores(scorer, test, path)
     train = None
     if options["train"] is not None:
-        train = read(options["train"], progress, watch, options["reading"], qrels=qrels)
+        train = read(options["train"], progress, watch, options["reading"], qrels=qrels, models=[loaded])
     progress.now("Measuring")
     with watch("reporting"):
         model, data = _matched(loaded, test, path)

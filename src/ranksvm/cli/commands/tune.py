@@ -99,7 +99,10 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
         data.check_choice(options["folds"])
         for scaler in options["scaler"]:
             data.check_scaler(scaler)
-        comparison = Comparison(data, options, combinations(options))
+        compared = combinations(options)
+        listed = data.resolved(options | compared[0])["categorical"]
+        data.check_texts(listed, all(each["model"] == "additive" for each in compared), options["scaler"])
+        comparison = Comparison(data, options, compared)
         comparison.check()
         tell_cost(comparison, data, options, progress)
         report = {"command": "tune", **described_data(data), **_choice(data, options)}

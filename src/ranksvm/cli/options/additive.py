@@ -1,6 +1,7 @@
 """Options of additive models: functions of two features, categories, and what these models cannot do."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -16,8 +17,11 @@ __all__ = [
     "InteractionsList",
     "check_additive_options",
     "check_linear_part",
+    "check_texts",
     "columns_of_additive",
+    "listed_features",
     "pairs_as_text",
+    "texts_option",
 ]
 
 # Parameters of the estimator that options set.
@@ -69,6 +73,26 @@ class Categories(click.ParamType):
         return value
 
 
+def texts_option(command: Callable) -> Callable:
+    """The option of features that hold text, for commands that read data without a model.
+
+    It is added to ``reading``, the options of `reading_options`, which has to be the decorator above.
+    """
+
+    @functools.wraps(command)
+    def reading_texts(*args: Any, reading: dict[str, Any], categorical: str | None, **options: Any) -> Any:
+        if categorical is not None:
+            reading = {**reading, "categorical": listed_features(categorical)}
+        return command(*args, reading=reading, **options)
+
+    return click.option(
+        "--categorical",
+        type=Categories(),
+        metavar="FEATURE,...",
+        help="Features of Parquet, CSV and TSV that may hold text: 5,kind, by number (from 1) or name.",
+    )(reading_texts)
+
+
 def check_additive_options(options: dict[str, Any]) -> None:
     """Refuse options that the chosen model, additive or not, does not use."""
     if options["model"] != "additive":
@@ -80,6 +104,36 @@ def check_additive_options(options: dict[str, Any]) -> None:
         if options.get(name) is not None:
             raise click.UsageError(f"--model additive with {flag(name)}: {reason}.")
     check_linear_part(options["linear"], [options["step_weight"]])
+
+
+def listed_features(text: str) -> list[str | int]:
+    """The names, and numbers from 0, of a list of features as an option has it."""
+    items = map(str.strip, text.split(","))
+    return [int(each) - 1 if each.isascii() and each.isdigit() and int(each) else each for each in items]
+
+
+def check_texts(texts: Sequence[str], listed: Sequence[str], additive: bool, scalers: Sequence[str]) -> None:
+    """Refuse training data in which features hold text, unless an additive model has them as its categories.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The features that hold text.
+    listed : sequence of str
+        The names of the categories.
+    additive : bool
+        Whether all models are additive.
+    scalers : sequence of str
+        The scalers to try.
+    """
+    if not texts:
+        return
+    left = [name for name in texts if name not in listed]
+    words = f"features of the training data hold text ({', '.join(left or texts)})"
+    if left or not additive:
+        raise click.UsageError(f"{words}: give --model additive --categorical {','.join([*listed, *left])}.")
+    if any(scaler != "none" for scaler in scalers):
+        raise click.UsageError(f"{words}: give --scaler none. Steps do not depend on the scale.")
 
 
 def check_linear_part(linear: bool | None, step_weights: Sequence[float | None]) -> None:

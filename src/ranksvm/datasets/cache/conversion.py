@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -89,6 +89,7 @@ def convert_to_cache(
     ignore: Sequence[str] = (),
     require_labels: bool = True,
     missing: bool = False,
+    categorical: Sequence[str | int] | Mapping[str, Sequence[str]] = (),
     relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -106,7 +107,7 @@ def convert_to_cache(
     target : path-like
         The cache; written atomically. Its folder must also have room for temporary files, as large as all
         but the values of X.
-    label, qid, docid, ignore, require_labels, missing
+    label, qid, docid, ignore, require_labels, missing, categorical
         As in `read_data`.
     relabel : callable, optional
         Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
@@ -152,7 +153,7 @@ def convert_to_cache(
     """
     if is_special(target):
         raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing, categorical)
     folder = os.path.dirname(os.path.realpath(os.fspath(target)))
     with _regular_file(source, target) as (path, name):
         try:

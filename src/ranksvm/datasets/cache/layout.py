@@ -89,6 +89,7 @@ def write_cache(path: Any, data: Any) -> None:
     header = {
         "shape": [data.n_rows, data.n_features],
         "feature_names": None if data.feature_names is None else list(data.feature_names),
+        "categories": data.categories,
         "arrays": entries,
         "block": BLOCK,
         "size": offset,
@@ -187,7 +188,10 @@ def _checked_header(name: str, header: Any) -> dict[str, Any]:
     named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
     if not (whole and named and isinstance(arrays, list) and is_integer(fields.get("block", 1), 1)):
         raise DataError(f"{name} is altered: its header is not a header of a cache.")
-    return {**fields, "feature_names": names}
+    categories = fields.get("categories", {})
+    if not isinstance(categories, dict) or not all(_are_texts(texts) for texts in categories.values()):
+        raise DataError(f"{name} is altered: its header does not describe categories.")
+    return {**fields, "feature_names": names, "categories": categories}
 
 
 def _mismatch(header: dict[str, Any], arrays: dict[str, "_Entry"]) -> str | None:
@@ -261,6 +265,10 @@ def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None
     if not isinstance(checksums, list) or len(checksums) != n_blocks or not all(map(is_integer, checksums)):
         return None
     return _Entry(described["name"], dtype, tuple(shape), start + offset, stop, checksums, block)
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
 def _are_sizes(shape: Any) -> bool:
@@ -362,7 +370,8 @@ def _storable(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"y": arrays["y"], "feature_names": header["feature_names"]}
+    fields: dict[str, Any] = {"y": arrays["y"]}
+    fields |= {name: header[name] for name in ("feature_names", "categories")}
     shape = tuple(header["shape"])
     if "X" in arrays:
         fields["X"] = arrays["X"]

@@ -38,6 +38,8 @@ class CacheFile:
         Bytes of a stored value of X, with its column number if X is CSR.
     feature_names : tuple of str, or None
         Names of the features.
+    categories : dict of str to list of str
+        The texts of each feature that held text: see `RankingData`.
     """
 
     def __init__(self, path: Any):
@@ -51,6 +53,7 @@ class CacheFile:
         self._entries = {entry.name: entry for entry in entries}
         self.n_rows, self.n_features = header["shape"]
         self.feature_names = None if header["feature_names"] is None else tuple(header["feature_names"])
+        self.categories: dict[str, list[str]] = header["categories"]
         self.sparse = "X" not in self._entries
         self.dtype = self._entries["X.data" if self.sparse else "X"].dtype
         self.value_bytes = self.dtype.itemsize + (self._entries["X.indices"].dtype.itemsize if self.sparse else 0)

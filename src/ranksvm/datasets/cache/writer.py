@@ -60,6 +60,7 @@ class CacheWriter:
         self._values: _Sum | None = None
         self._values_entry: dict[str, Any] = {}
         self._names: tuple[str, ...] | None = None
+        self._categories: dict[str, list[str]] = {}
         self._spools: dict[str, _Spool] = {}
         self._ids: dict[str, _Ids] = {}
         self._n_entries = 0
@@ -113,11 +114,11 @@ class CacheWriter:
     def _begin(self, block: Any) -> None:
         self._sparse = is_sparse(block.X)
         self.n_features = block.n_features
-        self._names = block.feature_names
+        self._names, self._categories = block.feature_names, block.categories
         values = block.X.data if self._sparse else block.X
         kind = {"name": "X.data" if self._sparse else "X", "dtype": values.dtype.newbyteorder("=").str}
         self._values_entry = {**kind, "shape": None, "offset": 0}
-        names = 0 if self._names is None else len(json.dumps(list(self._names)))
+        names = len(json.dumps([self._names, self._categories]))
         room = _ROOM + names + min(_MOST_ROOM, _ROOM_PER_BLOCK * (self._expected // layout.BLOCK))
         self._room = room + -(PREAMBLE_BYTES + room) % ALIGNMENT
         self._file.seek(PREAMBLE_BYTES + self._room)
@@ -152,6 +153,7 @@ class CacheWriter:
         header: dict[str, Any] = {
             "shape": [self.n_rows, self.n_features],
             "feature_names": None if self._names is None else list(self._names),
+            "categories": self._categories,
             "arrays": entries,
             "block": layout.BLOCK,
             "size": size,

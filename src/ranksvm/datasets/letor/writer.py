@@ -62,7 +62,7 @@ def write_letor(
     Raises
     ------
     DataError
-        When shapes do not agree, a number is not finite, or an id cannot be written in a line.
+        When shapes do not agree, a number is not finite, an id cannot be written in a line, or features hold text.
     MissingDependencyError
         When a ``.zst`` file is requested and no package for it is installed.
 
@@ -75,6 +75,11 @@ def write_letor(
     '2 qid:7 1:0.5 2:0.1 #docid = a\\n'
     """
     data = X if isinstance(X, RankingData) else _as_data(X, y, qid, docid)
+    if data.categories:
+        raise DataError(
+            f"the features {', '.join(map(repr, data.categories))} hold text, and a feature of LETOR text is a number: "
+            "write Parquet, CSV or a cache."
+        )
     labels = np.ascontiguousarray(label_column(data.y))
     if is_sparse(data.X):
         check_sparse_format(data.X)

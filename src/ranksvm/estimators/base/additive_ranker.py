@@ -19,6 +19,7 @@ from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_m
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
+from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError
@@ -394,21 +395,24 @@ class AdditiveRanker(Ranker):
             last = _FUNCTIONS[self] = arrays, function_of(arrays)
         return last[1]
 
-    def _learn_categories(self, X: Any) -> Any:
+    def _learn_categories(self, X: Any, text_features: TextFeatures | None) -> Any:
         self.categories_ = {}
-        if not frames.is_frame(X):
+        if text_features is None and not frames.is_frame(X):
             return X
-        names = frames.column_names(X)
+        names = frames.column_names(X) if text_features is None else text_features.names
         given = self.categorical if self.categorical is not None else ()
         listed = [names[each] if not isinstance(each, str) and each < len(names) else str(each) for each in given]
-        self.categories_ = learned_categories(X, listed)
-        if left := [name for name in frames.text_columns(X) if name not in self.categories_]:
+        if text_features is None:
+            self.categories_, texts = learned_categories(X, listed), frames.text_columns(X)
+        else:
+            self.categories_, texts = text_features.categories, list(text_features.categories)
+        if left := [name for name in texts if name not in listed]:
             frames.refuse_reserved_columns(left)
             raise DataError(
                 f"X has columns of text: {', '.join(map(repr, left))}. Name those that are categories, "
                 f"categorical={listed + left!r}, and drop the others."
             )
-        return coded(X, self.categories_)
+        return coded(X, self.categories_) if text_features is None else X
 
     def _coded(self, X: Any) -> Any:
         return coded(X, self._texts) if self._texts and frames.is_frame(X) else X

@@ -1,6 +1,6 @@
 """Arguments of ``fit`` and ``predict``, converted to arrays: the only module that distinguishes kinds of input."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,7 +46,12 @@ __all__ = [
 ]
 
 
-def resolve_files(given: TrainingArguments, memory_limit: Any, missing: bool = False) -> TrainingArguments:
+def resolve_files(
+    given: TrainingArguments,
+    memory_limit: Any,
+    missing: bool = False,
+    categorical: Sequence[str | int] | None = None,
+) -> TrainingArguments:
     """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that accept these.
 
     Parameters
@@ -56,7 +61,9 @@ def resolve_files(given: TrainingArguments, memory_limit: Any, missing: bool = F
     memory_limit : int, str or None
         The memory limit: larger data stay in their file, and X becomes `FileData`.
     missing : bool
-        Whether features in a file may be missing.
+        Whether features in a file may be missing, and may hold text: in additive models.
+    categorical : sequence of str or int, optional
+        Those that may hold text; None: none.
 
     Returns
     -------
@@ -65,8 +72,9 @@ def resolve_files(given: TrainingArguments, memory_limit: Any, missing: bool = F
     """
     if _is_plain(given.X) and memory_limit is None:
         return given
-    X, y, qid = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing)
-    return replace(given, X=X, y=y, qid=qid)
+    listed = () if categorical is None else categorical
+    X, y, qid, texts = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing, listed)
+    return replace(given, X=X, y=y, qid=qid, text_features=texts)
 
 
 def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArguments:
@@ -95,11 +103,12 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
     if not (_is_plain(X) and _is_plain(qid)):
         X, qid, ranker.qid_column_ = frames.split_qid(X, qid)
         ranker.frame_type_ = frames.library(X)
-    X = ranker._learn_categories(X)
+    X = ranker._learn_categories(X, given.text_features)
     given = _on_host(replace(given, X=X, qid=qid))
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
         ranker.n_features_in_ = X.shape[1]
+        _name_texts(ranker, given)
         return given
     if isinstance(X, Preferences):
         others = {name: getattr(given, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
@@ -115,10 +124,17 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
         X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
     else:
         X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
+    _name_texts(ranker, given)
     largest = None
     if not ranker._takes_missing:
         largest = validation.largest_values(X, n_threads, *_described(ranker))
     return replace(given, X=X, y=y, largest=largest)
+
+
+def _name_texts(ranker: Any, given: TrainingArguments) -> None:
+    """Store the names of features of which some held text: X, whose texts have become numbers, has no names."""
+    if given.text_features is not None:
+        ranker.feature_names_in_ = np.array(given.text_features.names, dtype=object)
 
 
 def read_evaluation_sets(

@@ -13,6 +13,7 @@ from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.device_features import device_features
+from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.device.arrays import is_on_device
 from ranksvm.estimators.base.inputs import validated_features
 from ranksvm.estimators.base.summary import described_fit, fit_facts
@@ -359,7 +360,7 @@ class Ranker:
         column = self._qid_column_of(X)
         return X if column is None else frames.drop_column(X, column)
 
-    def _learn_categories(self, X: Any) -> Any:
+    def _learn_categories(self, X: Any, text_features: TextFeatures | None) -> Any:
         """X of a fit with numbers in the place of categories that are text; X itself in models that have none."""
         return X
 
