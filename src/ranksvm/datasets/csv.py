@@ -6,16 +6,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.atomic_files import atomic_text_file
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm._util.tables import frame_of, without_formula
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ranksvm.datasets.letor.source import GrowingFile
+    from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.datasets.table import Rows
+
+    SeekableFile: TypeAlias = IO[bytes] | GrowingFile
 
 __all__ = ["DTYPE", "HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
@@ -70,7 +82,7 @@ def first_bytes(content: bytes) -> bytes:
         return b""
 
 
-def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
     """Fields of a RankingData.
 
     Parameters
@@ -103,10 +115,10 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
     return fields
 
 
-def write_csv(path: Any, data: Any, escape_formulas: bool) -> None:
+def write_csv(path: PathLike, data: "RankingData", escape_formulas: bool) -> None:
     """Write the fields of a RankingData; see `RankingData.to_csv`."""
     pa = pyarrow_with("csv", "writing CSV and TSV")
-    columns = data._columns()
+    columns: dict[str, Any] = data._columns()
     if escape_formulas:
         columns = {
             without_formula(name): values if values.dtype.kind in "iuf" else list(map(without_formula, values.tolist()))
@@ -119,7 +131,7 @@ def write_csv(path: Any, data: Any, escape_formulas: bool) -> None:
             file.write(batch)
 
 
-def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
+def _written(pa: ModuleType, rows: "pa.Table", options: "pa.csv.WriteOptions") -> Iterator[bytes]:
     """The text of a table, in blocks of rows."""
     for start in range(0, max(1, len(rows)), _ROWS):
         options.include_header = start == 0
@@ -128,7 +140,9 @@ def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
         yield out.getvalue().to_pybytes()
 
 
-def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
+def read_csv_blocks(
+    content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None
+) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_values, delimiter = _opened(content, name)
@@ -179,7 +193,7 @@ class _Infinite:
             if len(rows := np.flatnonzero(np.isinf(values))):
                 self._rows.setdefault(column, []).append(first_row + rows)
 
-    def check(self, pa: Any, content: Any, name: str) -> None:
+    def check(self, pa: ModuleType, content: "SeekableFile", name: str) -> None:
         """Read the text of these values from the beginning of the file; DataError names the first that is a number."""
         if not self._rows:
             return
@@ -199,7 +213,7 @@ class _Infinite:
             row += len(batch)
 
 
-def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dict[str, Any]:
+def _fields(pa: ModuleType, rows: "Rows", known: Table, dtype: DTypeLike | None, first_row: int) -> dict[str, Any]:
     fields: dict[str, Any] = {"y": known.labels(pa, rows, first_row)}
     for field, ids in known.ids(pa, rows, first_row).items():
         fields[field] = ids if ids is None or field == "docid" else _whole_numbers(ids)
@@ -231,7 +245,7 @@ def _booleans(names: list[str], first_values: list[str]) -> set[str]:
     return {name for name, value in zip(names, first_values, strict=False) if value.lower() in _BOOLEANS}
 
 
-def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
+def _options(pa: ModuleType, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
     # Types are set, not inferred from the first rows: an id may be a number there and text later.
@@ -242,7 +256,7 @@ def _options(pa: Any, known: Table, booleans: set[str], delimiter: str) -> dict[
     return _typed(pa, types, delimiter)
 
 
-def _typed(pa: Any, types: dict[Any, Any], delimiter: str) -> dict[str, Any]:
+def _typed(pa: ModuleType, types: "dict[str | None, pa.DataType]", delimiter: str) -> dict[str, Any]:
     """Options that read these columns, each with its type."""
     return {
         "read_options": pa.csv.ReadOptions(),
@@ -251,7 +265,7 @@ def _typed(pa: Any, types: dict[Any, Any], delimiter: str) -> dict[str, Any]:
     }
 
 
-def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
+def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[str], str]:
     """The text of a file from its beginning, the names of its columns, their first values, and their delimiter."""
     head = content.read(HEAD)
     kind = compression_of(head)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import level_of_caller
 from ranksvm._util.memory import memory_bytes
+from ranksvm._util.types import MatrixLike, MemoryLimit, PathLike
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, LikelyMistakeWarning
@@ -52,7 +54,7 @@ class TextFeatures(NamedTuple):
     categories: dict[str, list[str]]
 
 
-def in_file(path: str, limit: Any) -> bool:
+def in_file(path: str, limit: MemoryLimit) -> bool:
     """Whether the data of a cache should stay in their file.
 
     Parameters
@@ -75,12 +77,12 @@ def in_file(path: str, limit: Any) -> bool:
 
 
 def unpacked(
-    X: Any,
-    y: Any,
-    qid: Any,
-    group: Any,
-    pairs: Any,
-    limit: Any,
+    X: MatrixLike | RankingData | FileData | PathLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    group: ArrayLike | None,
+    pairs: object,
+    limit: MemoryLimit,
     missing: bool = False,
     categorical: Sequence[str | int] = (),
 ) -> tuple[Any, Any, Any, TextFeatures | None]:
@@ -147,7 +149,7 @@ def unpacked(
     return data.X, data.y if y is None and pairs is None else y, data.qid if own_ids else qid, texts
 
 
-def _stays_in_file(data: RankingData, limit: Any) -> bool:
+def _stays_in_file(data: RankingData, limit: MemoryLimit) -> bool:
     assert data.source is not None
     try:
         return in_file(data.source, limit)
@@ -157,7 +159,7 @@ def _stays_in_file(data: RankingData, limit: Any) -> bool:
         return False  # X is in memory, whatever has become of its file
 
 
-def labels_of(y: Any, n_rows: int) -> np.ndarray:
+def labels_of(y: ArrayLike, n_rows: int) -> np.ndarray:
     """Labels that were passed in addition to a file, as float64.
 
     Parameters

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
+from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv
 from ranksvm.datasets.letor.reader import read_letor
@@ -31,7 +32,7 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_data(
-    path: Any,
+    path: PathLike,
     *,
     label: str = "label",
     qid: str = "qid",
@@ -120,7 +121,7 @@ def read_data(
     return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
 
 
-def _from_parquet(path: Any, columns: Columns, options: dict[str, Any]) -> RankingData:
+def _from_parquet(path: PathLike, columns: Columns, options: dict[str, Any]) -> RankingData:
     return RankingData(**parquet.read_parquet(path, columns, options.get("dtype")))
 
 
@@ -156,7 +157,7 @@ class _Named(io.BytesIO):
         self.name = name
 
 
-def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None, escape_formulas: bool = False) -> None:
+def write_data(data: RankingData, path: PathLike, *, n_jobs: int | None = None, escape_formulas: bool = False) -> None:
     """Write ranking data in the format that the extension of the file name selects.
 
     ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,

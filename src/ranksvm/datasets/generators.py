@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.threads import effective_n_jobs, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import OptionError
 
@@ -29,12 +31,12 @@ def make_ranking(
     n_features: int = ...,
     *,
     n_levels: int | None = ...,
-    level_probabilities: Any = ...,
+    level_probabilities: str | ArrayLike = ...,
     density: float = ...,
     noise: float = ...,
-    dtype: Any = ...,
+    dtype: DTypeLike = ...,
     return_coef: Literal[False] = ...,
-    random_state: Any = ...,
+    random_state: int | np.random.RandomState | None = ...,
     n_jobs: int | None = ...,
 ) -> RankingData: ...
 
@@ -46,12 +48,12 @@ def make_ranking(
     n_features: int = ...,
     *,
     n_levels: int | None = ...,
-    level_probabilities: Any = ...,
+    level_probabilities: str | ArrayLike = ...,
     density: float = ...,
     noise: float = ...,
-    dtype: Any = ...,
+    dtype: DTypeLike = ...,
     return_coef: Literal[True],
-    random_state: Any = ...,
+    random_state: int | np.random.RandomState | None = ...,
     n_jobs: int | None = ...,
 ) -> tuple[RankingData, np.ndarray]: ...
 
@@ -62,14 +64,14 @@ def make_ranking(
     n_features: int = 20,
     *,
     n_levels: int | None = 5,
-    level_probabilities: Any = "skewed",
+    level_probabilities: str | ArrayLike = "skewed",
     density: float = 1.0,
     noise: float = 0.5,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     return_coef: bool = False,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
-) -> Any:
+) -> RankingData | tuple[RankingData, np.ndarray]:
     """Generate ranking data whose labels follow a known weight vector.
 
     Nonzero features are standard normal, the latent relevance of a row is ``X @ coef`` (variance 1 over the rows) plus
@@ -146,13 +148,13 @@ def make_ranking_stream(
     n_features: int = 20,
     *,
     n_levels: int | None = 5,
-    level_probabilities: Any = "skewed",
+    level_probabilities: str | ArrayLike = "skewed",
     drift: str | None = None,
     drift_queries: int = 1000,
     noise: float = 0.5,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     return_coef: bool = False,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Iterator[Any]:
     """Generate ranking data query by query, optionally without end, whose labels follow weights that may change.
 
@@ -216,12 +218,13 @@ def make_ranking_stream(
 
     seeds = check_random_state(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
     rng = np.random.default_rng(seeds)
+    type_of_X: np.dtype = np.dtype(dtype)
     cuts = None if shares is None else ndtri(np.clip(np.cumsum(shares)[:-1], 0, 1)) * np.hypot(1.0, noise)
 
-    def queries() -> Iterator[Any]:
+    def queries() -> Iterator[RankingData | tuple[RankingData, np.ndarray]]:
         numbers = itertools.count(1) if n_queries is None else range(1, n_queries + 1)
         for number, coef in zip(numbers, _weights(n_features, drift, drift_queries, rng), strict=False):
-            X = rng.standard_normal((int(_sizes(n_docs, 1, rng)[0]), n_features), dtype=np.dtype(dtype).type)
+            X = rng.standard_normal((int(_sizes(n_docs, 1, rng)[0]), n_features), dtype=type_of_X.type)
             relevance = X @ coef + noise * rng.standard_normal(len(X))
             if cuts is None:
                 y = np.argsort(np.argsort(relevance)).astype(np.float64)
@@ -254,12 +257,12 @@ def _direction(n_features: int, rng: np.random.Generator) -> np.ndarray:
     return coef / np.linalg.norm(coef)
 
 
-def _check_count(name: str, value: Any) -> None:
+def _check_count(name: str, value: object) -> None:
     if not is_integer(value, 1):
         raise OptionError(f"{name} must be a positive integer, got {value!r}.")
 
 
-def _check(n_features: Any, density: Any, noise: Any, dtype: Any) -> None:
+def _check(n_features: int, density: float, noise: float, dtype: DTypeLike) -> None:
     _check_count("n_features", n_features)
     if not 0 < density <= 1:
         raise OptionError(f"density must be above 0 and at most 1, got {density!r}.")
@@ -282,7 +285,7 @@ def _sizes(n_docs: Any, n_queries: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(n_docs[0], n_docs[1], size=n_queries, endpoint=True)
 
 
-def _shares(n_levels: int | None, level_probabilities: Any) -> np.ndarray | None:
+def _shares(n_levels: int | None, level_probabilities: str | ArrayLike) -> np.ndarray | None:
     if n_levels is None:
         return None
     if not is_integer(n_levels, 1):
@@ -309,7 +312,7 @@ def _features(
     dtype: np.dtype,
     streams: list[np.random.SeedSequence],
     n_threads: int,
-) -> tuple[Any, np.ndarray]:
+) -> tuple[Features, np.ndarray]:
     n_features = len(coef)
     step = max(1, _BLOCK_VALUES // n_features)
     starts = range(0, n_rows, step)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.datasets.table import Columns
@@ -22,7 +23,7 @@ def is_ltr_log(head: bytes) -> bool:
     return head.startswith(b"{")
 
 
-def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
     """Fields of a RankingData: a row for each hit, in the order of the file.
 
     Each line is the response to the search of one query, with its id under a key of its own (``qid``). The features of
@@ -111,7 +112,7 @@ def _features(hit: dict[str, Any], place: str) -> dict[str, float | None]:
         ) from None
 
 
-def _number(value: Any, place: str, feature: str) -> float | None:
+def _number(value: object, place: str, feature: str) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):

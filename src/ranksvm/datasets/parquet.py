@@ -5,19 +5,25 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_label, feature_labels
+from ranksvm._util.types import PathLike
 from ranksvm.data.text_categories import texts_at
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError, RankSVMError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from scipy import sparse
+
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["number_of_rows", "read_blocks", "read_parquet", "write_parquet"]
 
@@ -28,15 +34,20 @@ _METADATA = b"ranksvm"
 _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError
 
 
-def _pyarrow() -> Any:
+def _pyarrow() -> ModuleType:
     return pyarrow_with("parquet", "reading and writing Parquet")
 
 
-def write_parquet(path: Any, data: Any, compression: str) -> None:
+def write_parquet(path: PathLike, data: "RankingData", compression: str) -> None:
     """Write the fields of a RankingData; see `RankingData.to_parquet`."""
     pa = _pyarrow()
     sparse = is_sparse(data.X)
-    info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
+    info: dict[str, Any] = {
+        "version": 1,
+        "n_features": data.n_features,
+        "feature_names": data.feature_names,
+        "sparse": sparse,
+    }
     if data.categories:
         info["categories"] = data.categories
     schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
@@ -52,7 +63,7 @@ def write_parquet(path: Any, data: Any, compression: str) -> None:
             writer.write_table(table.replace_schema_metadata(schema.metadata))
 
 
-def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> Any:
+def _table(pa: ModuleType, data: "RankingData", names: tuple[str, ...] | None, rows: slice) -> "pa.Table":
     features = []
     columns = {"label": pa.array(data.y[rows])}
     for name in ("qid", "docid"):
@@ -76,7 +87,7 @@ def _made_up_names(n_features: int) -> list[str]:
     return feature_labels(n_features)
 
 
-def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:
+def read_parquet(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
     """Fields of a RankingData; see `RankingData.from_parquet`."""
     pa = _pyarrow()
     name = os.fspath(path)
@@ -85,7 +96,7 @@ def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:
         return _read_columns(pa, file, name, columns, dtype)
 
 
-def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
+def read_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
@@ -109,7 +120,7 @@ def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, A
         _check_rows(row, file)
 
 
-def number_of_rows(path: Any) -> int:
+def number_of_rows(path: PathLike) -> int:
     """Number of rows of a file, from its metadata."""
     pa = _pyarrow()
     with open(path, "rb") as handle, _reading(pa, os.fspath(path)):
@@ -117,7 +128,7 @@ def number_of_rows(path: Any) -> int:
 
 
 @contextlib.contextmanager
-def _reading(pa: Any, name: str) -> Iterator[None]:
+def _reading(pa: ModuleType, name: str) -> Iterator[None]:
     """Convert any error while an open file is read to an error of the file, with its name."""
     try:
         yield
@@ -128,7 +139,9 @@ def _reading(pa: Any, name: str) -> Iterator[None]:
         raise DataError(f"{name} is not a Parquet file, or is damaged: {what}") from error
 
 
-def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+def _read_columns(
+    pa: ModuleType, file: "pa.parquet.ParquetFile", name: str, columns: Columns, dtype: DTypeLike | None
+) -> dict[str, Any]:
     info, known = _contents(pa, file, name, columns)
     known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
     others = file.read([column for column in (known.label, known.qid, known.docid) if column is not None])
@@ -145,7 +158,9 @@ def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -
     return fields
 
 
-def _contents(pa: Any, file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
+def _contents(
+    pa: ModuleType, file: "pa.parquet.ParquetFile", name: str, columns: Columns
+) -> tuple[dict[str, Any], Table]:
     """The notes of `write_parquet`, if it wrote the file, and the meaning of the file's columns."""
     schema = file.schema_arrow
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
@@ -168,21 +183,21 @@ def _contents(pa: Any, file: Any, name: str, columns: Columns) -> tuple[dict[str
     return info, replace(known, texts=texts, categories=noted | known.categories)
 
 
-def _are_texts(given: Any) -> bool:
+def _are_texts(given: object) -> bool:
     return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
-def _is_numeric(pa: Any, kind: Any) -> bool:
+def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def _check_rows(n_rows: int, file: Any) -> None:
+def _check_rows(n_rows: int, file: "pa.parquet.ParquetFile") -> None:
     """Refuse a file whose columns have other lengths than its metadata say."""
     if n_rows != file.metadata.num_rows:
         raise ValueError(f"{n_rows} rows were read, its metadata say {file.metadata.num_rows}")
 
 
-def _is_shape(n_features: Any, names: list[str] | None) -> bool:
+def _is_shape(n_features: object, names: list[str] | None) -> bool:
     return is_integer(n_features, 0) and (names is None or len(names) == n_features)
 
 
@@ -193,7 +208,7 @@ def _names(info: dict[str, Any], known: Table) -> list[str] | None:
     return None if made_up and not info.get("feature_names") else known.features
 
 
-def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
+def _dense_type(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dtype: DTypeLike | None) -> DTypeLike:
     """Type of a dense X; DataError if there are no features or they are not numbers."""
     schema = file.schema_arrow
     if not known.features:
@@ -213,7 +228,7 @@ def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
     return np.float32 if all(schema.field(column).type in narrow for column in numbers) else np.float64
 
 
-def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:
+def _read_dense(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dtype: DTypeLike | None) -> np.ndarray:
     dtype = _dense_type(pa, file, known, dtype)
     X = np.empty((file.metadata.num_rows, len(known.features)), dtype=dtype)
     row = 0
@@ -223,7 +238,7 @@ def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:
     return X[:row]
 
 
-def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
+def _read_csr(file: "pa.parquet.ParquetFile", n_features: int, dtype: DTypeLike | None) -> "sparse.csr_matrix":
     from scipy import sparse
 
     batches = file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"])
@@ -233,7 +248,7 @@ def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
     return sparse.vstack(blocks, format="csr")
 
 
-def _cast(X: Any, dtype: Any, name: str, first_row: int) -> Any:
+def _cast(X: "sparse.csr_matrix", dtype: DTypeLike | None, name: str, first_row: int) -> "sparse.csr_matrix":
     """A CSR matrix of another type; DataError names the first value that it cannot hold."""
     if dtype is None:
         return X
@@ -248,7 +263,7 @@ def _cast(X: Any, dtype: Any, name: str, first_row: int) -> Any:
     return cast
 
 
-def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
+def _csr(batch: "pa.RecordBatch", n_features: int) -> "sparse.csr_matrix":
     from scipy import sparse
 
     lists, values = batch.column("feature_indices"), batch.column("feature_values")

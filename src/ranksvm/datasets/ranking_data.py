@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm._util.memory import free_memory, in_words, memory_bytes
 from ranksvm._util.tables import Table, frame_of
+from ranksvm._util.types import PathLike
 from ranksvm.data.queries import Queries, id_array
 from ranksvm.data.text_categories import texts_at
 from ranksvm.datasets.cache.layout import read_cache, write_cache
@@ -158,10 +160,10 @@ class RankingData:
         """
         return self._loaded is not None and getattr(self, name) is self._loaded[1][name]
 
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         raise DataError("RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid.")
 
-    def select(self, rows: Any) -> "RankingData":
+    def select(self, rows: ArrayLike | slice) -> "RankingData":
         """Some of the rows.
 
         Parameters
@@ -178,7 +180,7 @@ class RankingData:
         qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
         return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names, self.categories)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: PathLike) -> None:
         """Write a binary cache that `load` maps into memory; its name usually ends in ``.rsd``.
 
         Parameters
@@ -194,7 +196,7 @@ class RankingData:
         write_cache(path, self)
 
     @classmethod
-    def load(cls, path: Any, *, mmap: bool | None = None, verify: bool = True) -> "RankingData":
+    def load(cls, path: PathLike, *, mmap: bool | None = None, verify: bool = True) -> "RankingData":
         """Read a cache written by `save`.
 
         Parameters
@@ -234,7 +236,7 @@ class RankingData:
             data._loaded = os.path.abspath(path), arrays, state, mapped
         return data
 
-    def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
+    def to_parquet(self, path: PathLike, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
 
         A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names; one with ``categories``
@@ -262,14 +264,14 @@ class RankingData:
     @classmethod
     def from_parquet(
         cls,
-        path: Any,
+        path: PathLike,
         *,
         label: str = "label",
         qid: str = "qid",
         docid: str = "docid",
         ignore: Sequence[str] = (),
         require_labels: bool = True,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> "RankingData":
         """Read Parquet: a file written by `to_parquet`, or any file whose other columns are numeric features.
 
@@ -305,7 +307,7 @@ class RankingData:
 
         return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
 
-    def to_csv(self, path: Any, *, escape_formulas: bool = False) -> None:
+    def to_csv(self, path: PathLike, *, escape_formulas: bool = False) -> None:
         """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.
 
         The columns are the same as in `to_parquet`; numbers are written with all digits.
@@ -412,7 +414,7 @@ class RankingData:
         return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"
 
 
-def _should_map(path: Any, size: int) -> bool:
+def _should_map(path: PathLike, size: int) -> bool:
     """Whether to map a file if the caller does not say: if it is large, and no other user may truncate it."""
     if size <= memory_bytes(None):
         return False

@@ -1,23 +1,26 @@
 """Runs and judgments in rows: the DataFrames and named tuples of ir_datasets, ir_measures, PyTerrier and ranx."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm._util.types import DataFrame
 from ranksvm.data.frames import column, column_names
 from ranksvm.exceptions import DataError
 
-__all__ = ["LABEL", "SCORE", "columns_of_rows"]
+__all__ = ["LABEL", "SCORE", "Rows", "columns_of_rows"]
 
 # The names of a column or field: in ir_datasets and ir_measures, here and in PyTerrier, in ranx.
 _QUERY = ("query_id", "qid", "q_id")
 _DOCUMENT = ("doc_id", "docid", "docno")
 LABEL = ("relevance", "label", "rel")
 SCORE = ("score",)
+# Rows with names: a DataFrame, or named tuples.
+Rows = DataFrame | Iterable[NamedTuple]
 
 
-def columns_of_rows(rows: Any, values: tuple[str, ...], what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def columns_of_rows(rows: Rows, values: tuple[str, ...], what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The ids of queries, the ids of documents, and the values of rows.
 
     Parameters
@@ -60,7 +63,7 @@ def _name(wanted: tuple[str, ...], names: Iterable[str], what: str) -> str:
     return found[0]
 
 
-def _other(given: Any, values: tuple[str, ...], what: str, rows: str = "") -> DataError:
+def _other(given: object, values: tuple[str, ...], what: str, rows: str = "") -> DataError:
     kind = "Run" if values == SCORE else "Qrels"
     return DataError(
         f"{what} must be a {kind}, the path of a file, a dict of dicts, or a DataFrame or named tuples with query_id, "

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.numeric_column import label_column, numeric_column
 from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.datasets.run_rows import LABEL, SCORE, columns_of_rows
+from ranksvm.datasets.run_rows import LABEL, SCORE, Rows, columns_of_rows
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
+__all__ = ["ByQuery", "Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
 
 _SPACE = re.compile(f"[{string.whitespace}]+")
+# Query -> document -> label or score; ids of any type become text.
+ByQuery = Mapping[Any, Mapping[Any, float]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +59,7 @@ class Qrels:
         _settle(self, "label", label_column(self.label), "judged")
 
     @classmethod
-    def from_dict(cls, judgements: Mapping[Any, Mapping[Any, float]]) -> "Qrels":
+    def from_dict(cls, judgements: ByQuery) -> "Qrels":
         """Judgments in the form that pytrec_eval and ranx use.
 
         Parameters
@@ -72,7 +75,7 @@ class Qrels:
         return cls(*_columns(judgements))
 
     @classmethod
-    def from_rows(cls, rows: Any) -> "Qrels":
+    def from_rows(cls, rows: Rows) -> "Qrels":
         """Judgments in rows: a DataFrame, or the named tuples of ir_datasets and ir_measures.
 
         Parameters
@@ -200,7 +203,7 @@ class Run:
         _settle(self, "score", numeric_column("score", self.score, finite=False), "ranked")
 
     @classmethod
-    def from_dict(cls, rankings: Mapping[Any, Mapping[Any, float]], name: str = "ranksvm") -> "Run":
+    def from_dict(cls, rankings: ByQuery, name: str = "ranksvm") -> "Run":
         """Rankings in the form that pytrec_eval and ranx use.
 
         Parameters
@@ -218,7 +221,7 @@ class Run:
         return cls(*_columns(rankings), name=name)
 
     @classmethod
-    def from_rows(cls, rows: Any, name: str = "ranksvm") -> "Run":
+    def from_rows(cls, rows: Rows, name: str = "ranksvm") -> "Run":
         """Rankings in rows: a DataFrame, or the named tuples of ir_datasets and ir_measures.
 
         Parameters
@@ -248,7 +251,7 @@ class Run:
         return cls(*columns_of_rows(rows, SCORE, "run"), name=name)
 
     @classmethod
-    def from_scores(cls, data: RankingData, scores: Any, name: str = "ranksvm", *, first_row: int = 0) -> "Run":
+    def from_scores(cls, data: RankingData, scores: ArrayLike, name: str = "ranksvm", *, first_row: int = 0) -> "Run":
         """The rows of ranking data, ranked by scores.
 
         Parameters
@@ -267,7 +270,7 @@ class Run:
         Run
             The run.
         """
-        return cls(*ids_of_rows(data, first_row), scores, name)
+        return cls(*ids_of_rows(data, first_row), scores, name)  # type: ignore[arg-type]  # becomes an array
 
     @property
     def queries(self) -> Queries:
@@ -392,7 +395,7 @@ def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
     )
 
 
-def _settle(record: Any, name: str, values: np.ndarray, done: str) -> None:
+def _settle(record: Qrels | Run, name: str, values: np.ndarray, done: str) -> None:
     """Convert the columns of a frozen record; check that they agree and that no document occurs twice in a query."""
     for column in ("qid", "docid"):
         ids = np.asarray(getattr(record, column))
@@ -417,7 +420,7 @@ def _repeated(qid: np.ndarray, docid: np.ndarray) -> int | None:
     return next(row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row)
 
 
-def _columns(nested: Mapping[Any, Mapping[Any, float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _columns(nested: ByQuery) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = [(str(query), str(document), value) for query, found in nested.items() for document, value in found.items()]
     qid, docid, values = zip(*rows, strict=True) if rows else ((), (), ())
     return np.array(qid, dtype=str), np.array(docid, dtype=str), np.array(values)

@@ -3,8 +3,11 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
+from numpy.typing import DTypeLike
+
+from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.source import GrowingFile
@@ -21,7 +24,7 @@ _CACHE_ROWS = 1 << 12
 
 
 def iter_data(
-    path: Any,
+    path: PathLike | IO[bytes],
     *,
     batch_queries: int = 1,
     label: str = "label",
@@ -104,14 +107,14 @@ def _of_numbers(blocks: Iterator[RankingData], name: str) -> Iterator[RankingDat
         yield block
 
 
-def _csv_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[RankingData]:
+def _csv_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> Iterator[RankingData]:
     with open(path, "rb") as file:
         source = GrowingFile(file, os.fspath(path))
         for fields in read_csv_blocks(source, os.fspath(path), columns, dtype):
             yield RankingData(**fields)
 
 
-def _cached_blocks(path: Any) -> Iterator[RankingData]:
+def _cached_blocks(path: PathLike) -> Iterator[RankingData]:
     data = RankingData.load(path)
     for start in range(0, data.n_rows, _CACHE_ROWS):
         yield data.select(slice(start, start + _CACHE_ROWS))

@@ -2,13 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ranksvm._util.checks import is_integer
 from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Rows: TypeAlias = pa.Table | pa.RecordBatch
+    Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 __all__ = ["Columns", "Table", "pyarrow_with", "table"]
 
@@ -96,7 +103,7 @@ class Table:
     categories: dict[str, list[str]] = field(default_factory=dict)
     missing_texts: frozenset[str] = frozenset()
 
-    def labels(self, pa: Any, columns: Any, first_row: int) -> np.ndarray:
+    def labels(self, pa: ModuleType, columns: "Rows", first_row: int) -> np.ndarray:
         """Labels of some rows, the first of which has the number ``first_row``."""
         if self.label is None:
             return np.zeros(len(columns))
@@ -104,14 +111,14 @@ class Table:
         self._refuse_rows(~np.isfinite(labels), "labels that are NaN or infinite", self.label, first_row)
         return labels
 
-    def ids(self, pa: Any, columns: Any, first_row: int) -> dict[str, np.ndarray | None]:
+    def ids(self, pa: ModuleType, columns: "Rows", first_row: int) -> dict[str, np.ndarray | None]:
         """Query and document ids of some rows."""
         return {
             field: None if title is None else self._ids(pa, columns.column(title), title, first_row)
             for field, title in (("qid", self.qid), ("docid", self.docid))
         }
 
-    def fill(self, pa: Any, X: np.ndarray, columns: Any, first_row: int) -> None:
+    def fill(self, pa: ModuleType, X: np.ndarray, columns: "Rows", first_row: int) -> None:
         """Copy the features of some rows into X."""
         for number, column in enumerate(self.features):
             read = self._places if column in self.texts else self._numbers
@@ -127,7 +134,7 @@ class Table:
                     "read it with dtype=numpy.float64",
                 )
 
-    def with_categories(self, pa: Any, parts: Iterable[Any]) -> "Table":
+    def with_categories(self, pa: ModuleType, parts: Iterable["Rows"]) -> "Table":
         """The same columns with the texts that some tables hold: those known already first, then the alphabet.
 
         A column of which all texts are numbers, as a column of CSV may be, is a column of numbers.
@@ -147,7 +154,7 @@ class Table:
                 categories[name] = [*known, *new]
         return replace(self, categories=categories)
 
-    def _places(self, pa: Any, column: Any, title: str, first_row: int, missing: bool) -> np.ndarray:
+    def _places(self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool) -> np.ndarray:
         """The place of each text among the categories, or the number that it is; NaN if it is missing."""
         column = column.cast(pa.large_string())
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -163,7 +170,9 @@ class Table:
             self._refuse_rows(np.isnan(values), "missing values", title, first_row)
         return values
 
-    def _numbers(self, pa: Any, column: Any, title: str, first_row: int, missing: bool = False) -> np.ndarray:
+    def _numbers(
+        self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool = False
+    ) -> np.ndarray:
         if column.null_count and missing:
             # booleans with nulls would be objects
             column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
@@ -185,7 +194,7 @@ class Table:
                 f"{first_row + int(rows[0])} (from 0): {instead}."
             )
 
-    def _ids(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:
+    def _ids(self, pa: ModuleType, column: "Column", title: str, first_row: int) -> np.ndarray:
         if column.null_count:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
@@ -257,7 +266,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def pyarrow_with(module: str, what: str) -> Any:
+def pyarrow_with(module: str, what: str) -> ModuleType:
     """The package pyarrow, with one of its modules loaded; MissingDependencyError tells how to install it."""
     try:
         import importlib

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ranksvm._util.memory import in_words, memory_bytes
+from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.datasets.cache.conversion import convert_to_cache, memory_to_read
 from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
 from ranksvm.datasets.file_data import in_file
@@ -18,7 +19,9 @@ __all__ = ["training_file"]
 logger = logging.getLogger("ranksvm.data")
 
 
-def training_file(path: Any, limit: Any, missing: bool = False, categorical: Sequence[str | int] = ()) -> RankingData:
+def training_file(
+    path: PathLike, limit: MemoryLimit, missing: bool = False, categorical: Sequence[str | int] = ()
+) -> RankingData:
     """The data of a file.
 
     Parameters

@@ -6,14 +6,15 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 from ranksvm._util.atomic_files import write_lines
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.datasets.runs import Qrels, Run, without_spaces
+from ranksvm.datasets.run_rows import Rows
+from ranksvm.datasets.runs import ByQuery, Qrels, Run, without_spaces
 from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
@@ -24,7 +25,7 @@ _QRELS = "expected four columns: query, iteration (not used), document, label"
 _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), score, name of the run"
 
 
-def read_qrels(path: Any) -> Qrels:
+def read_qrels(path: PathLike) -> Qrels:
     r"""Read relevance judgments in the format of TREC: lines of ``query iteration document label``.
 
     Columns are separated by spaces or tabs. The second column is not used. Empty lines are ignored.
@@ -62,7 +63,7 @@ def read_qrels(path: Any) -> Qrels:
     return Qrels(np.array(qid), np.array(docid), np.array(label))
 
 
-def read_run(path: Any) -> Run:
+def read_run(path: PathLike) -> Run:
     r"""Read a run in the format of TREC: lines of ``query Q0 document rank score name``.
 
     Columns are separated by spaces or tabs. Documents are ranked by their scores, as trec_eval does: the columns ``Q0``
@@ -102,7 +103,7 @@ def read_run(path: Any) -> Run:
     return Run(np.array(qid), np.array(docid), np.array(score), last)
 
 
-def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any, float]] | Any) -> None:
+def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> None:
     """Write relevance judgments in the format of TREC, atomically; compressed if the file name says so.
 
     Parameters
@@ -135,7 +136,7 @@ def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any
     write_lines(path, (f"{query} 0 {document} {label}" for query, document, label in lines))
 
 
-def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]] | Any) -> None:
+def write_run(path: PathLike, run: Run | ByQuery | Rows) -> None:
     """Write a run in the format of TREC, atomically; compressed if the file name says so.
 
     Queries are in order of first appearance, documents in the order in which trec_eval ranks them (by score, then by id
@@ -180,7 +181,7 @@ def run_lines(run: Run) -> Iterator[str]:
         yield f"{query} Q0 {document} {rank} {score!r} {run.name}"
 
 
-def kind_of(path: Any) -> str | None:
+def kind_of(path: PathLike) -> str | None:
     """Kind of a file by its first line: "run", "qrels" or None."""
     with open(os.fspath(path), "rb") as file:
         head = file.read(_HEAD)
@@ -199,7 +200,7 @@ def kind_of(path: Any) -> str | None:
         return None
 
 
-def as_qrels(qrels: Any) -> Qrels:
+def as_qrels(qrels: Qrels | ByQuery | Rows | PathLike) -> Qrels:
     """Judgments from a `Qrels`, a dictionary, rows, or the path of a file."""
     if isinstance(qrels, Qrels):
         return qrels
@@ -208,7 +209,7 @@ def as_qrels(qrels: Any) -> Qrels:
     return read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else Qrels.from_rows(qrels)
 
 
-def as_run(run: Any) -> Run:
+def as_run(run: Run | ByQuery | Rows | PathLike) -> Run:
     """A run from a `Run`, a dictionary, rows, or the path of a file."""
     if isinstance(run, Run):
         return run
@@ -226,7 +227,7 @@ def _words(ids: np.ndarray, what: str) -> list[str]:
 
 
 def _read(
-    path: Any, n_columns: int, place: int, what: str, expected: str, finite: bool
+    path: PathLike, n_columns: int, place: int, what: str, expected: str, finite: bool
 ) -> tuple[str, list[str], list[str], list[float], str]:
     """The name of a file, its queries, documents and numbers, and the last column of its first line."""
     name, content = _content(path, expected)
@@ -270,7 +271,7 @@ def _column(line: bytes, place: int) -> int:
     return len(line.rstrip()) - len(line.split(None, place)[place].rstrip()) + 1
 
 
-def _content(path: Any, expected: str) -> tuple[str, bytes]:
+def _content(path: PathLike, expected: str) -> tuple[str, bytes]:
     """The name of a file and its text, in UTF-8 without a byte order mark."""
     if isinstance(path, str) and path == "-":
         name, content = "standard input", sys.stdin.buffer.read()

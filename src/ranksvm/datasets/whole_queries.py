@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ranksvm.exceptions import DataError, OptionError
 __all__ = ["checked_batch_queries", "whole_queries"]
 
 
-def checked_batch_queries(batch_queries: Any) -> int:
+def checked_batch_queries(batch_queries: int) -> int:
     """The validated number of queries of a batch; OptionError if it is invalid."""
     if not is_integer(batch_queries, 1):
         raise OptionError(f"batch_queries must be a positive integer, got {batch_queries!r}.")

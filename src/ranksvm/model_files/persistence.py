@@ -24,6 +24,7 @@ import numpy as np
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.types import SparseMatrix
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files.registry import RENAMED, SAVABLE, STORABLE
 from ranksvm.model_files.schema import SchemaError, checked_attributes, schema_of
@@ -52,7 +53,7 @@ _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
 Place = str | os.PathLike[str] | IO[bytes]
 
 
-def save(model: Any, path: Place, *, notes: dict[str, Any] | None = None) -> None:
+def save(model: object, path: Place, *, notes: dict[str, Any] | None = None) -> None:
     """Write a model to one file, atomically, or to a binary file object.
 
     The parameters and the fitted attributes (their names end in an underscore) are written. The same model gives the
@@ -238,7 +239,7 @@ def read_notes(path: Place) -> dict[str, Any] | None:
 # ---- objects to JSON and arrays
 
 
-def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _encode_object(obj: object, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """``{"class", "params", "fitted"}`` of an object, and ``"output"`` if it returns DataFrames.
 
     Its arrays are added to ``arrays`` under dotted names.
@@ -272,14 +273,14 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
     return encoded
 
 
-def _parameters(obj: Any) -> dict[str, Any]:
+def _parameters(obj: object) -> dict[str, Any]:
     if hasattr(obj, "get_params"):
         return obj.get_params(deep=False)
     # in the order of get_params
     return {name: getattr(obj, name) for name in sorted(inspect.signature(type(obj)).parameters)}
 
 
-def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> Any:
+def _encode(value: object, where: str, name: str, arrays: dict[str, np.ndarray]) -> object:
     """A value as JSON: plain if JSON preserves the value, else ``{"type": ..., ...}``."""
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
@@ -321,7 +322,7 @@ def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np
     raise OptionError(f"{where} is an array of dtype {array.dtype}, which a model file cannot hold.")
 
 
-def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _encode_sparse(matrix: SparseMatrix, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if matrix.format != "csr":
         raise OptionError(f"{where} is a sparse matrix in {matrix.format} format; a model file can hold csr ones.")
     from scipy import sparse
@@ -393,7 +394,7 @@ def _check_parameters(obj: Any) -> None:
         obj._validate_params()
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _decode(value: object, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):
@@ -434,7 +435,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[str, type]], Any]] = {1: _decode_object}
 
 
-def _class_named(name: str) -> Any:
+def _class_named(name: str) -> type | None:
     """The class that a file names; None if it is not allowed."""
     if name in SKLEARN_CLASSES:
         return getattr(importlib.import_module(SKLEARN_CLASSES[name]), name)

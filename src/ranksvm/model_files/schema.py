@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranksvm._util.checks import is_integer, is_number, is_sparse
+from ranksvm._util.types import SparseMatrix
 
 __all__ = [
     "Array",
@@ -58,13 +59,13 @@ class Field:
 
     nullable: bool = False
     required: bool = True
-    default: Any = _REQUIRED
+    default: object = _REQUIRED
 
-    def sizes(self, value: Any) -> Sizes:
+    def sizes(self, value: object) -> Sizes:
         """Sizes that the value defines."""
         return {}
 
-    def checked(self, value: Any, sizes: Sizes) -> Any:
+    def checked(self, value: object, sizes: Sizes) -> object:
         """The value in the form that methods take; SchemaError says what is wrong with the value."""
         if value is None:
             if self.nullable:
@@ -72,7 +73,7 @@ class Field:
             raise SchemaError("is None")
         return self._checked(value, sizes)
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         raise NotImplementedError
 
 
@@ -80,7 +81,7 @@ class Field:
 class Flag(Field):
     """True or False."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, bool | np.bool_):
             raise SchemaError(f"is {value!r:.50}, not True or False")
         return value
@@ -100,7 +101,7 @@ class Number(Field):
         """The size that the number defines."""
         return {self.size: int(value)} if self.size is not None and is_integer(value) else {}
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: Any, sizes: Sizes) -> object:
         kind = "a whole number" if self.integer else "a number"
         if not (is_integer(value) if self.integer else is_number(value)):
             raise SchemaError(f"is {value!r:.50}, not {kind}")
@@ -115,7 +116,7 @@ class Number(Field):
 class Text(Field):
     """A string."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, str):
             raise SchemaError(f"is a {type(value).__name__}, not a string")
         return value
@@ -125,7 +126,7 @@ class Text(Field):
 class Plain(Field):
     """A dict of strings to strings, numbers, True, False and None."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, dict):
             raise SchemaError(f"is a {type(value).__name__}, not a dict")
         for key, item in value.items():
@@ -139,7 +140,7 @@ class Plain(Field):
 class TextLists(Field):
     """A dict of strings to lists of strings."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, dict):
             raise SchemaError(f"is a {type(value).__name__}, not a dict")
         for key, item in value.items():
@@ -152,7 +153,7 @@ class TextLists(Field):
 class Trace(Field):
     """A dict of strings to lists of numbers, or to further such dicts: the record of a fit."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, dict):
             raise SchemaError(f"is a {type(value).__name__}, not a dict")
         for key, item in value.items():
@@ -172,7 +173,7 @@ class _Shaped(Field):
     shape: tuple[str | int, ...] = ()
     kinds: ClassVar[str] = ""
 
-    def __init__(self, *shape: str | int, **options: Any):
+    def __init__(self, *shape: str | int, **options: object):
         object.__setattr__(self, "shape", shape)
         for name in ("nullable", "required", "default", *self._options()):
             object.__setattr__(self, name, options.pop(name, getattr(type(self), name)))
@@ -183,7 +184,7 @@ class _Shaped(Field):
     def _options(cls) -> tuple[str, ...]:
         return ()
 
-    def sizes(self, value: Any) -> Sizes:
+    def sizes(self, value: object) -> Sizes:
         """The sizes that the axes name."""
         shape = getattr(value, "shape", ())
         if len(shape) != len(self.shape):
@@ -191,7 +192,7 @@ class _Shaped(Field):
         named = zip(self.shape, shape, strict=True)
         return {axis: size for axis, size in named if isinstance(axis, str) and _BINDS.fullmatch(axis)}
 
-    def _check_shape(self, value: Any, sizes: Sizes) -> None:
+    def _check_shape(self, value: np.ndarray | SparseMatrix, sizes: Sizes) -> None:
         wanted = tuple(_size(axis, sizes) for axis in self.shape)
         if value.shape != wanted:
             raise SchemaError(f"has shape {value.shape}, not {wanted}")
@@ -217,7 +218,7 @@ class Array(_Shaped):
     def _options(cls) -> tuple[str, ...]:
         return "dtype", "finite", "least", "most", "ascending", "any_order"
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         allowed = [np.dtype(name) for name in _FLOATING] if self.dtype == "floating" else [np.dtype(self.dtype)]
         if not isinstance(value, np.ndarray) or value.dtype not in allowed or not value.dtype.isnative:
             raise SchemaError(f"is {_kind(value)}, not an array of {self.dtype}")
@@ -236,7 +237,7 @@ class Array(_Shaped):
 class Texts(_Shaped):
     """An array of strings."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "OU":
             raise SchemaError(f"is {_kind(value)}, not an array of strings")
         self._check_shape(value, sizes)
@@ -249,7 +250,7 @@ class Texts(_Shaped):
 class Matrix(_Shaped):
     """An array of float32 or float64 in two dimensions, or a CSR matrix; all its values are finite."""
 
-    def _checked(self, value: Any, sizes: Sizes) -> Any:
+    def _checked(self, value: Any, sizes: Sizes) -> object:
         if not is_sparse(value):
             return Array(*self.shape, dtype="floating", any_order=True)._checked(value, sizes)
         if value.dtype not in map(np.dtype, _FLOATING):
@@ -331,12 +332,12 @@ def _size(axis: str | int, sizes: Sizes) -> int | None:
     return sizes.get(axis)
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond float64
         return False
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

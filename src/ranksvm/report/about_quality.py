@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS, Table
 from ranksvm._util.text import count, counted, queries
-from ranksvm.metrics import Comparison
+from ranksvm.metrics import Comparison, Evaluation
 from ranksvm.metrics.evaluation import metrics_table
 from ranksvm.metrics.significance import comparison_table
 from ranksvm.plotting import CutoffDisplay, DifferenceDisplay, LabelDisplay
@@ -16,6 +17,9 @@ from ranksvm.plotting.styles import short_names
 from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing
 from ranksvm.report.subject import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]
 
@@ -118,7 +122,7 @@ def queries_section(subject: Subject) -> Section:
     for place, name in enumerate(drawn):
         evaluation = subject.evaluations[str(name)]
 
-        def draw(axes, evaluation=evaluation):
+        def draw(axes: "Axes", evaluation: Evaluation = evaluation) -> None:
             DifferenceDisplay.from_evaluations(evaluation, model[1], metric, ax=axes)
 
         svg = drawing(f"differences-{place}", draw, height=2.6)

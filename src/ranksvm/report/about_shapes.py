@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ranksvm.plotting import ShapeDisplay
 from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing
 from ranksvm.report.subject import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["shapes_section"]
 
@@ -78,7 +81,7 @@ def shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
     return Section("weights", "Shapes and importance", blocks)
 
 
-def _with_names(ranker: AdditiveRanker, names: Sequence[Any] | None) -> AdditiveRanker:
+def _with_names(ranker: AdditiveRanker, names: Sequence[str] | None) -> AdditiveRanker:
     """The model with the names that the data have, by which it knows the texts of categories."""
     if names is None:
         return ranker
@@ -96,7 +99,7 @@ def _largest(importance: np.ndarray) -> list[int]:
 def _drawn_together(name: str, shapes: list[Shape]) -> str:
     rows = -(-len(shapes) // _COLUMNS)
 
-    def draw(axes: Any) -> None:
+    def draw(axes: "Axes") -> None:
         figure = axes.figure
         axes.remove()
         several = figure.subplots(rows, _COLUMNS, squeeze=False).ravel().tolist()

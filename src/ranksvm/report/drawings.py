@@ -3,9 +3,12 @@
 import io
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ranksvm.plotting.figures import axes_in_memory, default_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["drawing"]
 
@@ -24,7 +27,7 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
-def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) -> str:
+def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIGHT) -> str:
     """The SVG element of a figure.
 
     Parameters

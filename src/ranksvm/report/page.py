@@ -4,10 +4,13 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ranksvm.exceptions import MissingDependencyError
 from ranksvm.report.blocks import Section
+
+if TYPE_CHECKING:
+    import jinja2
 
 __all__ = ["check_jinja", "page"]
 
@@ -31,7 +34,7 @@ def check_jinja() -> None:
         raise MissingDependencyError("a report needs jinja2: pip install 'ranksvm[report]'") from None
 
 
-def _environment() -> Any:
+def _environment() -> "jinja2.Environment":
     check_jinja()
     import jinja2
 

@@ -3,7 +3,9 @@
 import html
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
+
+from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.atomic_files import atomic_write
@@ -18,7 +20,7 @@ from ranksvm.report.about_model import choice_section, data_section, fit_section
 from ranksvm.report.about_quality import curves_section, metrics_section, queries_section, scores_section, summary
 from ranksvm.report.blocks import Block, Code, Facts, Section, Text
 from ranksvm.report.page import check_jinja, page
-from ranksvm.report.subject import examine
+from ranksvm.report.subject import Model, examine
 
 __all__ = ["Report", "make_report"]
 
@@ -79,11 +81,11 @@ class Report:
 
 
 def make_report(
-    model: Any,
+    model: Model,
     data: RankingData,
     *,
     train: RankingData | None = None,
-    baselines: Mapping[str, Any] | None = None,
+    baselines: Mapping[str, Model | ArrayLike] | None = None,
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     convention: str = "default",
     correction: Literal["holm", "bonferroni", "tukey", "none"] = "holm",

@@ -1,11 +1,12 @@
 """The subject of a report: a model, its data, and all measurements of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.analysis import WeightIntervals, explain, feature_importance, weight_intervals
@@ -13,10 +14,14 @@ from ranksvm.data import ComparablePairs
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
 from ranksvm.fits.results.explanation import Explanation
-from ranksvm.metrics import Comparison, Evaluation, compare_systems, evaluate, parse_metrics
+from ranksvm.metrics import Comparison, Evaluation, Metric, compare_systems, evaluate, parse_metrics
 from ranksvm.metrics.scorers import predict_scores
 
-__all__ = ["Subject", "examine"]
+if TYPE_CHECKING:
+    from ranksvm.estimators import RankSVM, RankSVMCV
+    from ranksvm.estimators.base.ranker import Ranker
+
+__all__ = ["Model", "Subject", "examine"]
 
 # cut-offs of the curves of NDCG
 CUTOFFS = 20
@@ -24,6 +29,12 @@ _OTHERWISE = (
     "these are not the data that it was trained on, or it was trained with weights or pairs of its own. Without "
     "training data the report has no intervals of weights."
 )
+
+
+class Model(Protocol):
+    """A fitted estimator."""
+
+    def predict(self, X: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Subject:
         Importance of the features of a linear model.
     """
 
-    model: Any
+    model: Model
     name: str
     data: RankingData
     train: RankingData | None
@@ -74,7 +85,7 @@ class Subject:
     importance: np.ndarray | None
 
     @property
-    def ranker(self) -> Any:
+    def ranker(self) -> "Ranker":
         """The model itself, or the last step of a Pipeline."""
         return steps_of(self.model)[-1]
 
@@ -95,13 +106,13 @@ class Subject:
 
 
 def examine(
-    model: Any,
+    model: Model,
     data: RankingData,
     *,
     name: str,
     train: RankingData | None,
-    baselines: Mapping[str, Any],
-    metrics: Any,
+    baselines: Mapping[str, Model | ArrayLike],
+    metrics: str | Metric | Iterable[str | Metric],
     convention: str,
     correction: str,
     n_jobs: int | None,
@@ -113,7 +124,7 @@ def examine(
     if train is not None and train.n_features != data.n_features:
         raise DataError(f"train has {train.n_features} features, the data of the report {data.n_features}.")
     scores = _scores(model, data)
-    systems = {name: scores}
+    systems: dict[str, ArrayLike] = {name: scores}
     for other, given in baselines.items():
         systems[str(other)] = _scores(given, data) if hasattr(given, "predict") else given
     cutoffs = [f"ndcg@{k}" for k in range(1, max(2, min(CUTOFFS, int(data.queries.sizes.max(initial=2)))) + 1)]
@@ -165,7 +176,7 @@ def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], cor
 
 
 def _intervals(
-    model: Any, train: RankingData | None, n_jobs: int | None, features: Any
+    model: Model, train: RankingData | None, n_jobs: int | None, features: Sequence[str] | None
 ) -> tuple[WeightIntervals | None, str]:
     """Intervals of the weights of a RankSVM, from its training data; or the reason why there are none."""
     from ranksvm.estimators import RankSVM, RankSVMCV
@@ -181,7 +192,7 @@ def _intervals(
     return found, ""
 
 
-def _check_trained_on(ranker: Any, train: RankingData, found: WeightIntervals) -> None:
+def _check_trained_on(ranker: "RankSVM | RankSVMCV", train: RankingData, found: WeightIntervals) -> None:
     """Refuse data that the ranker was not trained on: a fit to them gives another model."""
     labels = np.asarray(train.y, dtype=np.float64)
     n_pairs = ComparablePairs.from_labels(train.queries, labels, may_be_empty=True).n_pairs

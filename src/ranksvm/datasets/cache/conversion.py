@@ -16,6 +16,7 @@ from ranksvm._util.atomic_files import atomic_write, temporary_beside
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.compression import compression_of
 from ranksvm._util.special_files import is_special
+from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
@@ -39,6 +40,8 @@ _GROWTH = {"cache": 1, "text": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
 # Called with the number of bytes of the source that have been read, and their total number.
 Progress = Callable[[int, int], None]
+# Yields the rows, which come in parts, with other labels.
+Relabel = Callable[[Iterator[RankingData]], Iterator[RankingData]]
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ class ConvertedData:
 
 
 def convert_to_cache(
-    source: Any,
-    target: Any,
+    source: PathLike,
+    target: PathLike,
     *,
     label: str = "label",
     qid: str = "qid",
@@ -90,7 +93,7 @@ def convert_to_cache(
     require_labels: bool = True,
     missing: bool = False,
     categorical: Sequence[str | int] | Mapping[str, Sequence[str]] = (),
-    relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
+    relabel: Relabel | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -166,7 +169,7 @@ def convert_to_cache(
             raise type(error)(*named) from None
 
 
-def _written(source: "_Source", target: Any, folder: str, relabel: Any) -> ConvertedData:
+def _written(source: "_Source", target: PathLike, folder: str, relabel: Relabel | None) -> ConvertedData:
     layout: Layout | None = None
     while True:
         try:
@@ -268,7 +271,7 @@ def _kind(head: bytes, name: str, columns: Columns) -> str:
     return "csv" if is_csv(name, first_bytes(head), columns) else "text"
 
 
-def memory_to_read(path: Any) -> int:
+def memory_to_read(path: PathLike) -> int:
     """Bytes that the data of a regular file may take in memory, roughly; 0 for a cache, which is mapped, or a pipe.
 
     Parameters
@@ -292,7 +295,7 @@ def memory_to_read(path: Any) -> int:
 
 
 @contextlib.contextmanager
-def _regular_file(source: Any, target: Any) -> Iterator[tuple[str, str]]:
+def _regular_file(source: PathLike, target: PathLike) -> Iterator[tuple[str, str]]:
     """A file that can be read more than once, the source itself or a copy of a pipe: its path, and its name.
 
     The copy is in the folder of the target.
@@ -311,7 +314,7 @@ def _regular_file(source: Any, target: Any) -> Iterator[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def _copy(file: IO[bytes], target: Any) -> Iterator[str]:
+def _copy(file: IO[bytes], target: PathLike) -> Iterator[str]:
     with temporary_beside(target) as path:
         with open(path, "wb") as copy:
             shutil.copyfileobj(file, copy, _COPIED)

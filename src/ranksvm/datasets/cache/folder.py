@@ -5,9 +5,9 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ranksvm._util.atomic_files import remove_abandoned
+from ranksvm._util.types import PathLike
 
 __all__ = ["cache_of", "default_cache_folder"]
 
@@ -26,7 +26,7 @@ def default_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ranksvm")
 
 
-def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -> Path:
+def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *others: PathLike) -> Path:
     """Path of a file's cache, existing or not; it differs if the file has changed or other options read it.
 
     Files in the folder that killed processes left behind are removed.
@@ -54,6 +54,6 @@ def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -
     return Path(folder, f"{stem}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}.rsd")
 
 
-def _state(path: Any) -> tuple[int, int]:
+def _state(path: PathLike) -> tuple[int, int]:
     state = os.stat(path)
     return state.st_size, state.st_mtime_ns

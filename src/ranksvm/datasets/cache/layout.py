@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.mapped_file import MappedFile
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = [
     "ALIGNMENT",
@@ -77,7 +81,7 @@ class _Entry(NamedTuple):
     block: int
 
 
-def write_cache(path: Any, data: Any) -> None:
+def write_cache(path: PathLike, data: "RankingData") -> None:
     """Write a RankingData (which imports this module, not the other way round)."""
     arrays = _arrays(data)
     entries = []
@@ -101,7 +105,7 @@ def write_cache(path: Any, data: Any) -> None:
             file.write(bytes(-array.nbytes % ALIGNMENT))
 
 
-def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool) -> T:
+def read_cache(path: PathLike, make: Callable[..., T], *, mapped: bool, verify: bool) -> T:
     """Read the saved data: the result of ``make`` (RankingData) for the stored fields.
 
     Raises
@@ -113,13 +117,13 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
     with open(path, "rb") as file:
         header, entries = open_cache(name, file)
         size = entries[-1].stop
-        content: Any
-        content = MappedFile.of(file, size) if mapped else _aligned(size)
+        memory = None if mapped else _aligned(size)
+        content: MappedFile | np.ndarray = MappedFile.of(file, size) if memory is None else memory
         unchecked = () if verify or not mapped else ("X", "X.data")
         # each thread uses a block while it is in a near cache: blocks are read into their place, or next to a map,
         # whose pages would count as memory of the process
         blocks = BytesOfFile(file)
-        read = partial(_read_block, name, blocks, None if mapped else content)
+        read = partial(_read_block, name, blocks, memory)
         _verify(name, read, [each for each in entries if each.name not in unchecked])
     try:
         arrays = {entry.name: _array(content, entry) for entry in entries}
@@ -131,7 +135,7 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
 # ---- the header
 
 
-def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
+def open_cache(name: str, file: IO[bytes]) -> tuple[dict[str, Any], list["_Entry"]]:
     """The header of an open cache, and its arrays, which together have the size of the file."""
     header, start = _header(name, file)
     entries = _entries(name, header, start)
@@ -143,7 +147,7 @@ def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
     return header, entries
 
 
-def _header(name: str, file: Any) -> tuple[dict[str, Any], int]:
+def _header(name: str, file: IO[bytes]) -> tuple[dict[str, Any], int]:
     """The header, and the position of the first array."""
     preamble = file.read(_PREAMBLE.size)
     if not preamble.startswith(MAGIC):
@@ -179,10 +183,9 @@ def _header_checksum(version: int, length: int, padded: bytes) -> int:
     return zlib.crc32(padded, zlib.crc32(_CHECKED_PREAMBLE.pack(version, length)))
 
 
-def _checked_header(name: str, header: Any) -> dict[str, Any]:
+def _checked_header(name: str, header: object) -> dict[str, Any]:
     """The header, if its fields are the fields of a cache."""
     fields = header if isinstance(header, dict) else {}
-    shape: Any
     shape, names, arrays = fields.get("shape"), fields.get("feature_names"), fields.get("arrays")
     whole = _are_sizes(shape) and len(shape) == 2 and is_integer(fields.get("size"), 0)
     named = names is None or (isinstance(names, list) and all(isinstance(each, str) for each in names))
@@ -238,13 +241,13 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
     return entries
 
 
-def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None:
+def _entry(described: object, start: int, offset: int, block: int) -> _Entry | None:
     """One array as described, at the position where the previous one ends; None if the description is invalid."""
     if not isinstance(described, dict) or described.get("name") not in list(_ARRAYS):
         return None
     kinds, n_axes = _ARRAYS[described["name"]]
-    shape: Any = described.get("shape")
-    checksums: Any = described.get("crc32")
+    shape = described.get("shape")
+    checksums = described.get("crc32")
     try:
         dtype = np.dtype(str(described.get("dtype")))
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):
@@ -267,20 +270,19 @@ def _entry(described: Any, start: int, offset: int, block: int) -> _Entry | None
     return _Entry(described["name"], dtype, tuple(shape), start + offset, stop, checksums, block)
 
 
-def _are_texts(given: Any) -> bool:
+def _are_texts(given: object) -> TypeGuard[list[str]]:
     return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
-def _are_sizes(shape: Any) -> bool:
+def _are_sizes(shape: object) -> TypeGuard[list[int]]:
     return isinstance(shape, list) and all(is_integer(size, 0) for size in shape)
 
 
 # ---- the arrays
 
 
-def _checksums(*parts: Any) -> list[int]:
+def _checksums(values: memoryview, zeros: bytes) -> list[int]:
     """CRC-32 of each block of bytes that come in two parts."""
-    values, zeros = parts
     starts = range(0, len(values) + len(zeros), BLOCK)
     n_threads = available_cpus()
 
@@ -292,7 +294,7 @@ def _checksums(*parts: Any) -> list[int]:
     return parallel_map(checksum, starts, n_threads)
 
 
-def _verify(name: str, read: Callable[[int, int], Any], entries: list[_Entry]) -> None:
+def _verify(name: str, read: Callable[[int, int], memoryview], entries: list[_Entry]) -> None:
     """Compare arrays with their checksums, block by block as they are read."""
     blocks = []
     for entry in entries:
@@ -312,20 +314,20 @@ def _aligned(size: int) -> np.ndarray:
     return memory[start : start + size]
 
 
-def _read_block(name: str, file: BytesOfFile, content: Any, start: int, stop: int) -> Any:
-    block = (np.empty(stop - start, dtype=np.uint8) if content is None else content[start:stop]).data
+def _read_block(name: str, file: BytesOfFile, memory: np.ndarray | None, start: int, stop: int) -> memoryview:
+    block = (np.empty(stop - start, dtype=np.uint8) if memory is None else memory[start:stop]).data
     if not file.fill(block, start):
         raise DataError(f"{name} was truncated while it was read.")
     return block
 
 
-def _check_block(name: str, read: Callable[[int, int], Any], block: tuple[str, int, int, int]) -> None:
+def _check_block(name: str, read: Callable[[int, int], memoryview], block: tuple[str, int, int, int]) -> None:
     array, start, stop, expected = block
     if zlib.crc32(read(start, stop)) != expected:
         raise DataError(f"{name} is altered: the checksum of {array} does not match.")
 
 
-def _array(content: Any, entry: _Entry) -> np.ndarray:
+def _array(content: MappedFile | np.ndarray, entry: _Entry) -> np.ndarray:
     count = int(np.prod(entry.shape, dtype=np.int64))
     array = np.frombuffer(content, dtype=entry.dtype, count=count, offset=entry.start)
     if entry.dtype.kind == "U" and count and array.view(np.uint32).max() > 0x10FFFF:
@@ -333,7 +335,7 @@ def _array(content: Any, entry: _Entry) -> np.ndarray:
     return array.reshape(entry.shape)
 
 
-def row_arrays(data: Any) -> dict[str, np.ndarray]:
+def row_arrays(data: "RankingData") -> dict[str, np.ndarray]:
     """Features and labels of a RankingData as a cache stores them."""
     if is_sparse(data.X):
         arrays = {"X.data": data.X.data, "X.indices": data.X.indices, "X.indptr": data.X.indptr}
@@ -342,7 +344,7 @@ def row_arrays(data: Any) -> dict[str, np.ndarray]:
     return _storable({**arrays, "y": data.y})
 
 
-def _arrays(data: Any) -> dict[str, np.ndarray]:
+def _arrays(data: "RankingData") -> dict[str, np.ndarray]:
     arrays = {}
     for name in ("qid", "docid"):
         values = getattr(data, name)
@@ -404,5 +406,5 @@ def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return out
 
 
-def _as_bytes(array: Any) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+def _as_bytes(array: np.ndarray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")

@@ -2,15 +2,19 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.types import Features, PathLike
 from ranksvm.data.queries import Queries
 from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.datasets.cache.layout import open_cache, words_of
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["CacheFile", "QueryRuns", "state_of"]
 
@@ -42,7 +46,7 @@ class CacheFile:
         The texts of each feature that held text: see `RankingData`.
     """
 
-    def __init__(self, path: Any):
+    def __init__(self, path: PathLike):
         self.path = os.fspath(path)
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by `close`)
         try:
@@ -123,7 +127,7 @@ class CacheFile:
                     raise DataError(f"{self.path} is damaged: its query ids are no text ({error}).") from None
                 yield words
 
-    def rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
+    def rows(self, segments: np.ndarray, memory: np.ndarray) -> Features:
         """X of some rows, in the caller's memory.
 
         Parameters
@@ -155,7 +159,7 @@ class CacheFile:
             place += stop - start
         return X
 
-    def _sparse_rows(self, segments: np.ndarray, memory: np.ndarray) -> Any:
+    def _sparse_rows(self, segments: np.ndarray, memory: np.ndarray) -> "sparse.csr_matrix":
         from scipy import sparse
 
         ends = [self._pointers("X.indptr", start, stop + 1, self.n_values) for start, stop in segments.tolist()]
@@ -191,12 +195,12 @@ class CacheFile:
         return found
 
     def _read_into(self, out: np.ndarray, offset: int) -> None:
-        view = memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")  # type: ignore[arg-type]
+        view = out.reshape(-1).view(np.uint8).data if out.size else memoryview(b"")
         if not self._bytes.fill(view, offset):
             raise DataError(f"{self.path} was truncated while it was read.")
 
 
-def state_of(file: Any) -> tuple[int, ...]:
+def state_of(file: PathLike | int) -> tuple[int, ...]:
     """Identity of a file's content: it differs for another file, and after the file has been written to.
 
     Parameters
@@ -272,7 +276,7 @@ class QueryRuns:
             The queries.
         """
         starts, ids, row = [], [], 0
-        last: Any = None
+        last: object = None
         for qid in blocks:
             new = np.concatenate(([last is None or qid[0] != last], qid[1:] != qid[:-1]))
             found = np.flatnonzero(new)

@@ -6,11 +6,13 @@ from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
 from ranksvm.data.pairs import ComparablePairs, choose_queries
 from ranksvm.data.queries import Queries, query_ranges
@@ -25,6 +27,8 @@ READERS = 4
 
 # First and last query of a block.
 Block = tuple[int, int]
+# Called with the number of a block, and its rows of X.
+Work = Callable[[int, Features], None]
 
 
 class FileRows:
@@ -72,7 +76,7 @@ class FileRows:
         selection: str = "all",
         weighting: str = "uniform",
         n_threads: int = 1,
-        **weights: Any,
+        **weights: ArrayLike | None,
     ):
         self.file, self.runs = file, runs
         self.shape = file.n_rows, file.n_features
@@ -220,7 +224,9 @@ class FileRows:
         """
         return int(self._bytes_before[block[1]] - self._bytes_before[block[0]]) + 16
 
-    def each(self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]) -> None:
+    def each(
+        self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Features], None]
+    ) -> None:
         """Read every block and process it, on several threads; other threads read ahead.
 
         Parameters
@@ -238,7 +244,7 @@ class FileRows:
         _Reading(self, blocks, n_buffers, work).run(n_threads)
         self.file.check_unchanged()
 
-    def check_finite(self, block: Block, X: Any, missing: bool = False) -> None:
+    def check_finite(self, block: Block, X: Features, missing: bool = False) -> None:
         """Refuse values that are NaN or infinite.
 
         Parameters
@@ -255,14 +261,14 @@ class FileRows:
         DataError
             When there is such a value; the message gives its place in the file.
         """
-        values = X.data if self.sparse else X.reshape(-1)
+        values = X.data if is_sparse(X) else X.reshape(-1)
         if all_finite(X):
             return
         all_bad = np.flatnonzero(np.isinf(values) if missing else ~np.isfinite(values))
         if not len(all_bad):
             return
         bad = all_bad[0]
-        if self.sparse:
+        if is_sparse(X):
             row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
         else:
             row, column = divmod(int(bad), self.shape[1])
@@ -271,7 +277,7 @@ class FileRows:
         place = place_in_words(int(rows[row]), column, self.file.feature_names)
         raise DataError(f"{self.file.path} contains {kind} at {place}: drop such rows, or replace the values.")
 
-    def sample(self, n_rows: int, seed: int) -> tuple[Any, ComparablePairs]:
+    def sample(self, n_rows: int, seed: int) -> tuple[Features, ComparablePairs]:
         """Copy about this number of rows into memory: rows of random queries; for long queries, a random part of them.
 
         Parameters
@@ -353,14 +359,14 @@ class Summary:
 class _Reading:
     """One pass over the blocks: some threads read them, others process them."""
 
-    def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]):
+    def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Work):
         self._rows, self._blocks, self._work = rows, blocks, work
         self._n_buffers = min(n_buffers, len(blocks))
         self._next, self._left = iter(range(len(blocks))), len(blocks)
         self._lock = Lock()
         self._stopped, self._n_threads = False, 0
         self._free: SimpleQueue[np.ndarray | None] = SimpleQueue()
-        self._ready: SimpleQueue[tuple[int, np.ndarray, Any] | BaseException | None] = SimpleQueue()
+        self._ready: SimpleQueue[tuple[int, np.ndarray, Features] | BaseException | None] = SimpleQueue()
 
     def run(self, n_threads: int) -> None:
         """Do all the work."""
@@ -419,7 +425,7 @@ class _Reading:
             self._ready.put(None)
 
 
-def all_finite(X: Any) -> bool:
+def all_finite(X: Features) -> bool:
     """Whether all values of a dense array or CSR matrix are finite.
 
     Parameters
@@ -438,14 +444,14 @@ def all_finite(X: Any) -> bool:
     return values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
-def _checked(weights: dict[str, Any], n_rows: int) -> dict[str, np.ndarray]:
+def _checked(weights: dict[str, ArrayLike | None], n_rows: int) -> dict[str, np.ndarray]:
     """The caller's weights, validated: one for each row."""
     from ranksvm.data.censoring import checked_event
 
     found = {name: values for name, values in weights.items() if values is not None}
     event = found.pop("event", None)
-    found = {name: checked_weights(name, values, n_rows, "X") for name, values in found.items()}
-    if "propensity" in found:
+    checked = {name: checked_weights(name, values, n_rows, "X") for name, values in found.items()}
+    if "propensity" in checked:
         whole = Queries(np.array([0, n_rows], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
-        PairWeights(propensity=found["propensity"]).factors(whole)
-    return found if event is None else found | {"event": checked_event(event, n_rows)}
+        PairWeights(propensity=checked["propensity"]).factors(whole)
+    return checked if event is None else checked | {"event": checked_event(event, n_rows)}

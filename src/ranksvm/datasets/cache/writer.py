@@ -9,14 +9,18 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import ALIGNMENT, PREAMBLE_BYTES, header_bytes, row_arrays
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["CacheWriter"]
 
@@ -65,7 +69,7 @@ class CacheWriter:
         self._ids: dict[str, _Ids] = {}
         self._n_entries = 0
 
-    def append(self, block: Any) -> None:
+    def append(self, block: "RankingData") -> None:
         """Write some rows.
 
         Parameters
@@ -100,7 +104,7 @@ class CacheWriter:
         entries = [self._finished(self._values_entry, self._values)]
         for name, dtype, shape, chunks in self._others():
             total = _Sum()
-            entry = {"name": name, "dtype": np.dtype(dtype).str, "shape": shape, "offset": 0}
+            entry: dict[str, Any] = {"name": name, "dtype": np.dtype(dtype).str, "shape": shape, "offset": 0}
             for chunk in chunks:
                 self._file.write(total.add(chunk))
             entries.append(self._finished(entry, total))
@@ -111,7 +115,7 @@ class CacheWriter:
 
     # ---- private methods
 
-    def _begin(self, block: Any) -> None:
+    def _begin(self, block: "RankingData") -> None:
         self._sparse = is_sparse(block.X)
         self.n_features = block.n_features
         self._names, self._categories = block.feature_names, block.categories
@@ -129,7 +133,7 @@ class CacheWriter:
             self._spools[name] = _Spool(self._folder)
         return self._spools[name]
 
-    def _others(self) -> Iterator[tuple[str, Any, list[int], Iterator[np.ndarray]]]:
+    def _others(self) -> Iterator[tuple[str, DTypeLike | None, list[int], Iterator[np.ndarray]]]:
         """Name, type, shape and content of each array but the values of X."""
         for name, spool in self._spools.items():
             if name == "X.indptr":
@@ -194,8 +198,8 @@ class _Sum:
         return self._whole + ([self._last] if self.size % layout.BLOCK else [])
 
 
-def _bytes_of(values: Any) -> memoryview:
-    return memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")
+def _bytes_of(values: np.ndarray) -> memoryview:
+    return values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
 
 
 def _merged(checksums: list[int], block: int, size: int) -> list[int]:
@@ -274,7 +278,7 @@ class _Ids:
                 return
         self._add_text(ids)
 
-    def arrays(self) -> Iterator[tuple[str, Any, list[int], Iterator[np.ndarray]]]:
+    def arrays(self) -> Iterator[tuple[str, DTypeLike | None, list[int], Iterator[np.ndarray]]]:
         """Name, type, shape and content of the arrays that hold the column."""
         if self._numbers is not None:
             yield self._name, self._numbers.dtype, [self._numbers.length], self._numbers.chunks()

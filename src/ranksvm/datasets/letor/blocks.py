@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.letor.source import FileText, MemoryText, Text, after_newline
 from ranksvm.datasets.letor.text import Layout, Piece, Settings, split, widened
 from ranksvm.datasets.letor.windows import (
@@ -31,10 +31,12 @@ _TEXT = 1 << 24
 
 # Called with the number of bytes of the file that have been read.
 Read = Callable[[int], None]
+# Parts of the text, the last of which may be an error, each with the number of bytes read up to its end.
+Texts = Iterator[tuple[Text | BrokenStreamError, int]]
 
 
 def letor_blocks(
-    path: Any, settings: Settings, sparse: bool | None, layout: Layout | None, read: Read
+    path: PathLike, settings: Settings, sparse: bool | None, layout: Layout | None, read: Read
 ) -> Iterator[RankingData]:
     """The rows of a file in blocks, as `read_letor` reads them.
 
@@ -84,14 +86,16 @@ def _parts(text: Text) -> Iterator[tuple[Text, int]]:
         start = stop
 
 
-def _decompressed_ahead(texts: Iterator[Any]) -> Iterator[tuple[Any, int]]:
+def _decompressed_ahead(texts: Iterator[bytes | BrokenStreamError]) -> Texts:
     """The windows of decompressed text; the next one is decompressed while one is parsed."""
     with ThreadPoolExecutor(1) as thread:
         following = thread.submit(next, texts, None)
         while (window := following.result()) is not None:
             following = thread.submit(next, texts, None)
-            broken = isinstance(window, BrokenStreamError)
-            yield window if broken else MemoryText(np.frombuffer(window, np.uint8)), 0
+            if isinstance(window, BrokenStreamError):
+                yield window, 0
+            else:
+                yield MemoryText(np.frombuffer(window, np.uint8)), 0
 
 
 class _Part:
@@ -115,7 +119,7 @@ class _Reader:
         self._lines = self._rows = self._entries = 0
         self._largest = -1
 
-    def blocks(self, texts: Iterator[tuple[Any, int]], whole: Text | None, read: Read) -> Iterator[RankingData]:
+    def blocks(self, texts: Texts, whole: Text | None, read: Read) -> Iterator[RankingData]:
         """The rows of each text, as long as they fit the layout."""
         first = True
         for text, stop in texts:

@@ -3,15 +3,17 @@
 import io
 import os
 import stat
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.letor.source import FileText, MemoryText, Text
-from ranksvm.datasets.letor.text import Layout, Piece, Settings, empty_pages, split, widened
+from ranksvm.datasets.letor.text import Layout, Piece, Range, Settings, empty_pages, split, widened
 from ranksvm.datasets.letor.windows import (
     WINDOW,
     WrongLayoutError,
@@ -29,12 +31,14 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["read_letor"]
 
+T = TypeVar("T")
+
 
 def read_letor(
-    path: Any,
+    path: PathLike | IO[bytes],
     *,
     n_features: int | None = None,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     sparse: bool | None = None,
     zero_based: bool | str = "auto",
     docids: bool = True,
@@ -162,12 +166,14 @@ def _parse_stream(
         if layout is None and rows:
             layout = first_layout(text, start, rows, colons, settings, sparse)
 
-        def parse(text: Any = text, ranges: Any = ranges, layout: Any = layout, before: int = lines) -> Piece | None:
+        def parse(
+            text: Text = text, ranges: list[Range] = ranges, layout: Layout | None = layout, before: int = lines
+        ) -> Piece | None:
             return None if layout is None else parse_window(text, ranges, layout, settings, before, empty_pages)
 
         # One thread parses this window while another decompresses the next. Decompression comes first in the list: if
         # the parser's error were the first result, it would be raised while the file is still being read.
-        tasks = [lambda: next(texts, None), parse]
+        tasks: list[Callable[[], Any]] = [lambda: next(texts, None), parse]
         following, piece = parallel_map(_call, tasks, min(2, settings.n_threads))
         if piece is not None and layout is not None:
             pieces.append(piece)
@@ -177,5 +183,5 @@ def _parse_stream(
     return pieces, layout or Layout(0, False, False, False)
 
 
-def _call(function: Any) -> Any:
+def _call(function: Callable[[], T]) -> T:
     return function()

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.letor.source import GrowingFile, MemoryText, Text
 from ranksvm.datasets.letor.text import Layout, Settings, split
 from ranksvm.datasets.letor.windows import WINDOW, assemble, parse_whole, parse_window, settings_of, text_start, windows
@@ -21,11 +23,11 @@ __all__ = ["iter_letor"]
 
 
 def iter_letor(
-    path: Any,
+    path: PathLike | IO[bytes],
     *,
     batch_queries: int = 1,
     n_features: int | None = None,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     sparse: bool | None = None,
     zero_based: bool | str = "auto",
     docids: bool = True,

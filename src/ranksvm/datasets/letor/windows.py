@@ -2,15 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.compression import BrokenStreamError
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import PathLike
 from ranksvm.datasets.letor.source import Text
 from ranksvm.datasets.letor.text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
 from ranksvm.datasets.ranking_data import RankingData
@@ -57,7 +59,13 @@ class WrongLayoutError(Exception):
 
 
 def settings_of(
-    path: Any, n_features: Any, dtype: Any, sparse: Any, zero_based: Any, docids: Any, n_jobs: int | None
+    path: PathLike | IO[bytes],
+    n_features: int | None,
+    dtype: DTypeLike,
+    sparse: bool | None,
+    zero_based: bool | str,
+    docids: bool,
+    n_jobs: int | None,
 ) -> Settings:
     """The validated options of a reader."""
     if n_features is not None and not is_integer(n_features, 1):
@@ -109,7 +117,9 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
     yield b"".join(parts)
 
 
-def parse_window(text: Text, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Any) -> Piece:
+def parse_window(
+    text: Text, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Callable[..., np.ndarray]
+) -> Piece:
     """Parse, and repeat it if a feature id is larger than assumed."""
     piece = parse_text(text, ranges, layout, settings, lines_before, empty)
     if piece.needs_zero_base:

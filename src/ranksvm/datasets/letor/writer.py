@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.letor as _compiled
 from ranksvm._util.atomic_files import atomic_text_file
@@ -11,6 +12,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs, parallel_map
+from ranksvm._util.types import CSRMatrix, Features, MatrixLike, PathLike
 from ranksvm.data.numeric_column import label_column
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
@@ -22,12 +24,12 @@ _BLOCK = 1 << 18
 
 
 def write_letor(
-    path: Any,
-    X: Any,
-    y: Any = None,
-    qid: Any = None,
+    path: PathLike,
+    X: MatrixLike | RankingData,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
     *,
-    docid: Any = None,
+    docid: ArrayLike | None = None,
     comment: str | None = None,
     zero_based: bool = False,
     n_jobs: int | None = None,
@@ -127,7 +129,7 @@ def _batches(data: RankingData, n_threads: int) -> Iterator[list[slice]]:
         yield blocks[i : i + 2 * n_threads]
 
 
-def _finite(values: np.ndarray, first_row: int, block: Any = None) -> np.ndarray:
+def _finite(values: np.ndarray, first_row: int, block: CSRMatrix | None = None) -> np.ndarray:
     if values.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         values = values.astype(np.float64)
     finite = np.isfinite(values)
@@ -141,7 +143,7 @@ def _finite(values: np.ndarray, first_row: int, block: Any = None) -> np.ndarray
     return np.ascontiguousarray(values)
 
 
-def _pads(X: Any, zero_based: bool) -> np.ndarray:
+def _pads(X: Features, zero_based: bool) -> np.ndarray:
     """Empty columns of a sparse X that the reader must see: the last one, and column 0 if ids start at 0."""
     pads = np.array([-1, -1], dtype=np.int64)
     if is_sparse(X) and X.shape[1]:
