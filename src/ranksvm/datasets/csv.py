@@ -49,7 +49,7 @@ _NOT_A_NUMBER = re.compile(
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # spellings of booleans
 _BOOLEANS = ("true", "false")
-# number of further rows searched for the first value of a column that is empty in the first row: does it hold booleans?
+# If a column is empty in the first row, this many further rows are searched for a value, which may be a boolean.
 _ROWS_FOR_TYPES = 1000
 
 
@@ -90,7 +90,7 @@ def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeL
     content : binary file object
         The file, which can seek.
     name : str
-        Its name, for messages and by its suffix for the delimiter.
+        Its name, for messages; the suffix determines the delimiter.
     columns : Columns
         Which columns are not features.
     dtype : numpy.dtype
@@ -102,7 +102,7 @@ def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeL
     try:
         rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_values), delimiter))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
-        # the reader on several threads does not know the row; the streaming reader does
+        # the reader on several threads does not tell the row of an error; the streaming reader does
         content.seek(0)
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
@@ -143,7 +143,7 @@ def _written(pa: ModuleType, rows: "pa.Table", options: "pa.csv.WriteOptions") -
 def read_csv_blocks(
     content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None
 ) -> Iterator[dict[str, Any]]:
-    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
+    """Fields of a RankingData for each block of rows in turn; memory does not depend on the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_values, delimiter = _opened(content, name)
     known = _table(pa, name, names, columns)
@@ -158,7 +158,7 @@ def read_csv_blocks(
         stream, _, _, _ = _opened(content, name)
     options = _options(pa, known, _booleans(names, first_values), delimiter)
     options["read_options"].block_size = _BLOCK
-    # on several threads an error has no row
+    # on several threads the message of an error does not name the row
     options["read_options"].use_threads = False
     row, infinite = 0, _Infinite(known.features)
     try:
@@ -173,7 +173,7 @@ def read_csv_blocks(
 
 
 class _Infinite:
-    """Rows with infinite values, by column: unless the text says infinity, the reader has overflowed.
+    """Rows with infinite values, by column: unless the text says infinity, such a value is an overflow.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class _Infinite:
                 self._rows.setdefault(column, []).append(first_row + rows)
 
     def check(self, pa: ModuleType, content: "SeekableFile", name: str) -> None:
-        """Read the text of these values from the beginning of the file; DataError names the first that is a number."""
+        """Read the file again for the text of these values; DataError names the first one that is a finite number."""
         if not self._rows:
             return
         content.seek(0)

@@ -85,7 +85,7 @@ def level_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _shared(data: RankingData) -> dict[str, Any]:
-    """Number of documents that occur in several queries, as text."""
+    """Numbers of documents, and of those that occur in several queries."""
     found = shared_documents(data.docid, data.qid)
     return {
         "documents": found.n_documents,

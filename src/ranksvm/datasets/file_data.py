@@ -67,7 +67,7 @@ def in_file(path: str, limit: MemoryLimit) -> bool:
     Returns
     -------
     bool
-        Whether a fit in memory would take more.
+        Whether a fit in memory would take more than the limit.
     """
     file = CacheFile(path)
     try:
@@ -91,14 +91,14 @@ def unpacked(
     Parameters
     ----------
     X : RankingData, path or other features
-        The data, or the path of their file. If RankingData were mapped from a file that is larger than ``limit``, X
-        becomes `FileData`.
+        The data, or the path of their file. RankingData that were loaded from a file become `FileData` if a fit
+        in memory would take more than ``limit``.
     y, qid : array-like or None
         Labels and query ids; None: from the RankingData.
     group : array-like or None
         Sizes of queries, instead of ids.
     pairs : array-like or None
-        Pairs, instead of labels: they need rows in memory.
+        Pairs, instead of labels. A fit to pairs needs the rows in memory.
     limit : int, str or None
         The memory limit: see `memory_bytes`.
     missing : bool
@@ -116,7 +116,7 @@ def unpacked(
 
         X = training_file(X, limit, missing, categorical)
     if not isinstance(X, RankingData):
-        if limit is not None and not isinstance(X, FileData):  # as the command line gives it
+        if limit is not None and not isinstance(X, FileData):  # which the command line passes
             warnings.warn(
                 f"memory_limit={limit!r} has no effect on X in memory: it is for RankingData that are mapped from a "
                 "file (RankingData.load), or the path of a file.",

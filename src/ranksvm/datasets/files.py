@@ -46,9 +46,10 @@ def read_data(
     """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, LETOR text, or logged features in JSON.
 
     Caches and Parquet are recognized by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
-    ``.gz`` and the like), or by a first line that names the column of labels or of query ids. A file of JSON has, line
-    by line, the response of Elasticsearch or OpenSearch to the search of one query, with its id under the key ``qid``,
-    and the features that their learning-to-rank plugins logged in ``_ltrlog``; it has no labels.
+    ``.gz`` and the like), or by a first line that names the column of labels or of query ids. Each line of a JSON file
+    is the response of Elasticsearch or OpenSearch to the search for one query: it has the query's id under the key
+    ``qid``, and the features that the learning-to-rank plugin logged in ``_ltrlog``. Such a file has no labels, so
+    ``require_labels`` must be False.
 
     Parameters
     ----------
@@ -60,15 +61,15 @@ def read_data(
     ignore : sequence of str
         Names of columns that are not read; all others are features, with these names.
     require_labels : bool, default=True
-        Whether the column ``label`` must be there; without it labels are 0.
+        Whether the column of labels must be there; if it need not, and is absent, all labels are 0.
     missing : bool, default=False
         Whether features of Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which additive
-        models take. Otherwise they are refused.
+        models take. Otherwise missing values are refused.
     categorical : sequence of str or int, or mapping of str to list of str
         Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Their values become places in
-        ``categories`` of the data, which has the texts in alphabetical order; a column of numbers stays as it is. A
-        mapping, such as ``categories_`` of an additive model, has the known texts by name: new texts come after them.
-        What no feature is called is ignored.
+        ``categories`` of the data, which lists the texts in alphabetical order; a column of numbers stays as it is. A
+        mapping, such as ``categories_`` of an additive model, lists the known texts by name: new texts come after them.
+        Names that the file does not have are ignored.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:
         float64); others are ignored there.
@@ -83,8 +84,8 @@ def read_data(
     ParseError
         When a line of text is malformed.
     DataError
-        When the file holds no data, a named column is missing, a column is not numeric, or a column would be a feature
-        that is named like ids or labels: ``query_id``, ``session``, ``document``, ``relevance`` or the like.
+        When the file holds no data, a named column is missing, a column is not numeric, or a column that would be a
+        feature is named like ids or labels: ``query_id``, ``session``, ``document``, ``relevance`` or the like.
         Or when a number is beyond the range of its type, or a cache is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.
@@ -106,7 +107,7 @@ def read_data(
         return _read_content(sys.stdin.buffer.read(), "standard input", columns, options)
     with open(os.fspath(path), "rb") as file:
         if not file.seekable():
-            # opened only once: the writer of a pipe would notice that its reader closed it
+            # a pipe is opened only once: its writer would notice if it were closed and opened again
             return _read_content(file.read(), os.fspath(path), columns, options)
         head = file.read(HEAD)
         if head.startswith(_PARQUET):
@@ -173,7 +174,7 @@ def write_data(data: RankingData, path: PathLike, *, n_jobs: int | None = None, 
     n_jobs : int, optional
         Number of threads that format text; None means all processors.
     escape_formulas : bool, default=False
-        Whether text in CSV and TSV that a spreadsheet would take for a formula gets an apostrophe in front, as by
+        Whether text in CSV and TSV that a spreadsheet would take for a formula gets an apostrophe in front, as in
         `RankingData.to_csv`; other formats ignore it.
 
     Raises

@@ -14,22 +14,22 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["is_ltr_log", "read_ltr_log"]
 
-# the field of a hit in which the plugins answer
+# the field of a hit that holds the logged features
 _FIELD = "_ltrlog"
 
 
 def is_ltr_log(head: bytes) -> bool:
-    """Whether a file, decompressed, begins with a JSON object, as no other text of ranking data does."""
+    """Whether a decompressed file begins with a JSON object, as no other text of ranking data does."""
     return head.startswith(b"{")
 
 
 def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
     """Fields of a RankingData: a row for each hit, in the order of the file.
 
-    Each line is the response to the search of one query, with its id under a key of its own (``qid``). The features of
-    a hit are in ``fields._ltrlog``, one log a hit, as ``"ext": {"ltr_log": ...}`` asks for them; ``_id`` is the id of
-    the document. A feature without a value, whose query did not match the document, is 0, or NaN if values may be
-    missing. Features are in the order in which the file first names them.
+    Each line is the response to the search for one query; the user has added the query's id under a key of its own
+    (``qid``). A hit has one log of features in ``fields._ltrlog``, which ``"ext": {"ltr_log": ...}`` asks for; ``_id``
+    is the id of the document. A feature has no value if its query did not match the document; it becomes 0, or NaN if
+    values may be missing. Features are in the order in which the file first names them.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike |
     name : str
         Its name, for messages.
     columns : Columns
-        The key of the query id, features that are not read, and whether labels are needed: a log has none.
+        The key of the query id, and features that are not read. Labels must not be required: a log has none.
     dtype : numpy.dtype
         Type of X; None: float32, as in the engine.
 
@@ -47,7 +47,7 @@ def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike |
     ParseError
         When a line is not JSON.
     DataError
-        When a line is no response of the plugin, or holds no feature.
+        When a line is not a response of the plugin, a hit has no logged features, or labels are required.
     """
     if columns.require_labels:
         raise DataError(
@@ -99,7 +99,7 @@ def _hits(content: bytes, name: str, key: str) -> Iterator[tuple[int, Any, dict[
 
 
 def _features(hit: dict[str, Any], place: str) -> dict[str, float | None]:
-    """The logged features of a hit; None for one without a value."""
+    """The logged features of a hit; None for a feature without a value."""
     try:
         logs = [log for entry in hit["fields"][_FIELD] for log in entry.values()]
         if len(logs) != 1:

@@ -97,7 +97,7 @@ def read_parquet(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> d
 
 
 def read_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> Iterator[dict[str, Any]]:
-    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
+    """Fields of a RankingData for each block of rows in turn; memory does not depend on the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
     # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
@@ -129,7 +129,7 @@ def number_of_rows(path: PathLike) -> int:
 
 @contextlib.contextmanager
 def _reading(pa: ModuleType, name: str) -> Iterator[None]:
-    """Convert any error while an open file is read to an error of the file, with its name."""
+    """Convert any error in reading an open file to a DataError with the name of the file."""
     try:
         yield
     except RankSVMError:
@@ -161,7 +161,7 @@ def _read_columns(
 def _contents(
     pa: ModuleType, file: "pa.parquet.ParquetFile", name: str, columns: Columns
 ) -> tuple[dict[str, Any], Table]:
-    """The notes of `write_parquet`, if it wrote the file, and the meaning of the file's columns."""
+    """The metadata of `write_parquet`, empty if it did not write the file, and the roles of the columns."""
     schema = file.schema_arrow
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
     names = info.get("feature_names")
@@ -192,7 +192,7 @@ def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:
 
 
 def _check_rows(n_rows: int, file: "pa.parquet.ParquetFile") -> None:
-    """Refuse a file whose columns have other lengths than its metadata say."""
+    """Refuse a file if the number of rows read differs from the number in its metadata."""
     if n_rows != file.metadata.num_rows:
         raise ValueError(f"{n_rows} rows were read, its metadata say {file.metadata.num_rows}")
 
@@ -249,10 +249,10 @@ def _read_csr(file: "pa.parquet.ParquetFile", n_features: int, dtype: DTypeLike 
 
 
 def _cast(X: "sparse.csr_matrix", dtype: DTypeLike | None, name: str, first_row: int) -> "sparse.csr_matrix":
-    """A CSR matrix of another type; DataError names the first value that it cannot hold."""
+    """A CSR matrix converted to another type; DataError names the first value that the type cannot hold."""
     if dtype is None:
         return X
-    with np.errstate(over="ignore"):  # it is found below
+    with np.errstate(over="ignore"):  # an overflow is found below
         cast = X.astype(dtype, copy=False)
     if cast.dtype.itemsize < X.dtype.itemsize and len(bad := np.flatnonzero(np.isinf(cast.data) & np.isfinite(X.data))):
         row = first_row + int(np.searchsorted(X.indptr, bad[0], side="right")) - 1

@@ -212,8 +212,8 @@ class RankingData:
             free memory and belongs to the user of the process; otherwise it is read.
         verify : bool, default=True
             Whether to compare the values of a mapped X with their checksums, for which the file is read once: about
-            0.4 s for 1 GB in the page cache, with two threads. Everything else is always compared, as is whatever is
-            read into memory.
+            0.4 s for 1 GB in the page cache, with two threads. The other arrays, and whatever is read into memory, are
+            always compared.
 
         Returns
         -------
@@ -284,7 +284,7 @@ class RankingData:
         ignore : sequence of str
             Names of columns that are not read; all others are features.
         require_labels : bool, default=True
-            Whether the column ``label`` must be there; without it labels are 0.
+            Whether the column of labels must be there; if it need not, and is absent, all labels are 0.
         dtype : {numpy.float32, numpy.float64}, optional
             Type of X. None: float64 when a feature column has more than 32 bits, else float32.
 
@@ -361,7 +361,7 @@ class RankingData:
         Returns
         -------
         str
-            The text; it needs the package booktabs.
+            The text, which needs the LaTeX package booktabs.
         """
         levels, counts = np.unique(self.y, return_counts=True)
         columns: dict[str, Any] = {

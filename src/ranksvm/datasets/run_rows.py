@@ -11,7 +11,7 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["LABEL", "SCORE", "Rows", "columns_of_rows"]
 
-# The names of a column or field: in ir_datasets and ir_measures, here and in PyTerrier, in ranx.
+# Names that a column or field may have in ir_datasets, ir_measures, PyTerrier, ranx or this package.
 _QUERY = ("query_id", "qid", "q_id")
 _DOCUMENT = ("doc_id", "docid", "docno")
 LABEL = ("relevance", "label", "rel")
@@ -40,7 +40,7 @@ def columns_of_rows(rows: Rows, values: tuple[str, ...], what: str) -> tuple[np.
     Raises
     ------
     DataError
-        When ``rows`` is something else, or a column is missing.
+        When ``rows`` is neither a DataFrame nor named tuples, or a column is missing.
     """
     if names := column_names(rows):
         return tuple(column(rows, _name(each, names, what)) for each in (_QUERY, _DOCUMENT, values))  # type: ignore[return-value]

@@ -147,7 +147,7 @@ class Qrels:
         return np.where(place >= 0, self.label[place], unjudged)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Query -> document -> label, as pytrec_eval takes it (which needs integers).
+        """Query -> document -> label, in the form for pytrec_eval, which also needs integers as labels.
 
         Returns
         -------
@@ -263,7 +263,7 @@ class Run:
         name : str, default "ranksvm"
             Name of the system.
         first_row : int, default 0
-            Number of the first row, where the data are a part of a file.
+            Number of the first row, if the data are a part of a file.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class Run:
         return order if not again.any() else descending_within_ties(order, again, self.docid)
 
     def scores_of(self, data: RankingData) -> np.ndarray:
-        """Scores for the rows of ranking data that rank them as the run does, by query and document ids.
+        """Scores that rank the rows of ranking data as the run does; rows are found by query and document ids.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class Run:
         Raises
         ------
         DataError
-            When the run has no row of the data: their ids differ.
+            When the run has no row of the data, because the ids differ.
 
         Examples
         --------
@@ -336,7 +336,7 @@ class Run:
         return np.where(place >= 0, (level - lowest[number] + 1.0)[place], 0.0)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Query -> document -> score, as pytrec_eval takes it.
+        """Query -> document -> score, in the form for pytrec_eval.
 
         Returns
         -------
@@ -353,7 +353,7 @@ class Run:
 
 
 def without_spaces(word: str) -> str:
-    """A word for a TREC file, whose columns are separated by ASCII white space; ``_`` replaces white space."""
+    """Text as a word of a TREC file, whose columns are separated by ASCII white space, which becomes ``_``."""
     return _SPACE.sub("_", word.strip(string.whitespace))
 
 
@@ -367,7 +367,7 @@ def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
 
 
 def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The query and the document of each row as text; row numbers start at ``first_row``, for a part of the data."""
+    """The query and the document of each row as text; the first row has the number ``first_row``."""
     return data.query_ids.astype(str), document_names(data, first_row)
 
 
@@ -379,7 +379,7 @@ def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndar
 
 
 def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], int]:
-    # hashing: sorting a million ids takes longer than all else
+    # a dict, because sorting a million ids would take longer than everything else
     return {ids: place for place, ids in enumerate(zip(qid.tolist(), docid.tolist(), strict=True))}
 
 

@@ -35,17 +35,18 @@ def iter_data(
     missing: bool = False,
     **options: Any,
 ) -> Iterator[RankingData]:
-    """Read ranking data query by query, in bounded memory: any file that `read_data` reads.
+    """Read ranking data query by query, in bounded memory.
 
-    A query is a run of rows with one id: if an id occurs again later, that run is a separate query.
+    The file may have any format that `read_data` reads, except a log of features in JSON. A query is a run of rows with
+    one id: if an id occurs again later, that run is a separate query.
 
     Parameters
     ----------
     path : path-like, binary file object, or "-"
         The file. File objects, pipes and "-", standard input, can only hold LETOR text, compressed or not.
     batch_queries : int, default=1
-        Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
-        smaller.
+        Number of queries of a batch. A batch ends early if it already contains the id of the next query; the last
+        batch may be smaller.
     label, qid, docid, ignore, require_labels, missing
         Columns of Parquet, CSV and TSV, as in `read_data`.
     **options
@@ -83,7 +84,7 @@ def iter_data(
     """
     batch_queries = checked_batch_queries(batch_queries)
     columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
-    # a pipe is opened only once, by its reader: its writer would notice that a first reader closed it
+    # a pipe is opened only once, by the function that reads it: its writer would notice if it were opened and closed
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
         return iter_letor(path, batch_queries=batch_queries, **options)
     name = os.fspath(path)

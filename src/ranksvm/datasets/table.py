@@ -37,7 +37,7 @@ class Columns:
     ignore : sequence of str
         Columns that are not read.
     require_labels : bool
-        Whether there must be a column of labels; without one they are 0.
+        Whether a column of labels is required; if it is not, and there is none, all labels are 0.
     missing : bool
         Whether values of features may be missing: they become NaN.
     categorical : sequence of str or int, or mapping of str to list of str
@@ -123,7 +123,7 @@ class Table:
         for number, column in enumerate(self.features):
             read = self._places if column in self.texts else self._numbers
             values = read(pa, columns.column(column), column, first_row, self.missing)
-            with np.errstate(over="ignore"):  # it is found below
+            with np.errstate(over="ignore"):  # an overflow is found below
                 X[:, number] = values
             if values.dtype.kind == "f" and values.dtype.itemsize > X.dtype.itemsize:
                 self._refuse_rows(
@@ -174,7 +174,7 @@ class Table:
         self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool = False
     ) -> np.ndarray:
         if column.null_count and missing:
-            # booleans with nulls would be objects
+            # to_numpy makes Python objects of booleans with nulls
             column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
         elif column.null_count:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
@@ -186,7 +186,7 @@ class Table:
     def _refuse_rows(
         self, bad: np.ndarray, what: str, title: str, first_row: int, instead: str = "fill or drop them first"
     ) -> None:
-        """Raise DataError if there are bad rows, with their number and the first of them."""
+        """Raise DataError if there are bad rows; the message has their number and the first of them."""
         rows = np.flatnonzero(bad)
         if len(rows):
             raise DataError(
@@ -221,7 +221,7 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     Raises
     ------
     DataError
-        When a named column is missing, two columns have one name, or a feature is named like ids or labels.
+        When a named column is missing, two columns have the same name, or a feature is named like ids or labels.
     """
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)

@@ -43,7 +43,8 @@ def read_qrels(path: PathLike) -> Qrels:
     Raises
     ------
     ParseError
-        When a line has another number of columns, its label is not a finite number, or it judges a document again.
+        When a line does not have four columns, its label is not a finite number, or its document was already judged for
+        the query.
     DataError
         When the file is empty, not text, or damaged.
 
@@ -66,7 +67,7 @@ def read_qrels(path: PathLike) -> Qrels:
 def read_run(path: PathLike) -> Run:
     r"""Read a run in the format of TREC: lines of ``query Q0 document rank score name``.
 
-    Columns are separated by spaces or tabs. Documents are ranked by their scores, as trec_eval does: the columns ``Q0``
+    Columns are separated by spaces or tabs. Documents are ranked by their scores, as by trec_eval: the columns ``Q0``
     and ``rank`` are not used. Empty lines are ignored.
 
     Parameters
@@ -82,7 +83,8 @@ def read_run(path: PathLike) -> Run:
     Raises
     ------
     ParseError
-        When a line has another number of columns, its score is not a number, or it ranks a document again.
+        When a line does not have six columns, its score is not a number, or its document was already ranked for the
+        query.
     DataError
         When the file is empty, not text, or damaged.
 
@@ -111,7 +113,7 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
     path : path-like
         The file.
     qrels : Qrels, RankingData, dict of dict, or what `Qrels.from_rows` takes
-        The judgments; of ranking data the labels. Spaces in ids become ``_``.
+        The judgments; for ranking data, its labels. Spaces in ids become ``_``.
 
     Raises
     ------
@@ -130,7 +132,7 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
     q1 0 d2 0
     """
     qrels = Qrels.from_data(qrels) if isinstance(qrels, RankingData) else as_qrels(qrels)
-    # whole numbers, as trec_eval needs them, if they are
+    # labels that are whole numbers become integers, which trec_eval needs
     labels = [int(label) if label.is_integer() else label for label in qrels.label.tolist()]
     lines = zip(_words(qrels.qid, "query"), _words(qrels.docid, "document"), labels, strict=True)
     write_lines(path, (f"{query} 0 {document} {label}" for query, document, label in lines))
@@ -139,8 +141,8 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
 def write_run(path: PathLike, run: Run | ByQuery | Rows) -> None:
     """Write a run in the format of TREC, atomically; compressed if the file name says so.
 
-    Queries are in order of first appearance, documents in the order in which trec_eval ranks them (by score, then by id
-    in descending order), with all digits of their scores.
+    Queries are in order of first appearance. Documents are in the order in which trec_eval ranks them: by score, then
+    by id in descending order. Scores have all their digits.
 
     Parameters
     ----------
@@ -237,7 +239,7 @@ def _read(
     last = ""
     seen: dict[tuple[str, str], int] = {}
     accept: Callable[[float], bool] = math.isfinite if finite else lambda value: not math.isnan(value)
-    # bytes, which are divided at ASCII white space only: an id may hold other separators
+    # bytes are split at ASCII white space only, unlike text: an id may contain other white space
     for number, line in enumerate(content.split(b"\n"), 1):
         words = line.split()
         if len(words) != n_columns:
@@ -245,7 +247,7 @@ def _read(
                 continue
             raise ParseError(name, number, 1, f"found {len(words)} columns, {expected}")
         try:
-            value = math.nan if b"_" in words[place] else float(words[place])  # Python takes 1_000
+            value = math.nan if b"_" in words[place] else float(words[place])  # float() would take 1_000
         except ValueError:
             value = math.nan
         if not accept(value):

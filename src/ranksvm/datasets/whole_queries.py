@@ -36,13 +36,13 @@ def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) 
     Yields
     ------
     RankingData
-        A batch. It ends early before an id that it already contains, and the last one may be smaller.
+        A batch. It ends early if it already contains the id of the next query; the last batch may be smaller.
 
     Raises
     ------
     DataError
-        When a block has no query ids, which mark the ends of queries. An error of the blocks is raised after all
-        complete queries before it.
+        When a block has no query ids, which mark the ends of queries. An error that ``blocks`` raises is passed on
+        after all complete queries before it.
     """
     rest: list[RankingData] = []  # rows of a query that may continue in the next block
     try:
@@ -67,7 +67,7 @@ def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) 
 
 
 def _starts(qid: np.ndarray) -> np.ndarray:
-    """First rows of the runs of one id."""
+    """First row of each run of equal ids."""
     return np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
 
 

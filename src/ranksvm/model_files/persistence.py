@@ -187,7 +187,7 @@ def load_as(path: Place, classes: Mapping[str, type]) -> Any:
 
 
 def read_header(path: Place) -> dict[str, Any]:
-    """Header of a model file, validated as in `load`: format version, writing versions, class, parameters.
+    """Header of a model file, validated as in `load`: versions of the format and of the writer, class, parameters.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
     """Check the fitted attributes against the class's declaration; SchemaError names the first invalid one."""
     name = type(obj).__name__
     if name == "Pipeline":
-        # an online ranker at the end may still have to learn
+        # the last step may be an online ranker that has not learned anything yet
         are_fitted = [hasattr(step, "n_features_in_") for _, step in obj.steps if hasattr(step, "fit")]
         if any(are_fitted) and not all(are_fitted[:-1]):
             raise SchemaError("some steps of a Pipeline are fitted and others are not")
@@ -431,7 +431,7 @@ def _decode(value: object, arrays: dict[str, np.ndarray]) -> Any:
     raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
 
 
-# One entry per released format version: only these functions read files of a version.
+# Format version -> the only function that rebuilds models from files of that version; one entry per released version.
 _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[str, type]], Any]] = {1: _decode_object}
 
 

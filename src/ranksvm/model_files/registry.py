@@ -8,9 +8,9 @@ T = TypeVar("T", bound=type)
 
 # Name -> class, for the imported classes.
 STORABLE: dict[str, type] = {}
-# Earlier name -> name: files of earlier versions have the earlier one.
+# Earlier name -> present name; files of earlier versions have the earlier name.
 RENAMED = {"CommitteePerceptronRanker": "PerceptronCommitteeRanker"}
-# These classes, and classes that are saved as the storable class of the same name.
+# The storable classes, and classes whose objects are saved as objects of the storable class of the same name.
 SAVABLE: set[type] = set()
 
 

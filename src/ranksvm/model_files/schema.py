@@ -1,8 +1,8 @@
 """Schemas of fitted attributes: each saved class declares its own, and models from files are checked against it.
 
 A class has a class variable ``_fitted_schema``, attribute name -> field; a subclass inherits its bases' fields. Sizes
-have names, and arrays that share one must agree: ``Array("n_support", "n_features")``. Conditions that a schema cannot
-express are checked by ``_check_loaded``, a method that raises ModelFileError.
+have names, and all arrays with a size of the same name must agree in it: ``Array("n_support", "n_features")``.
+Conditions that a schema cannot express are checked by ``_check_loaded``, a method that raises ModelFileError.
 """
 
 import math
@@ -89,7 +89,7 @@ class Flag(Field):
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Field):
-    """A number; ``size`` names the size of arrays that the number defines."""
+    """A number; if it defines a size of arrays, ``size`` is the name of that size."""
 
     integer: bool = False
     finite: bool = True
@@ -273,7 +273,7 @@ def schema_of(cls: type) -> Schema:
 
 
 def checked_attributes(owner: str, schema: Schema, fitted: Mapping[str, Any]) -> dict[str, Any]:
-    """The fitted attributes of an object, in the form that its methods take; none if it is not fitted.
+    """The fitted attributes of an object, in the form that its methods take; an empty dict if it is not fitted.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def checked_attributes(owner: str, schema: Schema, fitted: Mapping[str, Any]) ->
     Returns
     -------
     dict of str to object
-        The values, with the defaults of those that earlier versions did not write.
+        The values; attributes that earlier versions did not write have their defaults.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sections that say why: weights (or shapes), importance of features, and the worst queries, document by document."""
+"""Sections that explain the model: weights (or shapes), importance of features, and the worst queries."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ __all__ = ["weights_section", "worst_section"]
 _LISTED, _DRAWN = 300, 20
 # Number of documents listed for a query: the first ones, and those with the highest labels below them.
 _FIRST, _BELOW = 15, 10
-# features named for a document, and for the pair of documents that explains a query
+# Number of features named for a document, and for the pair of documents that explains a query
 _NAMED, _NAMED_OF_PAIR = 3, 5
 _NOT_LINEAR = (
     "A score of this model is not a sum over the features: there are no weights, and no contributions of features."
@@ -29,7 +29,7 @@ _NOT_LINEAR = (
 
 
 def weights_section(subject: Subject) -> Section:
-    """Weights with their intervals, and the spread of scores within queries by each feature."""
+    """Weights with their intervals, and the importance of each feature."""
     if isinstance(subject.ranker, AdditiveRanker):
         return shapes_section(subject, subject.ranker)
     title = "Weights and importance"
@@ -89,7 +89,7 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
     weights = {"weight": coef[chosen]}
     if subject.intervals is not None:
         weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.intervals.interval()), strict=True))
-    # with the same number of decimals, for comparison
+    # all with the same number of decimals, so that they can be compared
     texts = np.array(aligned(np.concatenate(list(weights.values())).tolist()))
     columns |= {name: part.tolist() for name, part in zip(weights, np.split(texts, len(weights)), strict=True)}
     if subject.intervals is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]
 
-# Cells of the table of queries: at 35 bytes each they take less than half of the megabyte that a report may have.
+# Most cells of the table of queries: at 35 bytes each they take less than half of the megabyte that a report may take.
 _CELLS = 10_000
 # baselines whose differences are drawn
 _DRAWN = 3
@@ -88,7 +88,7 @@ def _tests_table(subject: Subject) -> Table:
 
 
 def _corrected(subject: Subject) -> str:
-    """Heading of corrected p-values; with one comparison for each metric there is nothing to correct."""
+    """Heading of corrected p-values; empty if there is one comparison for each metric, so nothing to correct."""
     return CORRECTIONS[subject.correction] if len(subject.baselines) > 1 else ""
 
 

@@ -23,7 +23,7 @@ __all__ = ["shapes_section"]
 
 # Shapes and interactions drawn, and rows of the tables.
 _SHAPES, _INTERACTIONS, _LISTED, _PAIRS = 10, 4, 300, 50
-# Shapes beside each other, and the height of each, in inches.
+# Number of shapes in a row of a figure, and the height of a row in inches.
 _COLUMNS, _HEIGHT = 2, 1.75
 
 
@@ -91,7 +91,7 @@ def _with_names(ranker: AdditiveRanker, names: Sequence[str] | None) -> Additive
 
 
 def _largest(importance: np.ndarray) -> list[int]:
-    """The terms that matter, the most important first."""
+    """The terms with an importance above 0, the most important first."""
     order = np.argsort(-importance, kind="stable")
     return order[importance[order] > 0.0].tolist()
 
@@ -113,7 +113,7 @@ def _drawn_together(name: str, shapes: list[Shape]) -> str:
 
 
 def _bounds(ranker: AdditiveRanker, names: list[str]) -> list[Block]:
-    """What functions of two features could gain."""
+    """A table of how much functions of two features could lower the objective."""
     before, after = ranker.candidate_bounds_, ranker.interaction_bounds_
     assert before is not None
     assert after is not None

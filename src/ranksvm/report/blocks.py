@@ -95,7 +95,7 @@ class Figure(Block):
 
 @dataclass(frozen=True)
 class Details(Block):
-    """Blocks that a reader opens."""
+    """Blocks that are hidden until a reader opens them."""
 
     kind = "details"
     summary: str

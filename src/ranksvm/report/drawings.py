@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 4.2, 3.0
 _STYLE = {
     # text stays text, which can be searched and copied
     "svg.fonttype": "none",
-    # ids of clip paths do not depend on chance
+    # ids of clip paths are not random
     "svg.hashsalt": "ranksvm",
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
@@ -33,7 +33,7 @@ def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIG
     Parameters
     ----------
     name : str
-        A name that no other figure of the page has: all ids begin with it.
+        A name that no other figure of the page has: all ids of the element begin with it.
     draw : callable
         Draws on the axes that it receives, or on others of their figure.
     height : float, default 3.0

@@ -48,6 +48,6 @@ def _environment() -> "jinja2.Environment":
 
 
 def _file(name: str) -> str:
-    # one end of line on every system, for the hash of the script
+    # the same line ends on every system, because the page has a hash of the script
     text = resources.files("ranksvm.report").joinpath("templates", name).read_text(encoding="utf-8")
     return text.replace("\r\n", "\n")

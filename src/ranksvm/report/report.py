@@ -35,7 +35,7 @@ class Report:
     html : str
         The page.
     evaluations : dict of str to Evaluation
-        System, the model first -> its evaluation.
+        Name of each system -> its evaluation; the model is the first system.
     comparisons : list of Comparison
         The model against each baseline, metric by metric.
 
@@ -111,8 +111,7 @@ def make_report(
     train : RankingData, optional
         The data that it was trained on, for the intervals of the weights of a RankSVM or RankSVMCV.
     baselines : mapping of str to object, optional
-        Systems to compare the model with: from the name of each to a fitted model, or to its scores, one for each row
-        of ``data``.
+        Systems to compare the model with: name -> a fitted model, or scores, one for each row of ``data``.
     metrics : str, Metric, or iterable of either
         The metrics, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
     convention : str, default "default"
@@ -140,8 +139,8 @@ def make_report(
     MissingDependencyError
         When jinja2 or matplotlib is not installed.
     DataError
-        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on: a
-        fit differs by more than the certificates allow.
+        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on:
+        then a fit to ``train`` differs from the model by more than the certificates allow.
     OptionError
         When an option has an invalid value.
 
@@ -157,7 +156,7 @@ def make_report(
     (True, True)
     """
     check_jinja()
-    picture_formats()  # also early: matplotlib is needed at the end
+    picture_formats()  # also an early error: matplotlib is needed only at the end
     checks.check(
         correction=checks.one_of(correction, tuple(CORRECTIONS)),
         n_worst=checks.count(n_worst, 0),

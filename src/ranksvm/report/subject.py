@@ -44,7 +44,7 @@ class Subject:
     Parameters
     ----------
     model : estimator
-        The model, maybe a Pipeline.
+        The model, possibly a Pipeline.
     name : str
         Its name.
     data, train : RankingData, and RankingData or None
@@ -54,7 +54,7 @@ class Subject:
     scores : ndarray of float64, shape (n_rows,)
         Scores of the model.
     evaluations, curves : dict of str to Evaluation
-        System, the model first -> its evaluation by ``metrics``, and by NDCG at all cut-offs.
+        Name of each system, the model first -> its evaluation by ``metrics``, and by NDCG at all cut-offs.
     comparisons : list of Comparison
         The model against each baseline in each metric.
     correction : str
@@ -117,7 +117,7 @@ def examine(
     correction: str,
     n_jobs: int | None,
 ) -> Subject:
-    """Measure a model and its baselines; the parameters are the same as of `make_report`."""
+    """Measure a model and its baselines; the parameters are as in `make_report`."""
     names = [metric.name for metric in parse_metrics(metrics)]
     if name in baselines:
         raise OptionError(f"a baseline has the name of the model, {name!r}: give it another one.")
@@ -202,7 +202,8 @@ def _check_trained_on(ranker: "RankSVM | RankSVMCV", train: RankingData, found: 
             f"{_OTHERWISE}"
         )
     distance = float(np.linalg.norm(found.coef - ranker.coef_))
-    # each is that near to the optimum of its data; the slack is for round-off
+    # the models of two fits to the same data differ at most by this: each has a proven distance from the optimum; the
+    # factor and the last term below allow for round-off
     proven = found.solver_error + math.sqrt(2.0 * max(0.0, getattr(ranker, "duality_gap_", math.inf)))
     if distance > 1.001 * proven + 1e-9 * float(np.linalg.norm(ranker.coef_)):
         raise DataError(

@@ -34,8 +34,8 @@ _CACHE_VALUES = 1 << 22
 # Bytes of a pipe copied at a time.
 _COPIED = 1 << 20
 
-# How many times as large as a file its data may be: a value takes four bytes, in CSV eight, and in text two characters
-# or more, usually seven; compression of text saves up to nine tenths.
+# In memory, data may be this many times as large as their file. A value takes four bytes in memory (from CSV, eight),
+# and two characters or more in text, usually seven; compression of text saves up to nine tenths.
 _GROWTH = {"cache": 1, "text": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
 # Called with the number of bytes of the source that have been read, and their total number.
@@ -106,15 +106,16 @@ def convert_to_cache(
     Parameters
     ----------
     source : path-like or "-"
-        The file, in any format that `read_data` reads; "-" is standard input. A pipe is copied to a file first.
+        The file, in any format that `read_data` reads except a log of features in JSON; "-" is standard input. A pipe
+        is copied to a file first.
     target : path-like
-        The cache; written atomically. Its folder must also have room for temporary files, as large as all
-        but the values of X.
+        The cache; written atomically. Its folder must also have room for temporary files, which take as much
+        as everything but the values of X.
     label, qid, docid, ignore, require_labels, missing, categorical
         As in `read_data`.
     relabel : callable, optional
-        Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
-        raises, even after the last part, leaves no target.
+        Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. If it
+        raises an error, even after the last part, no target is left.
     progress : callable, optional
         Called with the number of bytes of the source that have been read, and their total.
     n_jobs : int, optional
@@ -135,7 +136,7 @@ def convert_to_cache(
         When the source holds no data, a named column is missing, or a column is not numeric. Or when it is a cache
         that is truncated or altered.
     OptionError
-        When the target is a pipe or a device: parts of a cache are written out of their order.
+        When the target is a pipe or a device: the parts of a cache are not written in order.
     OSError
         For example when the disk is full; no partial target is left.
 
@@ -322,7 +323,7 @@ def _copy(file: IO[bytes], target: PathLike) -> Iterator[str]:
 
 
 class _QueryCounter:
-    """Counts distinct query ids of blocks: 8 bytes for each id of each block."""
+    """Counts the distinct query ids of all blocks, with 8 bytes of memory for each distinct id of a block."""
 
     def __init__(self) -> None:
         self._numbers: list[np.ndarray] = []
@@ -344,7 +345,7 @@ class _QueryCounter:
         numbers = np.unique(np.concatenate(self._numbers)) if self._numbers else np.empty(0)
         if not self._hashes:
             return max(1, len(numbers))
-        # an id may be a number in one block and text, the same number, in another one
+        # an id may be a number in one block, and the same number as text in another one
         return len(np.unique(np.concatenate([*self._hashes, _hashes(numbers)])))
 
 

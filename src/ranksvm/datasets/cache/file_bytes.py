@@ -1,4 +1,4 @@
-"""Bytes of an open file at any position, for several threads."""
+"""Reading of an open file at any position, on several threads."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ class BytesOfFile:
         self._seek_and_read = threading.Lock()
 
     def fill(self, view: memoryview, offset: int) -> bool:
-        """Fill memory with the bytes from ``offset`` on; False if the file ends before."""
+        """Fill memory with the bytes from ``offset`` on; False if the file ends too early."""
         while len(view):
             n_read = self._read_at(view, offset)
             if n_read == 0:

@@ -11,7 +11,7 @@ from ranksvm._util.types import PathLike
 
 __all__ = ["cache_of", "default_cache_folder"]
 
-# changes when the same file would be read differently
+# changes when a new version would read the same file differently
 _VERSION = 2
 
 
@@ -27,7 +27,7 @@ def default_cache_folder() -> Path:
 
 
 def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *others: PathLike) -> Path:
-    """Path of a file's cache, existing or not; it differs if the file has changed or other options read it.
+    """Path of a file's cache, which may not exist; the path is another one if the file or the options change.
 
     Files in the folder that killed processes left behind are removed.
 

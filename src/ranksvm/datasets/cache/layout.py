@@ -1,9 +1,9 @@
-"""The binary cache of a RankingData: a header, then the arrays as in memory; every byte is under a checksum.
+"""The binary cache of a RankingData: a header, then the arrays as in memory; checksums cover every byte.
 
 Layout: 16 bytes of magic, version (uint32), CRC-32 (uint32) of the version and everything that follows up to the first
 array, length of the header (uint64), the header (JSON), and each array at a multiple of 64 bytes, with zeros between.
-All numbers of the preamble are little-endian. The header has a CRC-32 for every block of an array and of the zeros
-behind it. Version 1 had one for each array and none for the zeros. The file contains no code.
+All numbers of the preamble are little-endian. The header has a CRC-32 for every block of an array and the zeros after
+it. Version 1 had one for each array, without the zeros. The file contains no code.
 """
 
 import json
@@ -52,8 +52,8 @@ _PREAMBLE = struct.Struct("<16sIIQ")
 PREAMBLE_BYTES = _PREAMBLE.size
 _CHECKED_PREAMBLE = struct.Struct("<IQ")
 ALIGNMENT = 64
-# Bytes under one checksum: blocks are checked on all threads. Measured with RankingData.load of 1.06 GB in memory, two
-# threads: 0.41 s, and 0.01 s without verification; zlib.crc32 alone takes 3.2 GB/s in one thread.
+# Bytes that one checksum covers; blocks are checked on all threads. Measured with RankingData.load of 1.06 GB in
+# memory, two threads: 0.41 s, and 0.01 s without verification; zlib.crc32 alone takes 3.2 GB/s in one thread.
 BLOCK = 1 << 22
 _KINDS = "biufUS"  # kinds of arrays: numbers and text of fixed width
 # Arrays that a cache may contain: kinds of their types, and number of axes.
@@ -120,8 +120,8 @@ def read_cache(path: PathLike, make: Callable[..., T], *, mapped: bool, verify: 
         memory = None if mapped else _aligned(size)
         content: MappedFile | np.ndarray = MappedFile.of(file, size) if memory is None else memory
         unchecked = () if verify or not mapped else ("X", "X.data")
-        # each thread uses a block while it is in a near cache: blocks are read into their place, or next to a map,
-        # whose pages would count as memory of the process
+        # Each thread checks a block while it is in the cache of the processor. Blocks of a mapped file are read into
+        # other memory: if they were read from the map, its pages would count as memory of the process.
         blocks = BytesOfFile(file)
         read = partial(_read_block, name, blocks, memory)
         _verify(name, read, [each for each in entries if each.name not in unchecked])
@@ -282,7 +282,7 @@ def _are_sizes(shape: object) -> TypeGuard[list[int]]:
 
 
 def _checksums(values: memoryview, zeros: bytes) -> list[int]:
-    """CRC-32 of each block of bytes that come in two parts."""
+    """CRC-32 of each block of an array's bytes and of the zeros after them."""
     starts = range(0, len(values) + len(zeros), BLOCK)
     n_threads = available_cpus()
 
@@ -395,7 +395,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The strings whose UTF-8 bytes follow one another in ``text``, from the position where each ends."""
+    """The strings in ``text``, which has their UTF-8 bytes one after another; ``ends`` has the end of each."""
     bounds = np.concatenate(([0], ends))
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(text):
         raise ValueError("strings do not end one after another")

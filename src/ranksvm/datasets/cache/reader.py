@@ -94,14 +94,14 @@ class CacheFile:
         self._file.close()
 
     def column(self, name: str, start: int, stop: int) -> np.ndarray:
-        """Some entries of an array of one axis, copied.
+        """A copy of some entries of a one-dimensional array.
 
         Parameters
         ----------
         name : str
             "y", "qid", "X.indptr", ...
         start, stop : int
-            Their places.
+            The place of the first entry, and the place after the last one.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class CacheFile:
         segments : ndarray of int64, shape (n_segments, 2)
             First row and end of each range of rows.
         memory : ndarray of uint8
-            At least as many bytes as their values take, from a multiple of 8 on.
+            At least as many bytes as their values take; its address is a multiple of 8.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class CacheFile:
         return X
 
     def _pointers(self, name: str, start: int, stop: int, most: int) -> np.ndarray:
-        """Some entries of an array of positions in another array; they must ascend, and 0 precedes the first."""
+        """Some entries of an array of positions, which must ascend; if ``start`` is -1, a 0 precedes the entries."""
         found = self.column(name, max(0, start), stop).astype(np.int64)
         if start < 0:
             found = np.concatenate(([0], found))
@@ -218,7 +218,7 @@ def state_of(file: PathLike | int) -> tuple[int, ...]:
 
 
 class QueryRuns:
-    """The queries of a file's rows: runs of rows with one id, which together are a query.
+    """The queries of a file: each consists of runs, which are consecutive rows with its id.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class QueryRuns:
         return len(self.pointers) - 1
 
     def segments(self, first: int, last: int) -> np.ndarray:
-        """The rows of the queries ``first .. last``, in their order.
+        """The rows of the queries from ``first`` up to, but without, ``last``, in the order of the queries.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class QueryRuns:
         return np.column_stack([begin[place], end[np.append(place[1:], len(runs)) - 1]])
 
     def values_before(self, file: CacheFile) -> np.ndarray:
-        """Stored values of X in the queries before each one, and in all: int64, shape (n_queries + 1,).
+        """Number of stored values of X before each query, and in all of them: int64, shape (n_queries + 1,).
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ __all__ = ["FileRows", "Summary", "all_finite"]
 # 1,099 and 1,346 MB/s by 1, 2 and 4 threads.
 READERS = 4
 
-# First and last query of a block.
+# First query of a block, and its end: the query after its last one.
 Block = tuple[int, int]
 # Called with the number of a block, and its rows of X.
 Work = Callable[[int, Features], None]
@@ -34,7 +34,7 @@ Work = Callable[[int, Features], None]
 class FileRows:
     """The rows of a cache and the pairs that their labels imply, without X, scores or pairs in memory.
 
-    Memory holds about 16 bytes for each query, and the caller's weights per row.
+    Memory holds about 16 bytes for each query, and the caller's weights of each row.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class FileRows:
 
     @property
     def sample_weight(self) -> np.ndarray | None:
-        """How often each row of the file counts, by its number in the file; None if all count once."""
+        """How often each row of the file counts, in the order of the file; None if each counts once."""
         return self._weights.get("sample_weight")
 
     def taken(self, queries: np.ndarray) -> "FileRows":
@@ -114,12 +114,12 @@ class FileRows:
     # ---- pairs
 
     def summarise(self, blocks: Sequence[Block]) -> list["Summary"]:
-        """Summary of each block without its features; the labels are read once for it.
+        """Summarize each block without its features; the labels are read once.
 
         Parameters
         ----------
         blocks : sequence of (int, int)
-            First and last query of each block.
+            First query and end of each block.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class FileRows:
         Parameters
         ----------
         first, last : int
-            The queries ``first .. last``.
+            The first query, and the end: the query after the last one.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class FileRows:
         Parameters
         ----------
         first, last : int
-            The queries ``first .. last``.
+            The first query, and the end: the query after the last one.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class FileRows:
         Returns
         -------
         list of (int, int)
-            First and last query of each block, in the order of the queries.
+            First query and end of each block, in the order of the queries.
         """
         return list(query_ranges(self._bytes_before, n_bytes))
 
@@ -238,7 +238,7 @@ class FileRows:
         n_buffers : int
             Number of blocks in memory at a time.
         work : callable
-            Called with the number of each block and its rows of X, in any order; the rows are gone afterwards.
+            Called with the number of each block and its rows of X, in any order. The rows are overwritten afterwards.
         """
         self.file.check_unchanged()
         _Reading(self, blocks, n_buffers, work).run(n_threads)
@@ -347,7 +347,7 @@ class Summary:
     Parameters
     ----------
     n_rows, n_queries, n_pairs : int
-        Numbers of rows in queries, of queries and of pairs.
+        Numbers of rows, queries and pairs.
     weight : float
         Sum of the weights of the pairs.
     """

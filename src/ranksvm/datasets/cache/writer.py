@@ -1,7 +1,8 @@
 """A cache written block by block of rows: memory does not depend on the number of rows.
 
-The values of X are written to their place in the file as they come. Other arrays follow them, so they wait in files
-without a name in its folder. The header, which has all lengths and checksums, is written last, into reserved space.
+The values of X are written to their place in the file as they come. The other arrays follow X in the file, so until
+the end they are kept in temporary files without a name, in the same folder. The header, which has all lengths and
+checksums, is written last, into reserved space.
 """
 
 import json
@@ -40,12 +41,12 @@ class CacheWriter:
     Parameters
     ----------
     file : binary file
-        Where it goes, from its beginning; it can seek.
+        The file to write, from its beginning; it can seek.
     folder : str
-        Folder of files without a name, for what follows the values of X.
+        Folder for temporary files without a name, which hold what follows the values of X.
     expected : int
-        Expected size of the cache in bytes: the header has room for that many checksums. If it turns out larger,
-        checksums are merged, and each is one of more bytes.
+        Expected size of the cache in bytes, which determines the room for checksums in the header. If the cache becomes
+        larger, checksums are merged, so that each covers more bytes.
 
     Attributes
     ----------
@@ -137,7 +138,7 @@ class CacheWriter:
         """Name, type, shape and content of each array but the values of X."""
         for name, spool in self._spools.items():
             if name == "X.indptr":
-                # as SciPy would have them
+                # the type that SciPy would choose
                 dtype = np.int32 if self._n_entries < 1 << 31 else np.int64
                 ends = (chunk.astype(dtype) for chunk in spool.chunks())
                 yield name, dtype, [self.n_rows + 1], _after(np.zeros(1, dtype), ends)
@@ -219,7 +220,7 @@ def _merged(checksums: list[int], block: int, size: int) -> list[int]:
 
 
 class _Spool:
-    """Values of one type in a file without a name."""
+    """Values of one type in a temporary file without a name."""
 
     def __init__(self, folder: str):
         self._file = tempfile.TemporaryFile(dir=folder or ".")  # noqa: SIM115 (it ends with this object)
@@ -250,11 +251,11 @@ class _Ids:
     Parameters
     ----------
     name : str
-        Of the column.
+        Name of the column.
     folder : str
         Folder of its files.
     n_missing : int
-        Number of rows before the first that has ids: theirs are empty.
+        Number of rows before the first one that has an id; the ids of these rows are empty.
     """
 
     def __init__(self, name: str, folder: str, n_missing: int):
@@ -263,8 +264,8 @@ class _Ids:
         self._numbers: _Spool | None = None
         self._text: _Spool | None = None
         self._lengths: _Spool | None = None
-        self._characters = 0  # of the longest id, and of all ids
-        self._all_characters = 0
+        self._characters = 0  # of the longest id
+        self._all_characters = 0  # of all ids
         for start in range(0, n_missing, _WORDS):
             self.add(np.zeros(min(_WORDS, n_missing - start), "U1"))
 

@@ -1,4 +1,4 @@
-"""LETOR text as blocks of rows of one layout: memory does not depend on the size of the file."""
+"""LETOR text read in blocks of rows with one layout, in memory that does not depend on the size of the file."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -61,8 +61,8 @@ def letor_blocks(
     Raises
     ------
     WrongLayoutError
-        At the end of the file, when it has another layout than assumed from its beginning: the blocks are invalid then,
-        and have to be read again with that layout.
+        At the end of the file, if its layout is not the one that its beginning suggested. The blocks are then invalid,
+        and must be read again with the layout that the error carries.
     """
     reader = _Reader(settings, sparse, layout)
     with open(path, "rb") as file:

@@ -122,7 +122,7 @@ def _read_bytes(content: bytes, settings: Settings, sparse: bool | None) -> Rank
 
 
 def _read_text(text: Text, settings: Settings, sparse: bool | None) -> RankingData:
-    """Text of known size: counted exactly, then parsed directly into the result."""
+    """Read text of known size: count its rows and values, then parse them directly into the result."""
     start = text_start(text, settings)
     ranges = split(text, start, settings.n_threads)
     if sum(part.rows for part in ranges) == 0:
@@ -132,7 +132,7 @@ def _read_text(text: Text, settings: Settings, sparse: bool | None) -> RankingDa
 
 
 def _read_stream(file: IO[bytes], kind: str, settings: Settings, sparse: bool | None) -> RankingData:
-    """Compressed text: each window is parsed while the next one is decompressed."""
+    """Read compressed text: each window is parsed while the next one is decompressed."""
     layout = None
     while True:
         try:

@@ -39,8 +39,9 @@ class MemoryText:
 class FileText:
     """Text of a regular file. Leaving its context raises `DataError` if the file has changed in the meantime.
 
-    A part is copied into a buffer, which is reused and stays in a near cache. Mapping the file would save the copy (a
-    twentieth of the time of parsing), but the system ends a process that touches a page behind the end of its file.
+    A part is copied into a buffer, which is reused and stays in the cache of the processor. Mapping the file would save
+    the copy (a twentieth of the time of parsing). But if the file is truncated, the system kills a process that reads a
+    mapped page beyond the new end.
     """
 
     def __init__(self, file: IO[bytes], path: str):
@@ -59,7 +60,7 @@ class FileText:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Any other error was probably a consequence.
+        # If the file has changed, any other error is probably a consequence.
         if error is None or isinstance(error, Exception):
             size, modified = self._state()
             if (size, modified) != (self.size, self._modified) or isinstance(error, ChangedTextError):
@@ -87,8 +88,8 @@ class FileText:
 class GrowingFile:
     """A binary file read from its beginning to its end, which may grow during the read, but must not become shorter.
 
-    Its end raises `DataError` if fewer bytes were read than the file had at first: a truncated line would be used as
-    the last line. A pipe has no size.
+    At its end `DataError` is raised if fewer bytes were read than the file had at first: otherwise a truncated line
+    would be used as the last line. A pipe has no size, so nothing is checked.
     """
 
     def __init__(self, file: IO[bytes], path: str):

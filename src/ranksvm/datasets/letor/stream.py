@@ -44,8 +44,8 @@ def iter_letor(
     path : path-like, binary file object, or "-"
         The file; "-" is standard input.
     batch_queries : int, default=1
-        Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
-        smaller.
+        Number of queries of a batch. A batch ends early if it already contains the id of the next query; the last
+        batch may be smaller.
     n_features : int, optional
         Number of columns of X; a larger feature id is an error. None: as many as the first 4 MiB need.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
@@ -69,8 +69,8 @@ def iter_letor(
         When a line is malformed or compressed data end early; it names the file, line, column and reason, as in
         `read_letor`. Complete queries before that line are yielded first.
     DataError
-        When the file holds no data, is of another kind, or has no query ids, or another process shortens it meanwhile
-        (it may grow).
+        When the file holds no data, is of another kind, or has no query ids, or when another process shortens it while
+        it is read (it may grow).
     OptionError
         When an option has an invalid value; raised at once, before the first query is read.
     MissingDependencyError

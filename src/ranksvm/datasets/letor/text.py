@@ -1,4 +1,4 @@
-"""LETOR text counted, split into ranges at line ends, and parsed by threads into one piece."""
+"""Functions that split LETOR text into ranges of lines, count its rows, and parse it on several threads."""
 
 import mmap
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _LARGEST_COLUMNS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of the caller; one value for the whole file."""
+    """The options of the caller, which are the same for the whole file."""
 
     path: str
     dtype: np.dtype
@@ -61,7 +61,7 @@ class Range(NamedTuple):
     colons: int
 
     def most_entries(self, layout: Layout) -> int:
-        """Upper bound of the number of entries (a row without a qid, where others have one, is refused)."""
+        """Upper bound of the number of entries (if the file has qids, a row without one is refused)."""
         return max(0, self.colons - (self.rows if layout.has_qid else 0))
 
 
@@ -255,7 +255,7 @@ def _qids(text: np.ndarray, rows: int) -> tuple[bytes, np.ndarray]:
 
 
 def _string_qid(qid: np.ndarray, row_starts: np.ndarray, words: list[tuple[bytes, np.ndarray] | None]) -> np.ndarray:
-    """All query ids as str; ranges without words have integers only, whose str() is their text."""
+    """All query ids as str; ranges without words have integers only, for which str() gives the text."""
     for number, (start, stop) in enumerate(pairwise(row_starts)):
         if words[number] is None:
             integers = [b"%d" % value for value in qid[start:stop].tolist()]
@@ -289,7 +289,7 @@ def pack_strings(words: list[str]) -> np.ndarray:
 def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     """Like `numpy.empty`, but in pages that are returned to the system when the array is freed.
 
-    Memory from malloc may not be: after reading windows, the process would retain as much memory as the result takes.
+    Memory from malloc may not be returned: after reading windows, the process would retain as much as the result takes.
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}

@@ -38,7 +38,7 @@ __all__ = [
 # Share of values present in a file above which X is dense. A CSR entry takes twice the memory of a dense float32
 # and about four times its time in a product with a vector, so below a quarter CSR is both smaller and faster.
 _DENSE_FROM = 0.25
-# Decompressed text is parsed in windows of this many bytes, which is small relative to any result of relevant size.
+# Decompressed text is parsed in windows of this many bytes, which is little compared with any large result.
 WINDOW = 1 << 22
 _MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)  # the first member of the zip archive
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -91,7 +91,7 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
     """Text cut at line ends: at the first one after ``first`` bytes, then always at the last available one.
 
     Windows after the first have at least ``later`` bytes. An error of decompression is the last item, after the good
-    text. The first window does not depend on the division of the text into chunks.
+    text. The first window is the same for any division of the text into chunks.
     """
     parts: list[bytes] = []
     size, smallest, search = 0, first, bytes.find if first else bytes.rfind
@@ -120,7 +120,7 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
 def parse_window(
     text: Text, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Callable[..., np.ndarray]
 ) -> Piece:
-    """Parse, and repeat it if a feature id is larger than assumed."""
+    """Parse a text, and parse it again if a feature id is larger than assumed."""
     piece = parse_text(text, ranges, layout, settings, lines_before, empty)
     if piece.needs_zero_base:
         raise WrongLayoutError(replace(layout, zero_based=True))
@@ -208,7 +208,7 @@ def _join(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def join_strings(arrays: list) -> np.ndarray:
-    """Integers if all are integers, else strings (str() gives the original text of an integer)."""
+    """Ids as one array: integers if all are, else strings (str() gives the original text of an integer)."""
     if len(arrays) == 1 or all(array.dtype == np.int64 for array in arrays):
         return _join(arrays)
     arrays = [pack_strings([str(v) for v in array.tolist()]) if array.dtype.kind == "i" else array for array in arrays]
