@@ -14,10 +14,15 @@ import zlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from ranksvm._util.compression import compression_of_name, compressor
 from ranksvm._util.special_files import descriptor_of, is_special
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+    from ranksvm._util.types import PathLike
 
 try:
     import fcntl
@@ -44,7 +49,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextlib.contextmanager
-def atomic_write(path: Any) -> Iterator[IO[bytes]]:
+def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
     """A binary file that gets its name when the block succeeds, and is removed when it fails.
 
     Descriptors such as /dev/stdout, pipes and devices are written to directly: renaming would replace them.
@@ -67,7 +72,7 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def temporary_beside(path: Any) -> Iterator[str]:
+def temporary_beside(path: "PathLike") -> Iterator[str]:
     """The path of a file that is needed while another one is written, in the folder of that one.
 
     It is removed at the end of the block; if the process is killed, by the next one that writes into the folder.
@@ -99,7 +104,7 @@ def _naming(path: str, temporary: str | None) -> Iterator[None]:
         raise
 
 
-def remove_abandoned(folder: Any, name: str | None = None) -> None:
+def remove_abandoned(folder: "PathLike", name: str | None = None) -> None:
     """Remove the temporary files of a folder that killed processes left: those that nobody has locked.
 
     Parameters
@@ -142,7 +147,7 @@ def _tag() -> str:
 
 
 @contextlib.contextmanager
-def _directly(path: Any) -> Iterator[IO[bytes]]:
+def _directly(path: "PathLike") -> Iterator[IO[bytes]]:
     """A file that is written from its first byte to its last, at the current end of a descriptor."""
     if (number := descriptor_of(path)) is None:
         raw = open(path, "wb", buffering=0)  # noqa: SIM115 (closed below)
@@ -164,7 +169,7 @@ class _Sequential(io.RawIOBase):
     A descriptor may belong to a regular file, opened to append, where going back would have no effect.
     """
 
-    def __init__(self, raw: Any):
+    def __init__(self, raw: io.FileIO):
         self._raw, self._position = raw, 0
 
     def writable(self) -> bool:
@@ -173,7 +178,7 @@ class _Sequential(io.RawIOBase):
     def tell(self) -> int:
         return self._position
 
-    def write(self, content: Any) -> int:
+    def write(self, content: "ReadableBuffer") -> int:
         written = self._raw.write(content) or 0
         self._position += written
         return written
@@ -214,7 +219,7 @@ def _lock(file: IO[bytes], path: str) -> bool:
 
 
 @contextlib.contextmanager
-def atomic_text_file(path: Any) -> Iterator[IO[bytes]]:
+def atomic_text_file(path: "PathLike") -> Iterator[IO[bytes]]:
     """Like `atomic_write`, compressed if the name ends in .gz, .bz2, .xz or .zst."""
     kind = compression_of_name(os.fspath(path))
     with atomic_write(path) as file:
@@ -225,7 +230,7 @@ def atomic_text_file(path: Any) -> Iterator[IO[bytes]]:
             yield packed
 
 
-def write_lines(path: Any, lines: Iterable[str]) -> None:
+def write_lines(path: "PathLike", lines: Iterable[str]) -> None:
     """Write lines of text, as `atomic_text_file` writes."""
     with atomic_text_file(path) as file:
         for line in lines:  # the writers of zstandard have no writelines

@@ -3,13 +3,13 @@
 import math
 import numbers
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Iterable, Mapping, Sized
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 
 from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, Range, parameters_of
-from ranksvm._util.types import CSRMatrix, Features, SparseMatrix
+from ranksvm._util.types import ArrayLike, CSRMatrix, Features, SparseMatrix
 from ranksvm.exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
 
 
-def is_integer(value: Any, least: int | None = None) -> bool:
+def is_integer(value: object, least: int | None = None) -> TypeGuard[int]:
     """Whether a value is a whole number of 64 bits, of Python or NumPy (not True or False), and at least ``least``."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
-    return whole and (least is None or int(value) >= least)
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        return False
+    return -(2**63) <= int(value) < 2**63 and (least is None or int(value) >= least)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
     # an abstract class takes long to ask
     return isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, bool))
@@ -48,9 +49,9 @@ def n_rows_of(X: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:
+def check_one_per_row(name: str, values: ArrayLike, n_rows: int, owner: str = "X") -> None:
     """Raise DataError unless there is one value for each of the ``n_rows`` rows of ``owner``."""
-    shape = np.shape(values) if isinstance(values, np.ndarray) or not hasattr(values, "__len__") else (len(values),)
+    shape = np.shape(values) if isinstance(values, np.ndarray) or not isinstance(values, Sized) else (len(values),)
     if shape == (n_rows,):
         return
     found = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
@@ -65,33 +66,33 @@ def level_of_caller() -> int:
     return level
 
 
-def positive(value: Any) -> str | None:
+def positive(value: object) -> str | None:
     """The error of a number that must be positive and finite; None if it is valid."""
     if _is_finite(value) and value > 0:
         return None
     return f"must be a positive, finite number, got {value!r}"
 
 
-def not_negative(value: Any) -> str | None:
+def not_negative(value: object) -> str | None:
     """The error of a number that must be at least 0 and finite; None if it is valid."""
     if _is_finite(value) and value >= 0:
         return None
     return f"must be a finite number from 0, got {value!r}"
 
 
-def count(value: Any, least: int = 1) -> str | None:
+def count(value: object, least: int = 1) -> str | None:
     """The error of a whole number that must be at least 1, or another number; None if it is valid."""
     if is_integer(value, least):
         return None
     return f"must be a whole number from {least}, got {value!r}"
 
 
-def flag(value: Any) -> str | None:
+def flag(value: object) -> str | None:
     """The error of what must be True or False; None if it is valid."""
     return None if isinstance(value, bool | np.bool_) else f"must be True or False, got {value!r}"
 
 
-def seed(value: Any) -> str | None:
+def seed(value: object) -> str | None:
     """The error of a seed or generator of random numbers; None if it is valid."""
     generator = value is None or value is np.random or isinstance(value, np.random.RandomState)
     if generator or (is_integer(value, 0) and int(value) < 2**32):
@@ -99,7 +100,7 @@ def seed(value: Any) -> str | None:
     return f"must be None, a whole number or a numpy.random.RandomState, got {value!r}"
 
 
-def one_of(value: Any, names: Iterable[str]) -> str | None:
+def one_of(value: object, names: Iterable[str]) -> str | None:
     """The error of the name of a choice; None if it is valid."""
     allowed = list(names)
     if isinstance(value, str) and value in allowed:
@@ -155,7 +156,7 @@ def _error(value: Any, constraint: Constraint | None) -> str | None:
     return None
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> TypeGuard[float]:
     try:
         return is_number(value) and math.isfinite(value)
     except OverflowError:  # an integer that is too large for float64

@@ -4,6 +4,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import IO, Any
 
 from ranksvm.exceptions import MissingDependencyError
@@ -30,7 +31,7 @@ def compression_of_name(name: str) -> str | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
 
 
-def _zstd() -> Any:
+def _zstd() -> ModuleType:
     try:
         from compression import zstd  # Python 3.14
 

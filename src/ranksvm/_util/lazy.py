@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 __all__ = ["first_import", "imported", "lazy_names"]
@@ -71,7 +72,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def imported(module: str) -> Any:
+def imported(module: str) -> ModuleType:
     """A module, imported if it is not yet: a fork in another thread waits for the import.
 
     Parameters

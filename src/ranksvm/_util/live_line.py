@@ -1,9 +1,13 @@
 """The live line of a terminal: what happens now, and a progress bar while the number of steps is known."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ranksvm._util.text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
 __all__ = ["LiveLine", "terminal"]
 
@@ -11,7 +15,7 @@ __all__ = ["LiveLine", "terminal"]
 BAR_WIDTH = 24
 
 
-def terminal() -> Any:
+def terminal() -> "Console":
     """A console of rich that writes to stderr."""
     from rich.console import Console
 
@@ -27,7 +31,7 @@ class LiveLine:
         The terminal, as `terminal` makes it.
     """
 
-    def __init__(self, console: Any):
+    def __init__(self, console: "Console"):
         from rich.live import Live
         from rich.spinner import Spinner
 
@@ -59,12 +63,12 @@ class LiveLine:
         """Remove the line."""
         self._live.stop()
 
-    def _line(self) -> Any:
+    def _line(self) -> "Table":
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        cells: list[Any] = [self._spinner]
+        cells: list[RenderableType] = [self._spinner]
         if self._steps is not None:
             done, total = self._steps
             counted = f"{done} of {total}{self._unit}{self._left(done, total)}"

@@ -1,6 +1,9 @@
 """Attributes of log records in addition to their text."""
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from logging import LogRecord
 
 __all__ = ["PASSING", "Steps", "is_passing", "steps_of"]
 
@@ -8,7 +11,7 @@ __all__ = ["PASSING", "Steps", "is_passing", "steps_of"]
 PASSING = {"ranksvm_passing": True}
 
 
-def is_passing(record: Any) -> bool:
+def is_passing(record: "LogRecord") -> bool:
     """Whether a log record was written with `PASSING`."""
     return getattr(record, "ranksvm_passing", False)
 
@@ -32,6 +35,6 @@ class Steps:
         return {"ranksvm_steps": (self.done, self.total)}
 
 
-def steps_of(record: Any) -> tuple[int, int] | None:
+def steps_of(record: "LogRecord") -> tuple[int, int] | None:
     """Numbers of the fits done and of all, if a log record says them."""
     return getattr(record, "ranksvm_steps", None)

@@ -3,7 +3,7 @@
 import mmap
 import os
 from contextlib import suppress
-from typing import Any
+from typing import IO
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class MappedFile(mmap.mmap):
     _inode: tuple[int, int]
 
     @classmethod
-    def of(cls, file: Any, size: int) -> "MappedFile":
+    def of(cls, file: IO[bytes], size: int) -> "MappedFile":
         """Map the first bytes of an open file.
 
         Parameters
@@ -60,7 +60,7 @@ class MappedFile(mmap.mmap):
                 raise DataError(f"{self.path} was truncated since it was loaded: write it again, and load it again.")
 
 
-def mapped_file(X: Any) -> MappedFile | None:
+def mapped_file(X: object) -> MappedFile | None:
     """The mapped file that holds the values of an array or CSR matrix; None if they are in memory.
 
     Parameters

@@ -4,9 +4,9 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from ranksvm._util import checks
+from ranksvm._util.types import MemoryLimit
 from ranksvm.exceptions import OptionError
 
 # Share of the free memory that a fit may use by default.
@@ -22,7 +22,7 @@ CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
-def memory_complaint(limit: Any) -> str | None:
+def memory_complaint(limit: MemoryLimit) -> str | None:
     """The error of a memory limit; None if it is valid."""
     if limit is None:
         return None
@@ -34,7 +34,7 @@ def memory_complaint(limit: Any) -> str | None:
     return f"must be None, a positive number of bytes, or text such as '4GB' or '500MB', got {limit!r}"
 
 
-def memory_bytes(limit: Any) -> int:
+def memory_bytes(limit: MemoryLimit) -> int:
     """A memory limit in bytes: given as a number, text such as "4GB", or None for half of the free memory.
 
     KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
@@ -49,7 +49,7 @@ def memory_bytes(limit: Any) -> int:
     return int(float(match[1]) * (1024 if match[3] else 1000) ** exponent)
 
 
-def check_fits(needed: int, limit: Any, what: str, instead: str) -> None:
+def check_fits(needed: int, limit: MemoryLimit, what: str, instead: str) -> None:
     """Refuse work that needs more memory than a limit allows.
 
     Parameters

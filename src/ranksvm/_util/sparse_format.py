@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+from ranksvm._util.types import CSRMatrix, SparseMatrix
 from ranksvm.exceptions import DataError
 
 __all__ = ["check_sparse_format", "without_duplicates"]
 
 
-def check_sparse_format(X: Any, name: str = "X") -> None:
+def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
     """Refuse a sparse matrix whose arrays do not agree; one pass over its column numbers.
 
     SciPy checks lengths only when a matrix is made, and nothing when its arrays are changed.
@@ -28,15 +29,16 @@ def check_sparse_format(X: Any, name: str = "X") -> None:
         When pointers do not ascend from 0 to the number of entries, or a row or column number is beyond the shape.
     """
     if X.format == "coo":
-        for axis, (places, size) in enumerate(zip((X.row, X.col), X.shape, strict=True)):
-            if len(places) != len(X.data) or (len(places) and not 0 <= places.min() <= places.max() < size):
+        coo = X.tocoo()
+        for axis, (places, size) in enumerate(zip((coo.row, coo.col), X.shape, strict=True)):
+            if len(places) != len(coo.data) or (len(places) and not 0 <= places.min() <= places.max() < size):
                 which = ("row", "column")[axis]
                 raise DataError(f"{name} is no valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
     elif X.format in ("csr", "csc", "bsr"):
         _check_compressed(X, name)
 
 
-def without_duplicates(X: Any) -> Any:
+def without_duplicates(X: CSRMatrix) -> CSRMatrix:
     """A CSR matrix with one entry for every place, for what is not linear in the entries: the matrix itself, or a copy.
 
     Parameters

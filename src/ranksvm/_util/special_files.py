@@ -3,7 +3,10 @@
 import os
 import re
 import stat
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ranksvm._util.types import PathLike
 
 __all__ = ["descriptor_of", "is_special"]
 
@@ -13,7 +16,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 _LINKS = 40
 
 
-def descriptor_of(path: Any) -> int | None:
+def descriptor_of(path: "PathLike") -> int | None:
     """The open descriptor that a path such as /dev/stdout or /dev/fd/3 stands for, also through links; else None.
 
     The names are known on every system, also where there are no such files.
@@ -30,7 +33,7 @@ def descriptor_of(path: Any) -> int | None:
     return None
 
 
-def is_special(path: Any) -> bool:
+def is_special(path: "PathLike") -> bool:
     """Whether a path is a descriptor, pipe or device, which must be written to and never be replaced."""
     if descriptor_of(path) is not None:
         return True

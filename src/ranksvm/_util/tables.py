@@ -8,11 +8,14 @@ import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ranksvm._util.json_values import plain
 from ranksvm._util.text import power
 from ranksvm.exceptions import MissingDependencyError, OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html", "frame_of", "without_formula"]
 
@@ -242,13 +245,17 @@ def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
     raise MissingDependencyError(f"to_frame needs {wanted}: pip install {library or 'pandas'}")
 
 
-def without_formula(value: Any) -> Any:
+@overload
+def without_formula(value: str) -> str: ...
+@overload
+def without_formula(value: object) -> object: ...
+def without_formula(value: object) -> object:
     """Text with an apostrophe in front if a spreadsheet would take it for a formula; any other value as it is."""
     takes = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if takes else value
 
 
-def shown(value: Any, format_spec: str | None = None) -> str:
+def shown(value: object, format_spec: str | None = None) -> str:
     """A value for people: a float with four decimals, or in a format; a dash for an undefined one."""
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -258,7 +265,7 @@ def shown(value: Any, format_spec: str | None = None) -> str:
     return power(value) if format_spec == POWER else format(value, format_spec or ".4f")
 
 
-def _values(column: Any) -> Any:
+def _values(column: "Sequence[object] | np.ndarray") -> "Sequence[object] | np.ndarray":
     """A list of text and objects; numbers and dates stay an array."""
     kind = getattr(getattr(column, "dtype", None), "kind", None)
     return column if kind in ("i", "u", "f", "b", "M", "m") else list(column)

@@ -224,7 +224,7 @@ class _Blas:
             _take_control(self._controller)  # whoever sets them next may be another thread
 
 
-def _take_control(controller: Any) -> None:
+def _take_control(controller: ThreadpoolController) -> None:
     """Let the next thread that sets the numbers do so: threadpoolctl 3.8 ignores all but the first one that did."""
     for library in controller.lib_controllers:
         if (clear := getattr(library, "clear_controlling_thread", None)) is not None:
@@ -237,7 +237,7 @@ _pool = _Pool()
 _blas = _Blas()
 
 
-def one_blas_thread() -> Any:
+def one_blas_thread() -> contextlib.AbstractContextManager[None]:
     """Context in which BLAS uses one thread, because its threads would compete with ours."""
     return _blas.one_thread()
 

@@ -5,13 +5,14 @@ are not imported: what the package needs of their objects is described by protoc
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 __all__ = [
+    "COOMatrix",
     "CSRMatrix",
     "DataFrame",
     "Features",
@@ -37,8 +38,16 @@ class SparseMatrix(Protocol):
     def format(self) -> str: ...
     def tocsr(self) -> "CSRMatrix": ...
     def tocsc(self) -> "CSRMatrix": ...
-    def tocoo(self) -> Any: ...
+    def tocoo(self) -> "COOMatrix": ...
     def toarray(self) -> np.ndarray: ...
+
+
+class COOMatrix(SparseMatrix, Protocol):
+    """A sparse matrix or array of SciPy in COO format."""
+
+    data: np.ndarray
+    row: np.ndarray
+    col: np.ndarray
 
 
 class CSRMatrix(SparseMatrix, Protocol):
@@ -48,6 +57,9 @@ class CSRMatrix(SparseMatrix, Protocol):
     indices: np.ndarray
     indptr: np.ndarray
 
+    @property
+    def has_canonical_format(self) -> bool: ...
+    def sum_duplicates(self) -> None: ...
     @property
     def T(self) -> "CSRMatrix": ...  # noqa: N802 -- the name in SciPy
     def astype(self, dtype: DTypeLike, *, copy: bool = True) -> "CSRMatrix": ...
@@ -62,6 +74,8 @@ class DataFrame(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]: ...
+    @property
+    def columns(self) -> Iterable[Any]: ...
 
 
 # Features as users pass them.

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.exceptions import DataError
@@ -29,6 +30,9 @@ __all__ = [
     "missing_features",
     "quantile_rows",
 ]
+
+# Rows of features that may have missing values.
+Rows = Features | TwoBlocks
 
 # A code has one byte; one level is for missing values.
 MAX_BINS = 255
@@ -147,7 +151,7 @@ class FeatureStatistics(NamedTuple):
     level_means: list[np.ndarray]
 
 
-def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), n_threads: int = 1) -> list[FeatureBins]:
+def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_threads: int = 1) -> list[FeatureBins]:
     """The levels of each feature, from its values in the training data.
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
@@ -174,7 +178,7 @@ def feature_bins(X: Any, max_bins: int, categorical: Sequence[int] = (), n_threa
 
 
 def described_features(
-    X: Any,
+    X: Rows,
     max_bins: int,
     categorical: Sequence[int] = (),
     n_threads: int = 1,
@@ -201,7 +205,7 @@ def described_features(
 
 
 def described_sample(
-    rows: Any,
+    rows: Features,
     missing: np.ndarray,
     max_bins: int,
     categorical: Sequence[int] = (),
@@ -287,7 +291,7 @@ def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.nd
     return np.arange(n_rows) if counted is None else counted
 
 
-def as_floats(X: Any) -> Any:
+def as_floats(X: Features) -> Features:
     """X of a file as ``fit`` has it in memory: float32 and float64 as they are, other types as float64.
 
     Parameters
@@ -303,7 +307,7 @@ def as_floats(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndarray:
+def codes_of(bins: Sequence[FeatureBins], X: Rows, n_threads: int = 1) -> np.ndarray:
     """The level of each value of X.
 
     Parameters
@@ -334,11 +338,10 @@ def codes_of(bins: Sequence[FeatureBins], X: Any, n_threads: int = 1) -> np.ndar
     cuts = np.concatenate([each.cuts for each in bins]) if bins else np.empty(0)
     pointers = np.concatenate([[0], np.cumsum([each.n_steps for each in bins])]).astype(np.int64)
     others = [j for j, each in enumerate(bins) if each.categories is not None]
-    sparse = is_sparse(X)
 
     def code(rows: tuple[int, int]) -> None:
         start, stop = rows
-        block = np.ascontiguousarray(X[start:stop].toarray() if sparse else X[start:stop])
+        block = np.ascontiguousarray(X[start:stop].toarray() if is_sparse(X) else X[start:stop])
         part = codes[start:stop]
         finite = coded.feature_levels(block, cuts, pointers, 0, stop - start, part)
         for j in others:
@@ -397,7 +400,7 @@ def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: 
     return found
 
 
-def check_not_infinite(X: Any, start: int = 0) -> None:
+def check_not_infinite(X: Features, start: int = 0) -> None:
     """Refuse infinite values.
 
     Parameters
@@ -412,12 +415,15 @@ def check_not_infinite(X: Any, start: int = 0) -> None:
     DataError
         When there is one; the message has its place.
     """
-    values = X.tocoo() if is_sparse(X) else X
-    if not (infinite := np.isinf(values.data if is_sparse(X) else values)).any():
-        return
-    place = int(np.flatnonzero(infinite)[0])
-    row, j = (values.row[place], values.col[place]) if is_sparse(X) else divmod(place, X.shape[1])
-    raise DataError(f"X has an infinite value in row {start + row}, feature {j}: missing values are NaN.")
+    if is_sparse(X):
+        entries = X.tocoo()
+        infinite = np.isinf(entries.data)
+        rows, columns = entries.row[infinite], entries.col[infinite]
+    else:
+        rows, columns = np.nonzero(np.isinf(X))
+    if len(rows):
+        place = f"row {start + rows[0]}, feature {columns[0]}"
+        raise DataError(f"X has an infinite value in {place}: missing values are NaN.")
 
 
 def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, start: int) -> None:
@@ -431,7 +437,7 @@ def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray,
         )
 
 
-def missing_features(X: Any, n_threads: int = 1) -> np.ndarray:
+def missing_features(X: Rows, n_threads: int = 1) -> np.ndarray:
     """Which features have missing values.
 
     Parameters
@@ -457,7 +463,7 @@ def missing_features(X: Any, n_threads: int = 1) -> np.ndarray:
     return missing
 
 
-def _sampled(X: Any, sample_weight: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.ndarray | None]:
     """The rows whose quantiles are computed, without those that do not count, and how often each counts."""
     rows = quantile_rows(X.shape[0], sample_weight)
     if len(rows) == X.shape[0]:
@@ -465,18 +471,17 @@ def _sampled(X: Any, sample_weight: np.ndarray | None) -> tuple[Any, np.ndarray 
     return X[rows], None if sample_weight is None else sample_weight[rows]
 
 
-def _columns(X: Any) -> Any:
+def _columns(X: Features) -> "np.ndarray | _SparseColumns":
     """The features, to be read one by one: each contiguous if X is dense."""
     if is_sparse(X):
-        X = X.tocsc()
-        return _SparseColumns(X)
+        return _SparseColumns(X.tocsc())
     return np.ascontiguousarray(X.T)
 
 
 class _SparseColumns:
     """The columns of a CSC matrix as dense arrays."""
 
-    def __init__(self, X: Any):
+    def __init__(self, X: CSRMatrix):
         self._X = X
 
     def __getitem__(self, j: int) -> np.ndarray:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, as_floats, codes_of
 from ranksvm.additive.columns import Pair, coded_columns, increments, level_scales, new_levels, pair_codes
 from ranksvm.additive.function import AdditiveFunction, Interaction, filled
@@ -149,7 +149,7 @@ class AdditiveTerms:
         starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
         return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
-    def design(self, X: Any) -> "AdditiveDesign":
+    def design(self, X: Features) -> "AdditiveDesign":
         """The design matrix of rows.
 
         Parameters
@@ -397,11 +397,11 @@ class AdditiveDesign:
     def taken(self, rows):
         return AdditiveDesign(self.features.taken(rows), self.codes[rows], self.terms)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return AdditiveDesign, (self.features, self.codes, self.terms)
 
 
-def features_of(X: Any, terms: AdditiveTerms) -> DesignMatrix:
+def features_of(X: Features | TwoBlocks, terms: AdditiveTerms) -> DesignMatrix:
     """The features of rows for the linear part: X with means in place of missing values.
 
     Parameters

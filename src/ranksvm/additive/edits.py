@@ -1,9 +1,9 @@
 """Steps of a feature that a person chose."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm.additive.bins import FeatureBins
@@ -13,7 +13,9 @@ from ranksvm.exceptions import OptionError
 __all__ = ["edited_steps"]
 
 
-def edited_steps(bins: FeatureBins, steps: np.ndarray, values: Any, scales: np.ndarray, sign: int) -> np.ndarray:
+def edited_steps(
+    bins: FeatureBins, steps: np.ndarray, values: ArrayLike | Mapping[int, float], scales: np.ndarray, sign: int
+) -> np.ndarray:
     """The new steps of a feature, validated.
 
     Parameters

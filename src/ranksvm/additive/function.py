@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -11,6 +11,7 @@ import ranksvm._compiled.coded as coded
 from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, codes_of
 from ranksvm.additive.columns import Pair, coded_columns, pair_codes
 from ranksvm.data.linear_scores import linear_scores
@@ -98,7 +99,7 @@ class AdditiveFunction:
         """Number of features."""
         return len(self.coef)
 
-    def scores(self, X: Any, n_threads: int = 1, codes: np.ndarray | None = None) -> np.ndarray:
+    def scores(self, X: Features, n_threads: int = 1, codes: np.ndarray | None = None) -> np.ndarray:
         """Score of each row of X.
 
         Parameters
@@ -134,7 +135,7 @@ class AdditiveFunction:
         parallel_map(score, list(pairwise(ends)), n_threads)
         return scores
 
-    def filled(self, X: Any) -> Any:
+    def filled(self, X: Features) -> Features:
         """X with the mean of the training data in place of missing values.
 
         Parameters
@@ -149,7 +150,7 @@ class AdditiveFunction:
         """
         return filled(X, self.fill)
 
-    def contributions(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def contributions(self, X: Features) -> tuple[np.ndarray, np.ndarray]:
         """What each feature and each interaction adds to the score of each row.
 
         Parameters
@@ -199,7 +200,11 @@ class AdditiveFunction:
         return np.ascontiguousarray(np.hstack([codes, self._cells(codes)])) if self.interactions else codes
 
 
-def filled(X: Any, fill: np.ndarray) -> Any:
+@overload
+def filled(X: np.ndarray, fill: np.ndarray) -> np.ndarray: ...
+@overload
+def filled(X: Features, fill: np.ndarray) -> Features: ...
+def filled(X: Features, fill: np.ndarray) -> Features:
     """X with other values in place of missing ones.
 
     Parameters

@@ -1,12 +1,12 @@
 """Search for NaN or infinite values in a matrix."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_label, place_in_words
+from ranksvm._util.types import Features, SparseMatrix
 
 # rows of a dense matrix that are searched at once
 ROWS = 4096
@@ -14,7 +14,9 @@ ROWS = 4096
 LISTED = 5
 
 
-def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bool = False) -> str | None:
+def where_not_finite(
+    X: Features | SparseMatrix, names: Sequence[str] | None = None, *, pairwise: bool = False
+) -> str | None:
     """Describe the values of a dense or sparse matrix that are NaN or infinite; None if there are none.
 
     Parameters
@@ -52,7 +54,7 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bo
     return f"{first} ({' and '.join(totals)} in all: {listed}{more})"
 
 
-def _not_finite(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _not_finite(X: Features | SparseMatrix) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows, columns and values of the entries that are not finite, part by part, row by row."""
     if is_sparse(X):
         entries = X.tocoo()

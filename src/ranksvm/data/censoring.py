@@ -1,8 +1,7 @@
 """Right-censored times: which of two documents is known to have the longer one."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.numeric_column import numeric_column
@@ -12,7 +11,7 @@ from ranksvm.exceptions import DataError
 __all__ = ["checked_event", "order_of_times", "strata_or_rows"]
 
 
-def checked_event(event: Any, n_rows: int) -> np.ndarray:
+def checked_event(event: ArrayLike, n_rows: int) -> np.ndarray:
     """Whether the event of each row was observed, validated.
 
     Parameters

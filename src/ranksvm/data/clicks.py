@@ -1,8 +1,7 @@
 """Preferences implied by clicks on displayed rankings."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.queries import Queries
@@ -13,7 +12,14 @@ __all__ = ["clicked_flags", "pairs_from_clicks"]
 _RULES = ("shown", "shown_all", "skip_above", "last_click_skip_above")
 
 
-def pairs_from_clicks(qid: Any, rank: Any, clicked: Any, *, rule: str = "shown", click_time: Any = None) -> np.ndarray:
+def pairs_from_clicks(
+    qid: ArrayLike | None,
+    rank: ArrayLike,
+    clicked: ArrayLike,
+    *,
+    rule: str = "shown",
+    click_time: ArrayLike | None = None,
+) -> np.ndarray:
     """Pairs (preferred, other) of rows implied by a user's clicks on a displayed ranking.
 
     A row is one document that was shown in one impression (one answer to one query). Let an impression show its
@@ -96,22 +102,22 @@ def pairs_from_clicks(qid: Any, rank: Any, clicked: Any, *, rule: str = "shown",
         raise OptionError(f"rule must be one of {', '.join(map(repr, _RULES))}, got {rule!r}.")
     if click_time is not None and rule != "last_click_skip_above":
         raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} does not use it.")
-    clicked = clicked_flags(clicked)
-    rank = _ranks(rank, len(clicked))
+    flags = clicked_flags(clicked)
+    ranks = _ranks(rank, len(flags))
     if qid is None and rule != "last_click_skip_above":
-        order = np.argsort(rank, kind="stable")
-        if not (rank[order[1:]] == rank[order[:-1]]).any():
-            return _pairs_in_one(order, clicked[order], rule)
-    queries = Queries.from_qid(qid, len(clicked))
-    query, rows = _from_the_top(queries, rank)
-    clicked = clicked[rows]
-    preferred = np.flatnonzero(clicked)
+        order = np.argsort(ranks, kind="stable")
+        if not (ranks[order[1:]] == ranks[order[:-1]]).any():
+            return _pairs_in_one(order, flags[order], rule)
+    queries = Queries.from_qid(qid, len(flags))
+    query, rows = _from_the_top(queries, ranks)
+    flags = flags[rows]
+    preferred = np.flatnonzero(flags)
     if rule == "last_click_skip_above":
-        time = None if click_time is None else _times(click_time, clicked, rows)
+        time = None if click_time is None else _times(click_time, flags, rows)
         preferred = _last_of_each(preferred, query, time)
     impression = query[preferred]
     stop = queries.pointers[impression + 1] if rule in ("shown", "shown_all") else preferred
-    candidates = np.ones(len(rows), dtype=bool) if rule == "shown_all" else ~clicked
+    candidates = np.ones(len(rows), dtype=bool) if rule == "shown_all" else ~flags
     return _pairs_within(preferred, rows, candidates, queries.pointers[impression], stop)
 
 
@@ -184,7 +190,7 @@ def _last_of_each(preferred: np.ndarray, query: np.ndarray, time: np.ndarray | N
     return preferred[np.append(query[1:] != query[:-1], True)] if len(preferred) else preferred
 
 
-def clicked_flags(clicked: Any) -> np.ndarray:
+def clicked_flags(clicked: ArrayLike) -> np.ndarray:
     """Whether each row was clicked on, as booleans; DataError for anything but 0, 1, True and False."""
     values = _one_dimensional("clicked", clicked)
     if values.dtype == bool:
@@ -203,7 +209,7 @@ def clicked_flags(clicked: Any) -> np.ndarray:
     return values.astype(bool)
 
 
-def _ranks(rank: Any, n_rows: int) -> np.ndarray:
+def _ranks(rank: ArrayLike, n_rows: int) -> np.ndarray:
     values = _one_dimensional("rank", rank)
     check_one_per_row("rank", values, n_rows, "clicked")
     if values.dtype.kind not in "iuf":
@@ -217,7 +223,7 @@ def _ranks(rank: Any, n_rows: int) -> np.ndarray:
     return values
 
 
-def _times(click_time: Any, clicked: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _times(click_time: ArrayLike, clicked: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Times of the clicked positions."""
     values = _one_dimensional("click_time", click_time)
     check_one_per_row("click_time", values, len(rows), "clicked")
@@ -231,7 +237,7 @@ def _times(click_time: Any, clicked: np.ndarray, rows: np.ndarray) -> np.ndarray
     return times
 
 
-def _one_dimensional(name: str, values: Any) -> np.ndarray:
+def _one_dimensional(name: str, values: ArrayLike) -> np.ndarray:
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(f"{name} must be one-dimensional, got shape {array.shape}.")

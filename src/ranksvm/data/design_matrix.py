@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.mapped_file import MappedFile, check_whole, mapped_file
 from ranksvm._util.threads import even_ranges, parallel_map
+from ranksvm._util.types import CSRMatrix, Features, SparseMatrix
 from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [
@@ -83,7 +84,7 @@ class DesignMatrix(Protocol):
     n_features: int
     row_bytes: float
     dense: bool
-    dtype: Any  # of the features as they are stored
+    dtype: np.dtype  # of the features as they are stored
     file: MappedFile | None  # the mapped file that holds them
 
     @property
@@ -261,7 +262,7 @@ class SparseDesign:
     dense = False
     vector_basis: Basis | None = None
 
-    def __init__(self, X):
+    def __init__(self, X: CSRMatrix):
         self._arrays = csr_arrays(X)
         self.file = mapped_file(X)
         self.n_features = X.shape[1]
@@ -329,7 +330,7 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
     return np.max(parallel_map(part, even_ranges(0, n_rows, 4 * n_threads), n_threads), axis=0)
 
 
-def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def csr_arrays(X: CSRMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """A CSR matrix for compiled loops: columns and pointers have the same type, int32 or int64.
 
     The loops trust pointers and column numbers; `check_sparse_format` has checked them for every user's matrix.
@@ -354,7 +355,7 @@ def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     return data, indices, X.indptr.astype(indices.dtype, copy=False), X.shape[1]
 
 
-def stored_bytes(X: Any) -> int:
+def stored_bytes(X: Features) -> int:
     """Bytes that the values of a dense array or CSR matrix take, with their column numbers.
 
     Parameters
@@ -370,7 +371,7 @@ def stored_bytes(X: Any) -> int:
     return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
 
 
-def as_design_matrix(X: Any, largest: np.ndarray | None = None) -> DenseDesign | SparseDesign:
+def as_design_matrix(X: np.ndarray | SparseMatrix, largest: np.ndarray | None = None) -> DenseDesign | SparseDesign:
     """The design matrix of a dense array or a sparse matrix, without copying C-contiguous floats or CSR.
 
     Parameters

@@ -27,7 +27,7 @@ class DeviceFeatures:
 
     ndim = 2
 
-    def __init__(self, device: Device, array: DeviceArray, original: Any):
+    def __init__(self, device: Device, array: DeviceArray, original: object):
         self.device = device
         self.array = array
         self.original = original
@@ -107,7 +107,7 @@ class DeviceFeatures:
         return self.device.copy_out(self.array)
 
 
-def device_features(X: Any) -> DeviceFeatures | None:
+def device_features(X: object) -> DeviceFeatures | None:
     """Features in the memory of a GPU; None for anything else.
 
     Parameters

@@ -2,17 +2,23 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.types import DataFrame, Features, MatrixLike
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 __all__ = [
     "column",
@@ -55,7 +61,7 @@ _CURES = {
 _NO_LABELS = object()
 
 
-def _narwhals() -> Any:
+def _narwhals() -> ModuleType:
     try:
         with first_import():
             import narwhals.stable.v2 as narwhals
@@ -67,7 +73,7 @@ def _narwhals() -> Any:
     return narwhals
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> TypeGuard[DataFrame]:
     """Whether X is a DataFrame: of pandas, polars, a pyarrow Table, or another one supported by narwhals.
 
     Raises
@@ -82,7 +88,7 @@ def is_frame(X: Any) -> bool:
     return _narwhals().dependencies.is_into_dataframe(X)
 
 
-def _frame(X: Any) -> Any:
+def _frame(X: object) -> "nw.DataFrame":
     nw = _narwhals()
     try:
         with first_import():  # of narwhals' module for this library
@@ -94,22 +100,22 @@ def _frame(X: Any) -> Any:
     return frame
 
 
-def has_column(X: Any, name: Any) -> bool:
+def has_column(X: object, name: object) -> bool:
     """Whether X is a DataFrame with a column of that name; False if ``name`` is not a string."""
     return isinstance(name, str) and is_frame(X) and name in _frame(X).columns
 
 
-def column(X: Any, name: str) -> np.ndarray:
+def column(X: DataFrame, name: str) -> np.ndarray:
     """A column of a DataFrame as an array; missing values are None or NaN."""
     return np.asarray(_frame(X).get_column(name).to_numpy())
 
 
-def drop_column(X: Any, name: str) -> Any:
+def drop_column(X: DataFrame, name: str) -> DataFrame:
     """A DataFrame without one of its columns, of the same library."""
     return _frame(X).drop(name).to_native()
 
 
-def text_columns(X: Any, among: Collection[str] | None = None) -> list[str]:
+def text_columns(X: DataFrame, among: Collection[str] | None = None) -> list[str]:
     """Names of the columns of a DataFrame that hold strings, categories, or Python objects that are not numbers.
 
     Only those in ``among`` are looked at, if it is given.
@@ -125,14 +131,14 @@ def text_columns(X: Any, among: Collection[str] | None = None) -> list[str]:
     return found
 
 
-def texts(X: Any, name: str) -> list[str | None]:
+def texts(X: DataFrame, name: str) -> list[str | None]:
     """The values of a column of a DataFrame as text; None where a value is missing."""
     values = _frame(X).get_column(name)
     pairs = zip(values.to_list(), values.is_null().to_list(), strict=True)
     return [None if missing else str(value) for value, missing in pairs]
 
 
-def with_columns(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
+def with_columns(X: DataFrame, columns: Mapping[str, np.ndarray]) -> DataFrame:
     """A DataFrame with other values in some of its columns, of the same library."""
     nw, frame = _narwhals(), _frame(X)
     series = [nw.new_series(name, values, backend=frame.implementation) for name, values in columns.items()]
@@ -141,7 +147,7 @@ def with_columns(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
     return frame.with_columns(series).to_native()
 
 
-def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
+def split_qid(X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLike | None, str | None]:
     """Split X into features and query ids, and return the name of the column of X that contained the ids.
 
     The column is the one that ``qid`` names, or, as in XGBoost, a column "qid" if ``qid`` is None.
@@ -166,7 +172,7 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     return drop_column(X, qid), column(X, qid), qid
 
 
-def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
+def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:
     """Raise DataError if a column of features is named like ids or labels.
 
     Parameters
@@ -198,12 +204,12 @@ def refuse_reserved_columns(names: Iterable[str], y: Any = None) -> None:
         )
 
 
-def column_names(X: Any) -> list[str]:
+def column_names(X: object) -> list[str]:
     """Names of the columns of a DataFrame; none for anything else."""
     return list(_frame(X).columns) if is_frame(X) else []
 
 
-def refuse_containers(X: Any) -> None:
+def refuse_containers(X: object) -> None:
     """Raise DataError for an object that contains features but is not an array of them; it says what to pass instead.
 
     Parameters
@@ -235,7 +241,7 @@ def refuse_containers(X: Any) -> None:
         raise DataError("X consists of dicts: pass a DataFrame, such as pandas.DataFrame(X), or an array.")
 
 
-def library(X: Any) -> str | None:
+def library(X: object) -> str | None:
     """Name of the library of a DataFrame, such as "pandas" or "polars"; None for anything else.
 
     For `Preferences`, the library of the chosen answers.
@@ -247,7 +253,7 @@ def library(X: Any) -> str | None:
     return str(_frame(X).implementation.value) if is_frame(X) else None
 
 
-def _frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
+def _frame_from(columns: Mapping[str, np.ndarray], name: str) -> DataFrame | None:
     """Create a DataFrame of the named library; None if the library is not installed."""
     # not every library accepts NumPy strings
     lists = {key: values.tolist() for key, values in columns.items()}
@@ -257,7 +263,11 @@ def _frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
         return None
 
 
-def table_from(columns: Mapping[str, np.ndarray], name: str | None) -> Any:
+@overload
+def table_from(columns: Mapping[str, np.ndarray], name: None) -> np.ndarray: ...
+@overload
+def table_from(columns: Mapping[str, np.ndarray], name: str | None) -> DataFrame | np.ndarray: ...
+def table_from(columns: Mapping[str, np.ndarray], name: str | None) -> DataFrame | np.ndarray:
     """A DataFrame of the named library if it is installed, else a structured array."""
     frame = None if name is None else _frame_from(columns, name)
     if frame is not None:
@@ -307,7 +317,7 @@ def stacked(*blocks: Any) -> Any:
 
 
 def validated(
-    estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, y_numeric: bool = False, **checks: Any
+    estimator: object, X: MatrixLike, y: object = _NO_LABELS, *, reset: bool, y_numeric: bool = False, **checks: Any
 ) -> Any:
     """``sklearn.utils.validation.validate_data`` for X of any kind, including DataFrames of any library.
 
@@ -366,13 +376,14 @@ def validated(
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
 
 
-def is_plain_vector(y: Any, X: Any) -> bool:
+def is_plain_vector(y: object, X: object) -> bool:
     """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
-    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
-    return plain and bool(np.isfinite(y).all())
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biuf":
+        return False
+    return y.shape == getattr(X, "shape", ())[:1] and bool(np.isfinite(y).all())
 
 
-def _refuse_mixed_names(X: Any) -> None:
+def _refuse_mixed_names(X: object) -> None:
     """Raise DataError if some names of columns are strings and others are not."""
     names = list(X.columns) if hasattr(X, "columns") else []
     others = [name for name in names if not isinstance(name, str)]
@@ -383,7 +394,7 @@ def _refuse_mixed_names(X: Any) -> None:
         )
 
 
-def _with_cure(error: ValueError, estimator: Any, frame: Any) -> ValueError:
+def _with_cure(error: ValueError, estimator: object, frame: "nw.DataFrame") -> ValueError:
     """Scikit-learn's error about feature names, plus the expression that selects the fit's features if X has them."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or list(names) == list(frame.columns):
@@ -400,7 +411,7 @@ def _with_cure(error: ValueError, estimator: Any, frame: Any) -> ValueError:
 class _Names:
     """The interchange protocol, as far as scikit-learn before 1.9 uses it to read names of features."""
 
-    def __init__(self, frame: Any):
+    def __init__(self, frame: "nw.DataFrame"):
         self.shape = frame.shape
         self._names = frame.columns
 
@@ -411,7 +422,7 @@ class _Names:
         return self._names
 
 
-def _named(X: Any, frame: Any) -> Any:
+def _named(X: DataFrame, frame: "nw.DataFrame") -> object:
     """An object from which scikit-learn reads the names of X: before 1.9 pandas or the interchange protocol."""
     import sklearn
 
@@ -419,7 +430,7 @@ def _named(X: Any, frame: Any) -> Any:
     return X if knows_narwhals or frame.implementation.is_pandas() else _Names(frame)
 
 
-def _features(frame: Any) -> Any:
+def _features(frame: "nw.DataFrame") -> Features:
     """The columns of a narwhals DataFrame as a matrix: float32 if that is lossless, copied only if necessary.
 
     Raises DataError if a column is not numeric.
@@ -446,14 +457,14 @@ def _all_sparse(types: Collection[Any]) -> bool:
     return bool(types) and all(type(kind).__name__ == "SparseDtype" for kind in types)
 
 
-def _is_plain_polars(frame: Any) -> bool:
+def _is_plain_polars(frame: "nw.DataFrame") -> bool:
     """Whether this is a polars DataFrame whose columns all have a NumPy type, so that a missing value becomes NaN."""
     if not frame.implementation.is_polars():
         return False
     return all((kind.is_integer() or kind.is_float()) and _numpy_name(kind) for kind in set(frame.schema.values()))
 
 
-def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+def _numpy_columns(frame: "nw.DataFrame", start: int, stop: int, dtype: np.dtype) -> np.ndarray:
     """Convert several columns at once; all have NumPy types."""
     native = frame.to_native()
     if stop - start < frame.shape[1]:
@@ -461,12 +472,12 @@ def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.nda
     return native.to_numpy().astype(dtype, copy=False)
 
 
-def _any_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+def _any_columns(frame: "nw.DataFrame", start: int, stop: int, dtype: np.dtype) -> np.ndarray:
     """Convert columns of any types one after another."""
     return np.array([_numbers(frame[:, place], dtype) for place in range(start, stop)], dtype=dtype).T
 
 
-def _numpy_name(kind: Any) -> str | None:
+def _numpy_name(kind: object) -> str | None:
     """Name of the NumPy type of a narwhals type; None if there is none, as for 128-bit integers."""
     name = str(kind).lower()
     return name if name in np.sctypeDict else None
@@ -477,7 +488,7 @@ def _float_type(types: Sequence[np.dtype]) -> np.dtype:
     return np.dtype(np.float32) if types and np.result_type(*types) == np.float32 else np.dtype(np.float64)
 
 
-def _column_types(frame: Any) -> list[np.dtype]:
+def _column_types(frame: "nw.DataFrame") -> list[np.dtype]:
     """Distinct NumPy types that can hold the columns' values; DataError names the columns that are not numeric."""
     nw = _narwhals()
     schema = frame.schema
@@ -502,7 +513,7 @@ def _column_types(frame: Any) -> list[np.dtype]:
     return [np.dtype(np.float64) if kind is None else kind for kind in types.values()]
 
 
-def _is_numbers(values: Any) -> bool:
+def _is_numbers(values: "nw.Series") -> bool:
     """Whether a column of Python objects, or of a type that narwhals does not know, holds numbers."""
     nw = _narwhals()
     if values.dtype not in (nw.Object, nw.Unknown):
@@ -514,7 +525,7 @@ def _is_numbers(values: Any) -> bool:
     return True
 
 
-def _numbers(values: Any, dtype: np.dtype) -> np.ndarray:
+def _numbers(values: "nw.Series", dtype: np.dtype) -> np.ndarray:
     nw = _narwhals()
     if not values.dtype.is_float() and values.dtype not in (nw.Object, nw.Unknown):
         # a missing integer, boolean or decimal is NaN

@@ -6,6 +6,7 @@ import numpy as np
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.mapped_file import mapped_file
+from ranksvm._util.types import Features
 
 __all__ = ["largest_value", "note_on_largest_value"]
 
@@ -13,7 +14,7 @@ __all__ = ["largest_value", "note_on_largest_value"]
 LARGE = 1e7
 
 
-def largest_value(X: Any) -> tuple[float, int, int]:
+def largest_value(X: Features) -> tuple[float, int, int]:
     """The largest absolute value of an array or CSR matrix, and its row and column; (0, 0, 0) without any value."""
     values = X.data if is_sparse(X) else X.reshape(-1)
     if not values.size:

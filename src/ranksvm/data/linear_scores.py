@@ -1,11 +1,10 @@
 """Scores of documents under a linear function."""
 
-from typing import Any
-
 import numpy as np
 
 from ranksvm._util.threads import parallel_map
-from ranksvm.data.design_matrix import as_design_matrix
+from ranksvm._util.types import Features
+from ranksvm.data.design_matrix import RowProducts, as_design_matrix
 from ranksvm.data.device_features import DeviceFeatures
 
 __all__ = ["linear_scores", "scores_by_threads"]
@@ -14,7 +13,7 @@ __all__ = ["linear_scores", "scores_by_threads"]
 PREDICT_ROWS = 1 << 15
 
 
-def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
+def linear_scores(X: Features | DeviceFeatures, w: np.ndarray, n_threads: int) -> np.ndarray:
     """``X @ w`` of a C-contiguous float array, CSR matrix or array on a device, summed in float64, on the host."""
     if isinstance(X, DeviceFeatures):
         return X.device.copy_out(X.scores(w))
@@ -22,7 +21,7 @@ def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
 
 
 def scores_by_threads(
-    products: Any, n_rows: int, w: np.ndarray, n_threads: int, rows_at_once: int = PREDICT_ROWS
+    products: RowProducts, n_rows: int, w: np.ndarray, n_threads: int, rows_at_once: int = PREDICT_ROWS
 ) -> np.ndarray:
     """Scores of the rows of `DesignMatrix.products`; each task of a thread scores ``rows_at_once`` rows."""
     scores = np.empty(n_rows)

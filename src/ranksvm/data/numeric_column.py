@@ -1,8 +1,9 @@
 """A column of numbers, of NumPy, pandas, polars, pyarrow, a GPU or a list, as float64; missing values are refused."""
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.device.arrays import host_values
 from ranksvm.exceptions import DataError
@@ -12,7 +13,7 @@ __all__ = ["as_array", "is_missing", "label_column", "numeric_column"]
 _LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether the value is None, a NaN, pandas' NA or NaT, or a null of pyarrow."""
     if value is None or getattr(value, "is_valid", True) is False:
         return True
@@ -22,13 +23,13 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def label_column(y: Any) -> np.ndarray:
+def label_column(y: ArrayLike) -> np.ndarray:
     """Labels as float64: `numeric_column` with advice for labels."""
     return numeric_column("y", y, cure=_LABEL_CURE)
 
 
 def numeric_column(
-    name: str, values: Any, *, finite: bool = True, cure: str = "it must be a number in every row"
+    name: str, values: ArrayLike, *, finite: bool = True, cure: str = "it must be a number in every row"
 ) -> np.ndarray:
     """Values as float64, validated, in their own shape.
 
@@ -71,7 +72,7 @@ def numeric_column(
     return numbers
 
 
-def as_array(name: str, values: Any) -> np.ndarray:
+def as_array(name: str, values: ArrayLike) -> np.ndarray:
     """Values, also from a GPU, as a NumPy array; masked ones are None. DataError if they cannot form one array."""
     try:
         array = np.asarray(host_values(values))
@@ -98,7 +99,7 @@ def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
         raise DataError(f"{name} must hold numbers, but row {row} (from 0) {reason}.") from None
 
 
-def _unreadable(array: np.ndarray) -> Any:
+def _unreadable(array: np.ndarray) -> Iterator[tuple[int, str]]:
     """Rows that float64 cannot represent, each with the reason."""
     for place, value in enumerate(array.reshape(-1).tolist()):
         row = place // max(1, array.size // len(array))
@@ -124,5 +125,5 @@ def _first_row(bad: np.ndarray) -> tuple[int, int]:
     return int(rows[0]), len(rows)
 
 
-def _value(array: np.ndarray, row: int) -> Any:
+def _value(array: np.ndarray, row: int) -> object:
     return array[row] if array.ndim == 1 else array[row].reshape(-1).tolist()

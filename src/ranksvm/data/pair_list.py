@@ -1,9 +1,9 @@
 """Pairs listed by the user: preferences, for instance from clicks, instead of labels."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
@@ -74,13 +74,13 @@ class PairList:
     def from_pairs(
         cls,
         queries: Queries,
-        pairs: Any,
+        pairs: ArrayLike,
         *,
-        pair_weight: Any = None,
+        pair_weight: ArrayLike | None = None,
         weighting: str = "uniform",
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
     ) -> "PairList":
         """Create the list from pairs of row numbers.
 
@@ -348,7 +348,7 @@ def _components(preferred: np.ndarray, other: np.ndarray, n_rows: int) -> tuple[
     return connected_components(graph, directed=False)
 
 
-def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+def row_numbers(pairs: ArrayLike, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     """The two columns of ``pairs``, validated.
 
     Parameters

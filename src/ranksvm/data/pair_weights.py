@@ -1,9 +1,9 @@
 """Factors of the weight of a pair from its rows and query, validated."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data.numeric_column import as_array, numeric_column
@@ -30,9 +30,9 @@ class PairWeights:
         (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 5).
     """
 
-    sample_weight: Any = None
-    query_weight: Any = None
-    propensity: Any = None
+    sample_weight: ArrayLike | None = None
+    query_weight: ArrayLike | None = None
+    propensity: ArrayLike | None = None
 
     def factors(self, queries: Queries) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The factors of the preferred and of the other document.
@@ -81,7 +81,7 @@ class PairWeights:
         return propensity
 
 
-def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
+def checked_weights(name: str, values: ArrayLike | None, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if ``values`` is None."""
     if values is None:
         return np.ones(n)
@@ -102,7 +102,7 @@ def check_total(weight: float) -> None:
         )
 
 
-def _sorted_weights(name: str, values: Any, queries: Queries) -> np.ndarray:
+def _sorted_weights(name: str, values: ArrayLike | None, queries: Queries) -> np.ndarray:
     return np.ascontiguousarray(queries.to_sorted(checked_weights(name, values, queries.n_rows, "X")))
 
 

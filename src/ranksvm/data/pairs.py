@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.sweep as sweep
 from ranksvm._util.cached import cached_property
@@ -138,9 +138,9 @@ class ComparablePairs:
         *,
         selection: str = "all",
         weighting: str = "uniform",
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
         event: np.ndarray | None = None,
         largest_label: float | None = None,
         may_be_empty: bool = False,

@@ -1,8 +1,7 @@
 """Pairs per document: how densely the labels of a data set compare its documents."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pairs import ComparablePairs
@@ -12,7 +11,7 @@ from ranksvm.exceptions import DataError
 __all__ = ["pairs_per_document"]
 
 
-def pairs_per_document(y: Any, qid: Any) -> float:
+def pairs_per_document(y: ArrayLike, qid: ArrayLike | None) -> float:
     """Mean over queries of the number of pairs of a query divided by the number of its documents.
 
     A pair is two documents of one query with different labels. A query without pairs counts 0, and a row is a document

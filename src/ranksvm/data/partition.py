@@ -73,8 +73,9 @@ def joined(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], PairList):
         ends = _pointers([part.pair_pointers for part in parts])
         names = "preferred", "other", "pair_weight"
-        preferred, other, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-        return PairList(pointers, None, ends, preferred, other, weight)
+        return PairList(
+            pointers, None, ends, *(np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        )
     levels, n_levels = (np.concatenate([getattr(part, name) for part in parts]) for name in ("levels", "n_levels"))
     preferred, other, gain = (_or_ones(parts, name) for name in ("preferred", "other", "gain"))
     how = parts[0].adjacent, parts[0].direct_limit
@@ -88,7 +89,7 @@ def _pointers(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([*first, [sum(int(part[-1]) for part in parts)]]).astype(np.int64)
 
 
-def _or_ones(parts: Sequence[Any], name: str) -> Any:
+def _or_ones(parts: Sequence[ComparablePairs], name: str) -> np.ndarray | None:
     """One array per part, of ones if the part has none; None if no part has one."""
     values = [getattr(part, name) for part in parts]
     if all(value is None for value in values):

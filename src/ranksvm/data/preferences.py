@@ -1,10 +1,12 @@
 """Preferences: the features of chosen and of rejected answers, as in the training of reward models."""
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row, is_sparse
+from ranksvm._util.types import DataFrame, MatrixLike, SparseMatrix
 from ranksvm.data import frames
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import Queries, id_array
@@ -12,6 +14,9 @@ from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
 __all__ = ["Preferences"]
+
+Rows = np.ndarray | SparseMatrix | DataFrame
+Values = TypeVar("Values")
 
 
 class Preferences:
@@ -62,7 +67,14 @@ class Preferences:
     True
     """
 
-    def __init__(self, chosen: Any, rejected: Any, *, prompt: Any = None, weight: Any = None):
+    def __init__(
+        self,
+        chosen: MatrixLike,
+        rejected: MatrixLike,
+        *,
+        prompt: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+    ):
         self.blocks = _two_dimensional("chosen", chosen), _two_dimensional("rejected", rejected)
         shape, other = (block.shape for block in self.blocks)
         if shape != other:
@@ -89,12 +101,12 @@ class Preferences:
         return self.blocks[0].shape[0] if self._kept is None else len(self._kept)
 
     @property
-    def chosen(self) -> Any:
+    def chosen(self) -> Rows:
         """Features of the preferred answers; a copy for a subset."""
         return self._select_pairs(self.blocks[0])
 
     @property
-    def rejected(self) -> Any:
+    def rejected(self) -> Rows:
         """Features of the other answers; a copy for a subset."""
         return self._select_pairs(self.blocks[1])
 
@@ -109,7 +121,7 @@ class Preferences:
         return self._select_pairs(self._weight)
 
     @property
-    def X(self) -> Any:  # noqa: N802 (the field's own name)
+    def X(self) -> Rows:  # noqa: N802 (the field's own name)
         """The rows of ``chosen``, then the rows of ``rejected``, in one array (CSR matrix, DataFrame): a copy."""
         return frames.stacked(self.chosen, self.rejected)
 
@@ -124,7 +136,7 @@ class Preferences:
         """Pairs (preferred, other) of row numbers of ``X``, shape (n_pairs, 2)."""
         return np.arange(2 * self.n_pairs).reshape(2, -1).T
 
-    def taken(self, numbers: Any) -> "Preferences":
+    def taken(self, numbers: ArrayLike) -> "Preferences":
         """Some of the pairs, without a copy of their features.
 
         Parameters
@@ -145,7 +157,7 @@ class Preferences:
         part._kept = np.arange(self.n_pairs)[numbers] if self._kept is None else self._kept[numbers]
         return part
 
-    def arguments(self, **given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def arguments(self, **given: object) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The arguments ``qid``, ``pairs`` and ``pair_weight`` of a call that has these preferences for X.
 
         Row numbers count the rows of both ``blocks``, also for a subset.
@@ -179,7 +191,7 @@ class Preferences:
         kept = np.arange(n_rows) if self._kept is None else self._kept
         return np.concatenate([each, each]), np.column_stack([kept, kept + n_rows]), self.weight
 
-    def rows(self, numbers: np.ndarray) -> Any:
+    def rows(self, numbers: np.ndarray) -> Rows:
         """Copy some rows of the blocks, and only these.
 
         Parameters
@@ -199,7 +211,7 @@ class Preferences:
     def __len__(self) -> int:
         return self.n_pairs
 
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+    def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         raise DataError(
             "Preferences are no array of features. What does not take them takes their arrays: X=data.X, "
             "pairs=data.pairs, qid=data.qid."
@@ -209,11 +221,11 @@ class Preferences:
         prompts = "" if self.prompt is None else f", n_prompts={Queries.from_qid(self.prompt).n_queries}"
         return f"Preferences(n_pairs={self.n_pairs}, n_features={self.blocks[0].shape[1]}{prompts})"
 
-    def _select_pairs(self, values: Any) -> Any:
+    def _select_pairs(self, values: Values) -> Values:
         return values if values is None or self._kept is None else frames.take_rows(values, self._kept)
 
 
-def _two_dimensional(name: str, X: Any) -> Any:
+def _two_dimensional(name: str, X: MatrixLike) -> Rows:
     """X as a two-dimensional array: unchanged, or converted if it is a list."""
     X = host_sparse(X)
     if not (is_sparse(X) or frames.is_frame(X)):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row, level_of_caller
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
@@ -45,7 +46,7 @@ class Queries:
         self.ids = ids
 
     @classmethod
-    def from_qid(cls, qid: Any, n_rows: int | None = None, *, name: str = "qid") -> "Queries":
+    def from_qid(cls, qid: ArrayLike | None, n_rows: int | None = None, *, name: str = "qid") -> "Queries":
         """Group rows by their query ids.
 
         Parameters
@@ -116,7 +117,7 @@ class Queries:
         return cls(np.concatenate(([0], np.cumsum(sizes))), np.cumsum(steps, out=steps), ids)
 
     @classmethod
-    def from_group(cls, group: Any, n_rows: int) -> "Queries":
+    def from_group(cls, group: ArrayLike, n_rows: int) -> "Queries":
         """Group consecutive rows by the sizes of the queries, as in LightGBM and XGBoost.
 
         Parameters
@@ -229,7 +230,7 @@ class Queries:
         """Number of the query (from 0) of each row of the data, shape (n_rows,)."""
         return self.to_rows(np.repeat(np.arange(self.n_queries), self.sizes))
 
-    def number(self, query: Any) -> int:
+    def number(self, query: object) -> int:
         """Number of a query.
 
         Parameters
@@ -291,7 +292,7 @@ def descending_within_ties(order: np.ndarray, again: np.ndarray, ids: np.ndarray
     return found
 
 
-def id_array(qid: Any) -> np.ndarray:
+def id_array(qid: ArrayLike) -> np.ndarray:
     """Ids as an array in which different ids stay different.
 
     NumPy would convert both 1 and "1" to the same text, and two large integers to the same float.
@@ -305,7 +306,7 @@ def id_array(qid: Any) -> np.ndarray:
     return ids
 
 
-def checked_ids(qid: Any, name: str, wanted: str = "a query id") -> np.ndarray:
+def checked_ids(qid: ArrayLike, name: str, wanted: str = "a query id") -> np.ndarray:
     """Ids as a one-dimensional array without missing values; DataError says that every row needs ``wanted``."""
     ids = id_array(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import n_rows_of
+from ranksvm._util.types import MatrixLike
 from ranksvm.data.frames import take_rows
 from ranksvm.device.arrays import host_values
 
@@ -15,7 +16,7 @@ __all__ = ["scores_of_rows"]
 CHUNK_ROWS = 1 << 14
 
 
-def scores_of_rows(scores: Callable[[Any], Any], X: Any, rows: np.ndarray) -> np.ndarray:
+def scores_of_rows(scores: Callable[[Any], Any], X: MatrixLike, rows: np.ndarray) -> np.ndarray:
     """Scores of some rows; X itself is scored if all of its rows are selected.
 
     Parameters

@@ -1,14 +1,17 @@
 """Scaling of features within each query, as in LETOR's query-level normalization."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
@@ -36,7 +39,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # whether X may have NaN, which mean something to the scaler
     _takes_missing = False
 
-    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+    def fit(self, X: MatrixLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:
         """Validate X and store its number of features; nothing else is learned.
 
         Parameters
@@ -64,7 +67,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Queries.from_qid(qid, X.shape[0])
         return self
 
-    def transform(self, X: Any, *, qid: Any = None) -> Any:
+    def transform(self, X: MatrixLike, *, qid: ArrayLike | None = None) -> Features:
         """Scale the features of each query by the query's own statistics.
 
         Parameters
@@ -94,7 +97,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         queries = Queries.from_qid(qid, X.shape[0])
         return self._scale_sparse(X, queries) if is_sparse(X) else self._scale_dense(X, queries)
 
-    def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+    def fit_transform(self, X: MatrixLike, y: object = None, *, qid: ArrayLike | None = None) -> Features:
         """`fit`, then `transform` of the same data.
 
         Parameters
@@ -115,11 +118,11 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+    def _validated(self, X: MatrixLike, reset: bool, copy: bool) -> Features:
         if is_sparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
-        finite: Any = "allow-nan" if self._takes_missing else True
+        finite: str | bool = "allow-nan" if self._takes_missing else True
         # without a copy the array is modified, and the array of a DataFrame may not be writeable
         writing = {"copy": copy, "force_writeable": not reset}
         try:
@@ -134,7 +137,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # scikit-learn's message gives no position, and recommends estimators that accept NaN
         raise DataError(f"Input X contains {place}: drop such rows, or replace the values, before scaling.")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = False
@@ -143,7 +146,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _scale_dense(self, X: np.ndarray, queries: Queries) -> np.ndarray:
         for first, last in query_ranges(queries.pointers * X.shape[1], BLOCK):
             start, stop = queries.pointers[first], queries.pointers[last]
-            rows: Any = slice(start, stop) if queries.order is None else queries.order[start:stop]
+            rows: slice | np.ndarray = slice(start, stop) if queries.order is None else queries.order[start:stop]
             block = X[rows].astype(np.float64)
             X[rows] = self._scaled(block, queries.pointers[first:last] - start, queries.sizes[first:last])
         return X
@@ -243,7 +246,7 @@ class QueryStandardScaler(_QueryScaler):
         self.with_std = with_std
         self.copy = copy
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.with_mean
         return tags
@@ -326,12 +329,12 @@ class RetrieverScaler(_QueryScaler):
         self.engine = engine
         self.copy = copy
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+    def _validated(self, X: MatrixLike, reset: bool, copy: bool) -> Features:
         if self.engine not in NORMALIZERS:
             raise OptionError(f"engine must be one of {', '.join(map(repr, NORMALIZERS))}, got {self.engine!r}.")
         if self.normalizer not in NORMALIZERS[self.engine]:

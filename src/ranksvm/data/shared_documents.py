@@ -1,9 +1,9 @@
 """Documents that occur in several queries."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
@@ -61,7 +61,7 @@ class SharedDocuments:
         )
 
 
-def shared_documents(docid: Any, qid: Any = None) -> SharedDocuments:
+def shared_documents(docid: ArrayLike | None, qid: ArrayLike | None = None) -> SharedDocuments:
     """Count the documents that occur in several queries.
 
     A document that occurs twice in a query counts once. A row with an empty id (`read_letor`: a line without an id) is

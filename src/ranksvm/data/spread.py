@@ -1,6 +1,6 @@
 """Variance of features within queries: sums of squares around the mean of each query, dense or sparse."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +8,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data.queries import Queries, query_ranges
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 
 
-def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.ndarray:
+def within_query_variance(X: Features, queries: Queries, n_threads: int = 1) -> np.ndarray:
     """Pooled variance of each feature within the queries.
 
     ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared

@@ -1,10 +1,10 @@
 """Columns of text in DataFrames as numbers: the place of each text in a list of categories."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from ranksvm._util.types import DataFrame
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 
@@ -14,7 +14,7 @@ __all__ = ["UNKNOWN", "coded", "learned_categories", "recoded", "texts_at"]
 UNKNOWN = -1.0
 
 
-def learned_categories(X: Any, names: Collection[str]) -> dict[str, list[str]]:
+def learned_categories(X: DataFrame, names: Collection[str]) -> dict[str, list[str]]:
     """The texts in some columns of a DataFrame.
 
     Parameters
@@ -33,7 +33,7 @@ def learned_categories(X: Any, names: Collection[str]) -> dict[str, list[str]]:
     return {name: sorted({text for text in texts if text is not None}) for name, texts in columns.items()}
 
 
-def coded(X: Any, categories: Mapping[str, list[str]]) -> Any:
+def coded(X: DataFrame, categories: Mapping[str, list[str]]) -> DataFrame:
     """A DataFrame with numbers in the place of text.
 
     Parameters

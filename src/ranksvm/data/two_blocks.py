@@ -1,10 +1,9 @@
 """Rows of features in two arrays, one after the other, without a copy of either."""
 
-from typing import Any
-
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.frames import stacked
 
 __all__ = ["TwoBlocks"]
@@ -52,7 +51,7 @@ class TwoBlocks:
         return np.concatenate([self.first, self.second])
 
     @staticmethod
-    def joined(first: Any, second: Any) -> Any:
+    def joined(first: Features, second: Features) -> "TwoBlocks | CSRMatrix":
         """Join two blocks of rows: a `TwoBlocks` if both are arrays of one type; otherwise a copy.
 
         Parameters

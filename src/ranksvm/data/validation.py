@@ -1,15 +1,17 @@
 """Validation of the arguments of `fit` and `predict`, and conversion to the form that the objectives use."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import check_one_per_row, is_sparse, level_of_caller
 from ranksvm._util.threads import parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data import Queries
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.design_matrix import DenseDesign
@@ -32,15 +34,15 @@ CHUNK = 1 << 20
 MOST_ROWS_WITHOUT_QID = 1000
 
 
-def labels(y: Any, n_rows: int) -> np.ndarray:
+def labels(y: ArrayLike, n_rows: int) -> np.ndarray:
     """y as float64, one for each of ``n_rows`` rows. Raises DataError if it has another length or is not finite."""
     from sklearn.utils.validation import column_or_1d
 
-    y = label_column(y)
+    column = label_column(y)
     with as_data_error():
-        y = column_or_1d(y)
-    check_one_per_row("y", y, n_rows)
-    return y
+        column = column_or_1d(column)
+    check_one_per_row("y", column, n_rows)
+    return column
 
 
 @contextmanager
@@ -69,7 +71,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def queries(qid: Any, group: Any, n_rows: int) -> Queries:
+def queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
     """The grouping by ``qid`` or ``group`` (not both); one query without either."""
     if group is None:
         return Queries.from_qid(qid, n_rows)
@@ -81,7 +83,9 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     return Queries.from_group(group, n_rows)
 
 
-def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: str = "compared") -> None:
+def check_grouped(
+    qid: ArrayLike | None, group: ArrayLike | None, n_rows: int, caller: str = "fit", done: str = "compared"
+) -> None:
     """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
 
     A few rows are plausibly one query, as in a first trial and in scikit-learn's checks of estimators; beyond
@@ -106,7 +110,9 @@ def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: 
     warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
 
 
-def check_finite(X: Any, n_threads: int, names: Any = None, pairwise: bool = False) -> None:
+def check_finite(
+    X: Features | DeviceFeatures, n_threads: int, names: Sequence[str] | None = None, pairwise: bool = False
+) -> None:
     """Raise DataError if features have NaN or infinite values; it gives their number and the place of the first one.
 
     Parameters
@@ -130,7 +136,9 @@ def check_finite(X: Any, n_threads: int, names: Any = None, pairwise: bool = Fal
         raise _not_finite(X, names, pairwise)
 
 
-def largest_values(X: Any, n_threads: int, names: Any = None, pairwise: bool = False) -> np.ndarray | None:
+def largest_values(
+    X: Features | DeviceFeatures | TwoBlocks, n_threads: int, names: Sequence[str] | None = None, pairwise: bool = False
+) -> np.ndarray | None:
     """`check_finite`, and for an array, in the same pass, the largest absolute value of each column (else None)."""
     if isinstance(X, DeviceFeatures):
         largest = X.largest()
@@ -147,7 +155,7 @@ def largest_values(X: Any, n_threads: int, names: Any = None, pairwise: bool = F
     return largest
 
 
-def _not_finite(X: Any, names: Any, pairwise: bool) -> DataError:
+def _not_finite(X: Features, names: Sequence[str] | None, pairwise: bool) -> DataError:
     place = where_not_finite(X, names, pairwise=pairwise)
     return DataError(
         f"Input X contains {place}: drop such rows, or replace the values, by sklearn.impute.SimpleImputer before "

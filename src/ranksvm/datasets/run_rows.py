@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranksvm._util.types import DataFrame
-from ranksvm.data.frames import column, column_names
+from ranksvm.data.frames import column, column_names, is_frame
 from ranksvm.exceptions import DataError
 
 __all__ = ["LABEL", "SCORE", "Rows", "columns_of_rows"]
@@ -42,7 +42,7 @@ def columns_of_rows(rows: Rows, values: tuple[str, ...], what: str) -> tuple[np.
     DataError
         When ``rows`` is neither a DataFrame nor named tuples, or a column is missing.
     """
-    if names := column_names(rows):
+    if is_frame(rows) and (names := column_names(rows)):
         return tuple(column(rows, _name(each, names, what)) for each in (_QUERY, _DOCUMENT, values))  # type: ignore[return-value]
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
         raise _other(rows, values, what)

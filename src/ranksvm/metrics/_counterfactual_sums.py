@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ranksvm.metrics.click_weights import gains, propensities, unclipped
+from ranksvm.metrics.click_weights import Bias, LogBlock, gains, propensities, unclipped
 from ranksvm.metrics.exposures import Exposures
 
 __all__ = ["Deviation", "Documents", "Residuals", "Support", "doubly_robust", "inverse_exposure", "weight_facts"]
@@ -87,7 +87,7 @@ class Residuals:
     With the impression itself, a document that was shown once would have no error.
     """
 
-    def __init__(self, sums: Exposures, bias: Any, slopes: list[np.ndarray]):
+    def __init__(self, sums: Exposures, bias: Bias, slopes: list[np.ndarray]):
         self._sums, self._bias = sums, unclipped(bias)
         self._mean = _mean_relevance(sums)
         self._slopes = [slope * sums.impressions_by_row for slope in slopes]
@@ -95,7 +95,7 @@ class Residuals:
         self._share = 1.0 - 1.0 / np.maximum(sums.impressions, 1.0)
         self.squares = np.zeros(len(slopes))
 
-    def add(self, block: Any, rows: np.ndarray) -> None:
+    def add(self, block: LogBlock, rows: np.ndarray) -> None:
         """Add the impressions of a block, whose rows are these of the data."""
         sums, propensity, gain = self._sums, propensities(block, self._bias), gains(block, self._bias)
         others = (sums.gain[rows] - gain + _PRIOR * self._mean) / (sums.exposure[rows] - propensity + _PRIOR)
@@ -122,7 +122,7 @@ class Support:
         self._shown = np.zeros((0, len(first)), dtype=bool)
         self._names: list[Any] = []
 
-    def add(self, block: Any, rows: np.ndarray) -> None:
+    def add(self, block: LogBlock, rows: np.ndarray) -> None:
         """Add the impressions of a block, whose rows are these of the data."""
         if block.ranker is None:
             return

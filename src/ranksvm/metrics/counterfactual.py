@@ -3,9 +3,10 @@
 import dataclasses
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, one_of
 from ranksvm._util.json_values import plain
@@ -20,9 +21,12 @@ from ranksvm.metrics._counterfactual_sums import (
     inverse_exposure,
     weight_facts,
 )
-from ranksvm.metrics.click_weights import check_bias, check_log
+from ranksvm.metrics.click_weights import Bias, Log, check_bias, check_log
 from ranksvm.metrics.evaluation import check_confidence
 from ranksvm.metrics.exposures import Exposures, exposures, list_exposures
+
+if TYPE_CHECKING:
+    from ranksvm.datasets import RankingData
 
 __all__ = ["CounterfactualEstimate", "estimate"]
 
@@ -150,15 +154,15 @@ class CounterfactualEstimate(Tabular):
 
 
 def estimate(
-    log: Any,
-    scores: Any,
+    log: Log,
+    scores: ArrayLike,
     metrics: str | Iterable[str] = ("dcg@10",),
-    bias: Any = None,
+    bias: Bias = None,
     *,
-    data: Any = None,
+    data: "RankingData | None" = None,
     estimator: str = "ips",
     clip: float | None = None,
-    relevance: Any = None,
+    relevance: ArrayLike | None = None,
     unit: str = "impression",
     confidence: float = 0.95,
 ) -> CounterfactualEstimate:
@@ -263,9 +267,9 @@ def estimate(
     else:
         sums = exposures(log, data, bias)
         group = np.arange(len(sums.impressions))
-        rank = _new_ranks(_one_per_row("scores", scores, data.n_rows, "the data"), sums)
+        rank = _new_ranks(_one_per_row("scores", scores, len(sums.query), "the data"), sums)
     if estimator == "dr":
-        given = None if relevance is None else _one_per_row("relevance", relevance, data.n_rows, "the data")
+        given = None if relevance is None else _one_per_row("relevance", relevance, len(sums.query), "the data")
         documents = doubly_robust(sums, given)
     else:
         documents = inverse_exposure(sums)
@@ -339,7 +343,7 @@ def _parsed(metrics: str | Iterable[str], estimator: str) -> dict[str, tuple[str
     return found
 
 
-def _one_per_row(name: str, values: Any, n_rows: int, owner: str) -> np.ndarray:
+def _one_per_row(name: str, values: ArrayLike, n_rows: int, owner: str) -> np.ndarray:
     numbers = numeric_column(name, values)
     if numbers.shape != (n_rows,):
         raise DataError(f"{name} has shape {numbers.shape}, but {owner} has {n_rows} rows: they must agree.")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
@@ -77,7 +78,7 @@ class CumulativeMetrics:
         self._marks: list[int] = []  # numbers of queries
         self._marked: list[tuple[int, np.ndarray]] = []
 
-    def add(self, y: Any, scores: Any, docid: Any = None) -> None:
+    def add(self, y: ArrayLike, scores: ArrayLike, docid: ArrayLike | None = None) -> None:
         """Add one query.
 
         Parameters

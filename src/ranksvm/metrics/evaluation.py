@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row, is_number, level_of_caller
 from ranksvm._util.json_values import plain
@@ -218,18 +219,18 @@ def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.9
 
 
 def evaluate(
-    y: Any,
-    scores: Any,
-    qid: Any = None,
+    y: ArrayLike,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
     metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10", "map"),
     *,
     convention: str | Convention = "default",
     relevance: float | None = None,
     max_label: float | None = None,
-    docid: Any = None,
-    sample_weight: Any = None,
-    group: Any = None,
-    event: Any = None,
+    docid: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    event: ArrayLike | None = None,
 ) -> Evaluation:
     """Quality of the rankings given by scores.
 
@@ -318,7 +319,7 @@ def evaluate(
     return result
 
 
-def check_confidence(confidence: Any) -> None:
+def check_confidence(confidence: object) -> None:
     """Refuse a level of confidence that is not a number between 0 and 1."""
     if not is_number(confidence) or not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
@@ -370,26 +371,26 @@ def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, f
     return mean - half, mean + half, float(2 * special.stdtr(n - 1, -abs(mean) / error))
 
 
-def column(name: str, values: Any, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
+def column(name: str, values: ArrayLike, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
     """A column as float64; ``n_rows``: the length of y, which it must have; without ``finite`` it may be infinite."""
-    values = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional, got shape {values.shape}.")
+    found = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional, got shape {found.shape}.")
     if n_rows is not None:
-        check_one_per_row(name, values, n_rows, "y")
-    return values
+        check_one_per_row(name, found, n_rows, "y")
+    return found
 
 
-def document_ids(docid: Any, n_rows: int) -> np.ndarray:
+def document_ids(docid: ArrayLike, n_rows: int) -> np.ndarray:
     """Document ids, one for each row of y."""
     ids = np.asarray(docid)
     check_one_per_row("docid", ids, n_rows, "y")
     return ids
 
 
-def _queries(qid: Any, group: Any, n_rows: int) -> Queries:
+def _queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
     if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
     validation.check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
@@ -410,7 +411,7 @@ def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
         )
 
 
-def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
+def _query_weight(sample_weight: ArrayLike | None, queries: Queries) -> np.ndarray | None:
     if sample_weight is None:
         return None
     weight = column("sample_weight", sample_weight, queries.n_rows)
@@ -420,7 +421,7 @@ def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
     return np.add.reduceat(queries.to_sorted(weight), queries.pointers[:-1]) / queries.sizes
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: float) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -1,11 +1,14 @@
 """How much users saw of each document of a query over all its impressions, and how often they clicked on it."""
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm.metrics.click_weights import clip_of, gains, propensities, unclipped
+from ranksvm.metrics.click_weights import Bias, Log, clip_of, gains, propensities, unclipped
+
+if TYPE_CHECKING:
+    from ranksvm.datasets import RankingData
 
 __all__ = ["Exposures", "exposures", "list_exposures"]
 
@@ -57,7 +60,7 @@ class Exposures:
         return self.per_exposure(self.impressions_by_row)
 
 
-def exposures(log: Any, data: Any, bias: Any) -> Exposures:
+def exposures(log: Log, data: "RankingData", bias: Bias) -> Exposures:
     """The sums for the rows of the data, in one pass over the log."""
     query, plain = data.queries.numbers(), unclipped(bias)
     impressions = np.zeros(data.queries.n_queries)
@@ -71,7 +74,7 @@ def exposures(log: Any, data: Any, bias: Any) -> Exposures:
     return Exposures(query, impressions, exposure, gain, clicks, clip_of(bias))
 
 
-def list_exposures(log: Any, bias: Any) -> tuple[Exposures, np.ndarray]:
+def list_exposures(log: Log, bias: Bias) -> tuple[Exposures, np.ndarray]:
     """The sums for the rows of the log, as if each impression were a query, and the query of each impression."""
     plain, columns, sizes, queries = unclipped(bias), [], [], []
     for block in log.blocks():

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from ranksvm._util.checks import is_integer
 from ranksvm.exceptions import OptionError
@@ -99,7 +98,7 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     return metrics
 
 
-def metrics_at(metrics: Iterable[Metric], cutoffs: Any) -> list[Metric]:
+def metrics_at(metrics: Iterable[Metric], cutoffs: int | Iterable[int] | None) -> list[Metric]:
     """Metrics, each without a cut-off at every one of the given ones.
 
     Parameters

@@ -1,8 +1,7 @@
 """Pairwise accuracy of listed preferences, and its confidence interval."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data import Queries
@@ -15,7 +14,9 @@ from ranksvm.metrics.evaluation import Evaluation
 __all__ = ["accuracy_interval", "evaluate_pairs"]
 
 
-def evaluate_pairs(preferred: Any, other: Any, qid: Any = None, *, pair_weight: Any = None) -> Evaluation:
+def evaluate_pairs(
+    preferred: ArrayLike, other: ArrayLike, qid: ArrayLike | None = None, *, pair_weight: ArrayLike | None = None
+) -> Evaluation:
     """Pairwise accuracy of preferences: the share of the pairs whose preferred document has the higher score.
 
     Equal scores are incorrect, as in the pairwise accuracy of labels (`evaluate`).

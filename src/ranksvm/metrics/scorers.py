@@ -4,7 +4,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 from ranksvm.metrics.conventions import Convention, convention_named
@@ -42,7 +44,15 @@ class RankingScorer:
     metric: Metric
     convention: Convention
 
-    def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         if qid is None:
             qid = _column_of_ids(estimator, X)
         if qid is None:
@@ -51,7 +61,7 @@ class RankingScorer:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid (as params={'qid': qid} or qid=qid); "
                 "ranksvm.cross_validate needs neither. If all rows are one query, pass the same id for each."
             )
-        ids = frames.column(X, qid) if frames.has_column(X, qid) else qid
+        ids = frames.column(X, qid) if isinstance(qid, str) and frames.has_column(X, qid) else qid
         scores = predict_scores(estimator, X, qid)
         result = evaluate(y, scores, ids, self.metric, convention=self.convention, sample_weight=sample_weight)
         return result.means[self.metric.name]
@@ -72,14 +82,14 @@ class RankingScorer:
         return request
 
 
-def _column_of_ids(estimator: Any, X: Any) -> str | None:
+def _column_of_ids(estimator: object, X: object) -> str | None:
     """The column of X that has the query ids, as in the ``score`` of our estimators: the one of ``fit``, or "qid"."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     column = getattr(estimator, "qid_column_", None) or frames.QID
     return column if frames.has_column(X, column) else None
 
 
-def predict_scores(estimator: Any, X: Any, qid: Any) -> np.ndarray:
+def predict_scores(estimator: Any, X: MatrixLike, qid: ArrayLike) -> np.ndarray:
     """Predictions of an estimator; the queries are passed if it requests them, as for a step that scales by query.
 
     Parameters

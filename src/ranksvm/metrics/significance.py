@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.json_values import plain
@@ -368,7 +369,7 @@ def compare_systems(
     )
 
 
-def adjust_p_values(p_values: Any, correction: Literal["holm", "bonferroni", "none"] = "holm") -> np.ndarray:
+def adjust_p_values(p_values: ArrayLike, correction: Literal["holm", "bonferroni", "none"] = "holm") -> np.ndarray:
     """P-values corrected for their number: reject where they are below the family-wise error rate.
 
     Parameters
@@ -442,7 +443,7 @@ def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> 
     )
 
 
-def _check_permutations(n_permutations: Any) -> None:
+def _check_permutations(n_permutations: object) -> None:
     if not is_integer(n_permutations, 1):
         raise OptionError(f"n_permutations must be a whole number from 1, got {n_permutations!r}.")
 
@@ -504,7 +505,7 @@ def _matching(ids_a: np.ndarray, ids_b: np.ndarray) -> np.ndarray:
     return np.array([place[query] for query in ids_a.tolist()])
 
 
-def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: Any) -> float:
+def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: int | np.random.Generator | None) -> float:
     """Two-sided p-value of the sum of ``gaps`` under random signs."""
     n = len(gaps)
     if n == 0:
