@@ -40,10 +40,10 @@ __all__ = [
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
-# The name of a temporary file has the name of its target, which may be another temporary file, the system that made it,
-# and something random.
+# The name of a temporary file consists of the name of its target (which may be another temporary file), the tag of the
+# system that made it, and random digits.
 _TEMPORARY = re.compile(r"\.+(?P<target>.+?)(?:\.(?P<tag>[0-9a-f]{16})\.tmp)+")
-# Seconds for which a temporary file of another system is left alone: a file system may keep locks to each of them.
+# Seconds for which a temporary file of another system is left alone: its lock may not be visible here.
 _ABANDONED_AFTER = 3600.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -73,9 +73,9 @@ def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def temporary_beside(path: "PathLike") -> Iterator[str]:
-    """The path of a file that is needed while another one is written, in the folder of that one.
+    """The path of an auxiliary file in the folder of a file that is being written.
 
-    It is removed at the end of the block; if the process is killed, by the next one that writes into the folder.
+    It is removed at the end of the block; if the process is killed, by the next process that writes into the folder.
     """
     path = os.path.realpath(os.fspath(path))
     file, temporary = _opened(path)
@@ -89,13 +89,13 @@ def temporary_beside(path: "PathLike") -> Iterator[str]:
 
 
 def temporary_file() -> contextlib.AbstractContextManager[str]:
-    """The path of a file in the system's folder for temporary files; a killed process leaves it to the next one."""
+    """The path of a file in the system's folder for temporary files, removed as by `temporary_beside`."""
     return temporary_beside(os.path.join(tempfile.gettempdir(), "ranksvm"))
 
 
 @contextlib.contextmanager
 def _naming(path: str, temporary: str | None) -> Iterator[None]:
-    """Put the name of the file into errors of writing that have none, or the name of the temporary file."""
+    """Put the name of the file into write errors that name no file, or the temporary file."""
     try:
         yield
     except OSError as error:
@@ -105,16 +105,16 @@ def _naming(path: str, temporary: str | None) -> Iterator[None]:
 
 
 def remove_abandoned(folder: "PathLike", name: str | None = None) -> None:
-    """Remove the temporary files of a folder that killed processes left: those that nobody has locked.
+    """Remove the temporary files that killed processes left in a folder: those that no process has locked.
 
     Parameters
     ----------
     folder : path-like
         The folder.
     name : str, optional
-        Name of a file that is about to be written there. Of temporary files that another system made, or this one
-        before it was started again, only those for this file and for caches are removed, an hour after they were
-        written last.
+        Name of a file that is about to be written there. Temporary files of another system, or of this one before its
+        last start, are removed only if they belong to this file or to a cache, and not within an hour after they were
+        last written.
     """
     if fcntl is None:
         return
@@ -138,7 +138,7 @@ def _remove_unless_locked(path: str, after: float) -> None:
 
 @cache
 def _tag() -> str:
-    """Eight digits for this system since it was started: its processes see each other's locks."""
+    """Eight hexadecimal digits for this system since its last start: its processes see each other's locks."""
     try:
         system = _BOOT_ID.read_text(encoding="ascii")
     except OSError:
@@ -148,7 +148,7 @@ def _tag() -> str:
 
 @contextlib.contextmanager
 def _directly(path: "PathLike") -> Iterator[IO[bytes]]:
-    """A file that is written from its first byte to its last, at the current end of a descriptor."""
+    """A file that is written sequentially: a device or pipe, or an open descriptor at its current end."""
     if (number := descriptor_of(path)) is None:
         raw = open(path, "wb", buffering=0)  # noqa: SIM115 (closed below)
     else:
@@ -166,7 +166,7 @@ def _directly(path: "PathLike") -> Iterator[IO[bytes]]:
 class _Sequential(io.RawIOBase):
     """A file that cannot seek but tells its position: writers of ZIP and Parquet then never go back.
 
-    A descriptor may belong to a regular file, opened to append, where going back would have no effect.
+    A descriptor may belong to a regular file that is open for appending, in which going back would have no effect.
     """
 
     def __init__(self, raw: io.FileIO):

@@ -11,8 +11,8 @@ Value = TypeVar("Value")
 class cached_property(Generic[Value]):  # noqa: N801 (the name of functools')
     """`functools.cached_property` without its lock.
 
-    Before Python 3.12 that one holds a lock for all objects of a class: a child that is forked meanwhile waits for it
-    forever. Here two threads may compute the same value; one of them is kept.
+    Before Python 3.12 the original holds a lock for all objects of a class; a child process that is forked meanwhile
+    waits for it forever. Here two threads may both compute the value; one result is kept.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def is_integer(value: object, least: int | None = None) -> TypeGuard[int]:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
-    # an abstract class takes long to ask
+    # float first: isinstance is slow for an abstract class
     return isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, bool))
 
 
@@ -38,7 +38,7 @@ def is_sparse(X: object) -> "TypeIs[SparseMatrix]": ...
 def is_sparse(X: object) -> bool:
     """Whether X is a sparse matrix or array of SciPy.
 
-    It is not if nothing has imported scipy.sparse, which takes longer than importing NumPy.
+    If nothing has imported scipy.sparse, X cannot be one. Importing it here would take longer than importing NumPy.
     """
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)
@@ -59,7 +59,7 @@ def check_one_per_row(name: str, values: ArrayLike, n_rows: int, owner: str = "X
 
 
 def level_of_caller() -> int:
-    """The level of the first function outside this package, for a warning of the function that calls this one."""
+    """The ``stacklevel`` with which a warning in the calling function points to the first caller outside ranksvm."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
         level, frame = level + 1, frame.f_back
@@ -67,33 +67,33 @@ def level_of_caller() -> int:
 
 
 def positive(value: object) -> str | None:
-    """The error of a number that must be positive and finite; None if it is valid."""
+    """The error message for a value that must be a positive, finite number; None if it is valid."""
     if _is_finite(value) and value > 0:
         return None
     return f"must be a positive, finite number, got {value!r}"
 
 
 def not_negative(value: object) -> str | None:
-    """The error of a number that must be at least 0 and finite; None if it is valid."""
+    """The error message for a value that must be a finite number from 0; None if it is valid."""
     if _is_finite(value) and value >= 0:
         return None
     return f"must be a finite number from 0, got {value!r}"
 
 
 def count(value: object, least: int = 1) -> str | None:
-    """The error of a whole number that must be at least 1, or another number; None if it is valid."""
+    """The error message for a value that must be a whole number from ``least``; None if it is valid."""
     if is_integer(value, least):
         return None
     return f"must be a whole number from {least}, got {value!r}"
 
 
 def flag(value: object) -> str | None:
-    """The error of what must be True or False; None if it is valid."""
+    """The error message for a value that must be True or False; None if it is valid."""
     return None if isinstance(value, bool | np.bool_) else f"must be True or False, got {value!r}"
 
 
 def seed(value: object) -> str | None:
-    """The error of a seed or generator of random numbers; None if it is valid."""
+    """The error message for a value that must be a seed or generator of random numbers; None if it is valid."""
     generator = value is None or value is np.random or isinstance(value, np.random.RandomState)
     if generator or (is_integer(value, 0) and int(value) < 2**32):
         return None
@@ -101,7 +101,7 @@ def seed(value: object) -> str | None:
 
 
 def one_of(value: object, names: Iterable[str]) -> str | None:
-    """The error of the name of a choice; None if it is valid."""
+    """The error message for a value that must be one of some names; None if it is valid."""
     allowed = list(names)
     if isinstance(value, str) and value in allowed:
         return None
@@ -109,16 +109,16 @@ def one_of(value: object, names: Iterable[str]) -> str | None:
 
 
 def check(**complaints: str | None) -> None:
-    """Raise OptionError for the first invalid parameter."""
+    """Raise OptionError for the first parameter that has an error message."""
     for name, complaint in complaints.items():
         if complaint is not None:
             raise OptionError(f"{name} {complaint}.")
 
 
 def check_parameters(model: str, values: Mapping[str, Any], **others: Callable[[Any], str | None]) -> None:
-    """Raise OptionError for the first invalid one of the ``values`` of hyper-parameters of a model.
+    """Raise OptionError for the first invalid hyper-parameter of a model.
 
-    ``others`` state the errors of those whose constraint the table does not hold.
+    ``others`` are functions for parameters whose constraint is not in the table: they return the error message or None.
     """
     for parameter in parameters_of(model):
         name = parameter.name
@@ -129,7 +129,7 @@ def check_parameters(model: str, values: Mapping[str, Any], **others: Callable[[
 
 
 def _error(value: Any, constraint: Constraint | None) -> str | None:
-    """The error of a value; None if it meets the constraint."""
+    """The error message for a value; None if it meets the constraint."""
     match constraint:
         case Positive(words, maximum):
             if isinstance(value, str) and value in words:

@@ -18,7 +18,7 @@ _MOST_TEXT = 1 << 20  # text returned at a time
 
 
 class BrokenStreamError(Exception):
-    """The compressed data end early or are damaged; the text before is good."""
+    """The compressed data end early or are damaged; the text up to there is good."""
 
 
 def compression_of(head: bytes) -> str | None:
@@ -71,7 +71,7 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
     Raises
     ------
     BrokenStreamError
-        When the file ends before its last stream does, or is damaged. All good text is yielded before.
+        When the file ends before its last stream does, or is damaged. The good text is yielded first.
     MissingDependencyError
         When the package for this compression is not installed.
     """

@@ -18,8 +18,8 @@ def environment() -> dict[str, str]:
     -------
     dict of str to str
         Names and values, in display order. ``"instruction set"`` is the one in use (set the environment
-        variable ``RANKSVM_INSTRUCTION_SET`` for another), ``"available"`` are all that this processor has, and
-        ``"processors"`` is the number of them that this process may use.
+        variable ``RANKSVM_INSTRUCTION_SET`` for another), ``"available"`` lists all that this processor has, and
+        ``"processors"`` is the number of processors that this process may use.
 
     Examples
     --------

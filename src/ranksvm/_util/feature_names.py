@@ -1,4 +1,4 @@
-"""How features are called wherever people read of them: by name, or numbered from 1 as in LETOR files."""
+"""Labels of features in tables, plots and messages: their names, or numbers from 1 as in LETOR files."""
 
 from collections.abc import Sequence
 from typing import Any

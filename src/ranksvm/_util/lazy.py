@@ -13,17 +13,18 @@ from typing import Any
 
 __all__ = ["first_import", "imported", "lazy_names"]
 
-# A fork waits no longer than this number of seconds, in case that an import itself waits for the thread that forks.
+# A fork waits no longer than this number of seconds, in case an import waits for the thread that forks.
 LONGEST_WAIT = 120.0
 
 
 class _Gate:
-    """Imports on first use that threads have begun.
+    """Counts the imports on first use that are going on in each thread.
 
-    A module that is being imported has a lock, which a child process would find taken for ever if the thread that
-    imports it is not the one that forks. So a fork waits until the others have ended. It begins while it holds `idle`,
-    which an import needs only to begin and to end: imports never wait for each other here. Hooks run in the reverse
-    order of their registration: ours waits before those of logging and of executors take locks that an import may need.
+    Python locks a module while a thread imports it. If another thread forks meanwhile, the lock stays taken forever in
+    the child process. So a fork waits until the imports in other threads have ended, and then holds `idle`. An import
+    needs `idle` only for a moment at its start and its end, so imports never wait for each other here. Hooks run in the
+    reverse order of their registration: ours waits before the hooks of logging and of executors take locks that an
+    import may need.
     """
 
     idle: threading.Condition
@@ -57,7 +58,7 @@ class _Gate:
         self.idle.release()
 
     def after_fork(self) -> None:
-        """Begin with no other thread's imports: those threads are not in the child."""
+        """Forget the imports of other threads, which do not exist in the child process."""
         me = threading.get_ident()
         depth = self._depths[me] if hasattr(self, "_depths") else 0
         self.idle, self._depths = threading.Condition(threading.Lock()), Counter({me: depth} if depth else {})

@@ -52,7 +52,7 @@ class LiveLine:
         self._unit = f" {unit}" if unit else ""
 
     def no_steps(self) -> None:
-        """Show no bar any more."""
+        """Hide the bar."""
         self._steps = None
 
     def print(self, text: str) -> None:

@@ -30,11 +30,11 @@ class Steps:
         self.done = 0
 
     def next(self) -> dict[str, tuple[int, int]]:
-        """The attributes of the record of one more fit."""
+        """Count one more fit, and return the attributes of its log record."""
         self.done += 1
         return {"ranksvm_steps": (self.done, self.total)}
 
 
 def steps_of(record: "LogRecord") -> tuple[int, int] | None:
-    """Numbers of the fits done and of all, if a log record says them."""
+    """Number of fits done and number of all fits, if a log record has them."""
     return getattr(record, "ranksvm_steps", None)

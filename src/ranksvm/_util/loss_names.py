@@ -1,4 +1,4 @@
-"""Names of the losses: what imports nothing else may ask for, such as the help of the commands."""
+"""Names of the losses, in a module that imports nothing, as the help of the commands needs it."""
 
 __all__ = ["LOSSES"]
 

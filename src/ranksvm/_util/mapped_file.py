@@ -92,7 +92,7 @@ def check_whole(file: MappedFile | None) -> None:
     Raises
     ------
     DataError
-        If it has.
+        If it has become shorter.
     """
     if file is not None:
         file.check_whole()

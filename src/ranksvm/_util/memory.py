@@ -23,7 +23,7 @@ _MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
 def memory_complaint(limit: MemoryLimit) -> str | None:
-    """The error of a memory limit; None if it is valid."""
+    """The error message for a memory limit; None if it is valid."""
     if limit is None:
         return None
     if isinstance(limit, str):
@@ -82,7 +82,7 @@ def in_words(size: float) -> str:
 
 
 def used_memory() -> int:
-    """Bytes of memory that this process takes; 0 where the system does not say."""
+    """Bytes of memory that this process takes; 0 if the system does not report it."""
     try:
         return int(STATM.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
@@ -100,7 +100,7 @@ def _of_machine() -> int:
     try:
         return 1024 * _numbers(MEMINFO)["MemAvailable:"]
     except (OSError, ValueError, KeyError):
-        pass  # another system than Linux
+        pass  # not Linux
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -114,7 +114,7 @@ def _of_container() -> int | None:
         used = int((CGROUP / "memory.current").read_text(encoding="utf-8"))
         return max(0, limit - used + _numbers(CGROUP / "memory.stat")["inactive_file"])
     except (OSError, ValueError, KeyError):
-        return None  # there is none
+        return None  # no control group, or no limit
 
 
 def _numbers(file: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Numbers beyond float64: infinite or NaN without a warning, and refused where results are made of them."""
+"""Overflow of float64: no warnings from NumPy, but an error for a result that is not finite."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ _CURE = "features, weights of pairs or C are too large. Scale them down."
 
 
 def quiet_overflow() -> np.errstate:
-    """Context in which NumPy makes infinity or NaN of what overflows, without a warning: the results are checked."""
+    """Context without NumPy's warnings of overflow: values become infinity or NaN; the caller checks the results."""
     return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 @contextmanager
 def overflow_refused() -> Iterator[None]:
-    """Context of a fit: `quiet_overflow`; arithmetic that raises an error because of such numbers raises DataError."""
+    """Context of a fit: `quiet_overflow`, and an error in arithmetic because of overflow becomes a DataError."""
     with quiet_overflow():
         try:
             yield
@@ -28,5 +28,5 @@ def overflow_refused() -> Iterator[None]:
 
 
 def overflow_of_certificate(value: float, gap: float) -> DataError:
-    """The error of an objective, or a duality gap, that is not finite."""
+    """The error to raise for an objective or a duality gap that is not finite."""
     return DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_CURE}")

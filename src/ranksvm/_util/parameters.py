@@ -73,7 +73,7 @@ Constraint = Positive | NotNegative | Count | Range | Flag | OneOf
 
 
 class Parameter(NamedTuple):
-    """A hyper-parameter of some models. A name that means something else in other models has a row for these.
+    """A hyper-parameter of some models. If its name means something else in other models, these have another row.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Parameter(NamedTuple):
     models : tuple of str
         The models that read it; empty for an option of the command alone.
     constraint : Constraint or None
-        The valid values; None if the check needs more of the library, which then passes its own.
+        The valid values; None if the check needs more of the library, which then passes its own function.
     section : str
         Section of the command's options: "pairs", "additive", "kernel", "low_rank" or "solver"; "" if a command has
         its own option.
@@ -91,7 +91,7 @@ class Parameter(NamedTuple):
     metavar : str or None
         Placeholder of the value in the help.
     default : object
-        Default of the option; None if it is the estimator's.
+        Default of the option; None: the default of the estimator.
     when : tuple of str and tuple of str, or None
         Another parameter, and its values for which this one is read.
     tuned : str
@@ -124,7 +124,7 @@ class Parameter(NamedTuple):
     saved: bool = True
 
     def is_read(self, values: Mapping[str, Any]) -> bool:
-        """Whether the parameter has an effect beside the ``values`` of others."""
+        """Whether the parameter has an effect, given the ``values`` of other parameters."""
         return self.when is None or values[self.when[0]] in self.when[1]
 
 

@@ -1,4 +1,4 @@
-"""Whether the arrays of a sparse matrix form one: products and conversions trust them, and read wherever they point."""
+"""Checks of the arrays of a sparse matrix: products and conversions trust them, and could read beyond their ends."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
     X : scipy.sparse matrix or array
         CSR, CSC, BSR or COO; other formats are converted by SciPy without trusting numbers.
     name : str
-        What it is, for messages.
+        Name of the matrix in messages.
 
     Raises
     ------
@@ -39,12 +39,12 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
 
 
 def without_duplicates(X: CSRMatrix) -> CSRMatrix:
-    """A CSR matrix with one entry for every place, for what is not linear in the entries: the matrix itself, or a copy.
+    """A CSR matrix whose duplicate entries are added up: the matrix itself if it has none, otherwise a copy.
 
     Parameters
     ----------
     X : CSR matrix or array
-        A matrix; entries of one place add up.
+        A matrix, which may have several entries for one place.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def _check_compressed(X: Any, name: str) -> None:
 
 
 def _same_type(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both as int32, or both as int64: what compiled loops take."""
+    """Both as int32, or both as int64, as compiled loops need them."""
     types = {indices.dtype, indptr.dtype}
     if indices.ndim != 1 or indptr.ndim != 1 or not types <= {np.dtype(np.int32), np.dtype(np.int64)}:
         raise TypeError(f"indices of {indices.dtype} and pointers of {indptr.dtype}, not of int32 or int64")

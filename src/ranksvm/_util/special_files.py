@@ -12,14 +12,14 @@ __all__ = ["descriptor_of", "is_special"]
 
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-# links from one path to the next that are followed to find a descriptor's name, as many as Linux follows
+# maximum number of symbolic links that are followed to find a descriptor, the same as in Linux
 _LINKS = 40
 
 
 def descriptor_of(path: "PathLike") -> int | None:
     """The open descriptor that a path such as /dev/stdout or /dev/fd/3 stands for, also through links; else None.
 
-    The names are known on every system, also where there are no such files.
+    The names are known on every system, even if it has no such files.
     """
     name = os.fspath(path).replace(os.sep, "/")
     for _ in range(_LINKS):

@@ -70,7 +70,7 @@ class Table:
         return [self.headings.get(name, name) for name in self._shown()]
 
     def body(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Rows as people see them, and those of the footer."""
+        """Rows as people see them, and the rows of the footer."""
         names = self._shown()
         cells = [[shown(value, self.formats.get(name)) for value in _values(self.columns[name])] for name in names]
         rows = [list(row) for row in zip(*cells, strict=True)]
@@ -129,7 +129,7 @@ class Table:
     def to_html(self, *, classes: bool = False) -> str:
         """A ``table`` as people see the table.
 
-        Numbers are aligned by styles of their own, or, in a page that has a style sheet, by the class ``number``.
+        Numbers are aligned by inline styles or, with ``classes``, by the class ``number`` of the page's style sheet.
         """
         rows, footer = self.body()
         text = self.is_text()
@@ -174,7 +174,7 @@ class Tabular:
         Raises
         ------
         MissingDependencyError
-            When the library, or each of them, is not installed.
+            When the library is not installed, or none of the three is.
         OptionError
             When the library is unknown.
         """
@@ -222,7 +222,7 @@ def facts_html(facts: Iterable[tuple[str, str]], caption: str) -> str:
 
 
 def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
-    """A DataFrame of columns, of a library of that name or the first one that is installed.
+    """A DataFrame of the named library, or of the first library that is installed.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def aligned(values: Sequence[float]) -> list[str]:
 
 
 def count(value: float) -> str:
-    """An integer with separated thousands."""
+    """An integer with commas between thousands."""
     return f"{int(value):,}"
 
 

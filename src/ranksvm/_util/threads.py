@@ -1,4 +1,4 @@
-"""Threads that run Python, and how many; `ranksvm._compiled.threads` has those of loops that need no Python."""
+"""Threads that run Python code, and their number; `ranksvm._compiled.threads` has the threads of compiled loops."""
 
 import contextlib
 import math
@@ -27,16 +27,16 @@ _CGROUPS = "/sys/fs/cgroup"
 
 
 def available_cpus() -> int:
-    """Number of processors for this thread: all that its process may use, but one in a worker of joblib.
+    """Number of processors for this thread: those that its process may use, or 1 in a worker of joblib.
 
-    The number is ``joblib.cpu_count()``: processors, affinity, quota of the control group, and the environment
-    variable LOKY_MAX_CPU_COUNT. Importing joblib for it would take as long as importing NumPy.
+    It equals ``joblib.cpu_count()``, which depends on the processors, the affinity, the quota of the control group, and
+    the environment variable LOKY_MAX_CPU_COUNT. Importing joblib for it would take as long as importing NumPy.
     """
     return 1 if _in_joblib_worker() else _process_cpus()
 
 
 def _process_cpus() -> int:
-    # cpu_count takes 20 us, as long as scoring a thousand rows
+    # os.cpu_count only if necessary: it takes 20 us, as long as scoring a thousand rows
     limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
     if (quota := _quota(_CGROUPS)) is not None:
         limits.append(math.ceil(quota))
@@ -45,9 +45,9 @@ def _process_cpus() -> int:
     return max(1, min(limits))
 
 
-@cache  # reading it takes as long as scoring a hundred rows, and every parallel call asks
+@cache  # reading it takes as long as scoring a hundred rows, and every parallel call needs it
 def _quota(folder: str) -> float | None:
-    """Processors' worth of time that the control group (version 2, or 1) allows; None without a limit."""
+    """Number of processors, maybe a fraction, that the control group (version 2 or 1) allows; None without a limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             words = " ".join(Path(folder, name).read_text() for name in names).split()
@@ -159,8 +159,8 @@ class _Pool:
         """Run a function ``times`` times, side by side."""
         with self.lock:
             wanted = max(times, available_cpus() - 1)
-            # A pool that is too small, or was made for far more threads, is replaced; threads of the old one end when
-            # they have run what it was given.
+            # A pool that is too small, or was made for far more threads, is replaced; the threads of the old pool end
+            # when they have finished its tasks.
             if self._executor is None or not wanted <= self._size <= 2 * wanted:
                 if self._executor is not None:
                     self._executor.shutdown(wait=False)
@@ -178,9 +178,9 @@ class _Pool:
 class _Blas:
     """The BLAS libraries that are loaded: SciPy has one of its own, which may be loaded later than NumPy's.
 
-    Their numbers of threads belong to the process: the first of the contexts that are open sets them, the last one
-    restores them. Both happen under the lock, which a fork waits for: a child must not begin with a lock of a library
-    that a thread of its parent holds meanwhile.
+    Their numbers of threads are settings of the process: the first open context changes them, the last one restores
+    them. Both happen under the lock, and a fork waits for it. Otherwise a child could begin with a lock of a library
+    that another thread of its parent was holding.
     """
 
     lock: threading.Lock
@@ -225,7 +225,7 @@ class _Blas:
 
 
 def _take_control(controller: ThreadpoolController) -> None:
-    """Let the next thread that sets the numbers do so: threadpoolctl 3.8 ignores all but the first one that did."""
+    """Let any thread set the numbers next: threadpoolctl 3.8 ignores all threads but the first one that set them."""
     for library in controller.lib_controllers:
         if (clear := getattr(library, "clear_controlling_thread", None)) is not None:
             clear(force=True)
@@ -242,7 +242,7 @@ def one_blas_thread() -> contextlib.AbstractContextManager[None]:
     return _blas.one_thread()
 
 
-# The locks taken for the fork that is going on: none, if another thread imported this module meanwhile.
+# The locks taken for the current fork; none if another thread imported this module after the fork began.
 _held: list[threading.Lock] = []
 
 

@@ -84,7 +84,7 @@ MatrixLike = ArrayLike | SparseMatrix | DataFrame
 Features = np.ndarray | CSRMatrix
 # The name of a file.
 PathLike = str | os.PathLike[str]
-# What a random generator is made from, as in scikit-learn.
+# A seed or a generator of random numbers, as in scikit-learn.
 RandomState = int | np.random.Generator | np.random.RandomState | None
 # Bytes, or text such as "2GB"; None: no limit was chosen.
 MemoryLimit = int | str | None

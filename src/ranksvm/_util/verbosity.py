@@ -25,8 +25,8 @@ def verbosity(verbose: int, iterations_from: int = 1) -> Iterator[None]:
     verbose : int
         0: nothing.
     iterations_from : int
-        The least ``verbose`` that shows the iterations of solvers: 2 for a comparison of many fits, which has one line
-        for each of them, and on a terminal a progress bar.
+        The smallest value of ``verbose`` that shows the iterations of solvers. It is 2 for a comparison of many fits,
+        which shows one line for each fit, and a progress bar on a terminal.
     """
     if not verbose:
         yield
@@ -55,7 +55,7 @@ def verbosity(verbose: int, iterations_from: int = 1) -> Iterator[None]:
 
 
 class _WithoutIterations(logging.Filter):
-    """Leaves out the iterations of the fits of this thread."""
+    """Hides the iterations of the fits in this thread."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,23 +17,23 @@ class FunctionArrays(NamedTuple):
     Attributes
     ----------
     coef, fill : ndarray of float64, shape (n_features,)
-        The linear part, and what it has for missing values.
+        The weights of the linear part, and the value that it uses for missing values.
     has_missing : ndarray of int64, shape (n_features,)
         1 for a feature whose missing values have a level.
     is_categorical : ndarray of int64, shape (n_features,)
-        1 for a category.
+        1 for a categorical feature.
     n_cuts : ndarray of int64, shape (n_features,)
-        Number of cuts of each feature, or of the categories of a category.
+        Number of cuts of each feature, or of categories of a categorical feature.
     cuts : ndarray of float64, shape (sum of n_cuts,)
-        The cuts and categories of one feature after the other.
+        The cuts or categories of all features, one feature after the other.
     shape_values : ndarray of float64
-        The value of each level of one feature after the other.
+        The values of all levels, one feature after the other.
     interactions : ndarray of int64, shape (n_interactions, 2)
         Numbers of the features.
     n_interaction_cuts, interaction_cuts : ndarray
-        As ``n_cuts`` and ``cuts``, for the levels that a feature has in interactions; none for others.
+        As ``n_cuts`` and ``cuts``, for the levels in interactions; a feature that is in no interaction has none.
     interaction_values : ndarray of float64
-        The value of each cell of one interaction after the other, row by row.
+        The values of all cells, one interaction after the other, row by row.
     """
 
     coef: np.ndarray
@@ -83,7 +83,7 @@ def arrays_of(function: AdditiveFunction) -> FunctionArrays:
 
 
 def function_of(arrays: FunctionArrays) -> AdditiveFunction:
-    """The function of arrays, which may come from a file.
+    """The function that arrays describe, which may come from a file.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ Rows = Features | TwoBlocks
 
 # A code has one byte; one level is for missing values.
 MAX_BINS = 255
-# Quantiles are those of at most this many rows, evenly spaced: the standard deviation of the share of the rows below a
-# cut is then at most 0.002.
+# Quantiles are computed from at most this many rows, evenly spaced: the standard deviation of the share of the rows
+# below a cut is then at most 0.002.
 QUANTILE_ROWS = 1 << 16
 # Rows that are coded in one call, and rows of sparse X that are made dense at a time.
 CODED_ROWS = 1 << 13
@@ -47,8 +47,9 @@ CODED_ROWS = 1 << 13
 class FeatureBins:
     """The levels of one feature.
 
-    Level 0 are the values below the first cut, level k those from cut k to the next (``cuts[k - 1] <= x < cuts[k]``).
-    Missing values have the level after these. For a category, level 0 are the values that are none of ``categories``.
+    Level 0 has the values below the first cut, level k those from cut k to the next (``cuts[k - 1] <= x < cuts[k]``).
+    Missing values have the level after these. For a categorical feature, level 0 has the values that are none of
+    ``categories``.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class FeatureBins:
     missing : bool
         Whether missing values (NaN) have a level.
     categories : ndarray of float64, shape (n_categories,), or None
-        The values that have a level each, ascending, if the feature is a category.
+        The values that have a level each, ascending, if the feature is categorical.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class FeatureBins:
         shares : ndarray of float64, shape (self.n_levels,)
             Share of the rows at each level.
         n_levels : int
-            Number of levels to keep at most, one for missing values included if they have one.
+            Maximum number of levels, including the level for missing values if there is one.
 
         Returns
         -------
@@ -134,7 +135,7 @@ class FeatureBins:
 
 
 class FeatureStatistics(NamedTuple):
-    """What a model stores of its features, over the rows whose quantiles are computed.
+    """What a model stores about its features, computed over the rows that `quantile_rows` selects.
 
     Attributes
     ----------
@@ -155,8 +156,8 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
     """The levels of each feature, from its values in the training data.
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
-    shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact up to 65,536 rows,
-    and those of as many evenly spaced rows beyond that. They depend on the order of the values only.
+    shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact for up to 65,536 rows;
+    for more they are computed from that many evenly spaced rows. They depend on the order of the values only.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
     max_bins : int
         Maximum number of levels for values that are not missing, from 2 to 255.
     categorical : sequence of int
-        Numbers of the features that are categories. The ``max_bins - 1`` most frequent ones have a level each.
+        Numbers of the categorical features. The ``max_bins - 1`` most frequent categories have a level each.
     n_threads : int
         Number of threads.
 
@@ -212,12 +213,12 @@ def described_sample(
     n_threads: int = 1,
     weights: np.ndarray | None = None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
-    """What `described_features` returns, from the rows that decide on it.
+    """The result of `described_features`, from the rows on which it depends.
 
     Parameters
     ----------
     rows : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
-        The rows with the numbers `quantile_rows`.
+        The rows that `quantile_rows` selects.
     missing : ndarray of bool, shape (n_features,)
         Which features have missing values in any row.
     max_bins, categorical, n_threads
@@ -269,7 +270,7 @@ def described_sample(
 
 
 def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.ndarray:
-    """The rows whose quantiles are computed: all that count, or 65,536 evenly spaced ones of these.
+    """The rows from which quantiles are computed: those of positive weight, or 65,536 evenly spaced ones of these.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.nd
 
 
 def as_floats(X: Features) -> Features:
-    """X of a file as ``fit`` has it in memory: float32 and float64 as they are, other types as float64.
+    """X from a file as ``fit`` has it in memory: float32 and float64 as they are, other types as float64.
 
     Parameters
     ----------
@@ -379,7 +380,7 @@ def level_shares(
 
 
 def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None) -> np.ndarray:
-    """Number of rows at each level of one feature after the other, or the sum of their weights.
+    """Number of rows at each level, one feature after the other; with weights, their sums.
 
     Parameters
     ----------
@@ -464,7 +465,7 @@ def missing_features(X: Rows, n_threads: int = 1) -> np.ndarray:
 
 
 def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.ndarray | None]:
-    """The rows whose quantiles are computed, without those that do not count, and how often each counts."""
+    """The rows of X that `quantile_rows` selects, and how often each counts."""
     rows = quantile_rows(X.shape[0], sample_weight)
     if len(rows) == X.shape[0]:
         return X.stacked() if isinstance(X, TwoBlocks) else X, sample_weight
@@ -489,7 +490,7 @@ class _SparseColumns:
 
 
 def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.ndarray:
-    """How often the values from each start to the next count."""
+    """The number of values, or the sum of their weights, from each start to the next."""
     if counted is None:
         return np.diff(starts, append=n_values)
     return np.add.reduceat(counted, starts) if len(starts) else np.empty(0)

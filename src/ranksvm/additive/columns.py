@@ -33,7 +33,7 @@ class Pair(NamedTuple):
 
     @property
     def n_variables(self) -> int:
-        """Number of variables: a product of two levels' variables each."""
+        """Number of variables: one for each variable of the first and each variable of the second feature."""
         return (self.first_bins.n_levels - 1) * (self.second_bins.n_levels - 1)
 
 
@@ -94,9 +94,10 @@ def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.nda
 def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> np.ndarray:
     """The scale of each variable of a feature.
 
-    A step between two levels has the root of the quantile mass between their middles, times ``step_weight``: the
-    penalty on the weights is then the discretized integral of the squared derivative of the shape by the quantile. A
-    category, and the level of missing values, has the root of one half, as a feature of two equally frequent values.
+    For a step between two levels, it is the square root of the quantile mass between their middles, times
+    ``step_weight``: the penalty on the weights is then the discretized integral of the squared derivative of the shape
+    with respect to the quantile. For a category, and for the level of missing values, it is the square root
+    of one half, as for a feature with two equally frequent values.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> n
 
 
 def increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
-    """What each variable of a feature adds: steps for levels that add up, and the values of others.
+    """What each variable of a feature adds: the steps of levels that add up, and the values of other levels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The design matrix of an additive model: scaled features, and codes of their levels, beside each other."""
+"""The design matrix of an additive model: scaled features and codes of their levels, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class AdditiveTerms:
     shares : sequence of ndarray of float64, each of shape (n_levels,)
         Share of the rows at each level.
     feature_scales : ndarray of float64, shape (n_features,)
-        What features are multiplied by in the linear part.
+        Factors of the features in the linear part.
     fill : ndarray of float64, shape (n_features,)
         The mean of each feature, for missing values.
     step_weight : float
@@ -67,7 +67,7 @@ class AdditiveTerms:
 
     @property
     def linear_scales(self) -> np.ndarray:
-        """What features are multiplied by in the linear part: float64, shape (n_linear,)."""
+        """Factors of the features in the linear part: float64, shape (n_linear,)."""
         return self.feature_scales[: self.n_linear]
 
     @cached_property
@@ -117,7 +117,7 @@ class AdditiveTerms:
         return level_scales(bins, self.coarse_shares(feature, bins), 1.0)
 
     def coarse_shares(self, feature: int, bins: FeatureBins) -> np.ndarray:
-        """The share of the rows at each of coarser levels of a feature.
+        """The share of the rows at each coarser level of a feature.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class AdditiveTerms:
         return AdditiveDesign.of(features_of(X, self), codes_of(self.bins, X), self)
 
     def row_bytes(self, X_bytes: float) -> float:
-        """Bytes that are read of a row in a product.
+        """Bytes of a row that a product reads.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class AdditiveTerms:
         Returns
         -------
         float
-            These bytes if there is a linear part, and one for each code.
+            ``X_bytes`` if there is a linear part, plus one for each code.
         """
         return (X_bytes if self.linear else 0.0) + len(self.columns)
 
@@ -222,7 +222,7 @@ class AdditiveTerms:
         return AdditiveFunction(coef, self.fill, self.bins, parts[: len(self.bins)], interactions)
 
     def variables_of(self, function: AdditiveFunction) -> np.ndarray:
-        """The weights of all variables whose function this is, of a function with the same levels and pairs.
+        """The weights of all variables that give a function, which must have the same levels and pairs.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class AdditiveTerms:
 
 
 class AdditiveDesign:
-    """Scaled features, and codes of one byte for their levels: a `DesignMatrix` whose float columns are never made.
+    """Scaled features, and codes of one byte for their levels: a `DesignMatrix` whose columns are not stored as floats.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ class AdditiveDesign:
         return cls(features, codes, terms)
 
     def with_terms(self, terms: AdditiveTerms) -> "AdditiveDesign":
-        """The same rows for other variables of the same levels, whose codes are not looked up again.
+        """The same rows with other variables for the same levels; their codes are kept.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class AdditiveDesign:
 
     @property
     def vector_basis(self) -> "AdditiveDesign":
-        """The map from weights to features as they are and the values of levels, which the products take."""
+        """The map from weights to what products take: weights of unscaled features, then values of levels."""
         return self
 
     @property
@@ -377,7 +377,7 @@ class AdditiveDesign:
         Parameters
         ----------
         derivative : ndarray of float64, shape (n_rows,)
-            The derivative by the score of each row.
+            The derivative with respect to the score of each row.
         n_levels : int
             Maximum number of levels of a feature.
 

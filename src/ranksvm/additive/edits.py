@@ -1,4 +1,4 @@
-"""Steps of a feature that a person chose."""
+"""Steps of a feature that a user has edited."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ def edited_steps(
     scales : ndarray of float64, shape (n_levels - 1,)
         The scale of each variable of the feature.
     sign : {-1, 0, 1}
-        Whether the score must decrease or increase in the feature.
+        -1 or 1 if the score must decrease or increase in the feature, otherwise 0.
 
     Returns
     -------

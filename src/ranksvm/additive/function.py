@@ -45,7 +45,7 @@ class Interaction:
 
 @dataclass(frozen=True, eq=False)
 class TrainingShares:
-    """Where the training rows are.
+    """How the training rows are distributed over the levels and cells.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class TrainingShares:
 class AdditiveFunction:
     """``f(x) = sum_j (coef_j x_j + shapes_j[level of x_j]) + sum over interactions of values[level, level]``.
 
-    A missing value counts as ``fill_j`` in the linear part, and has a level in the functions of it.
+    A missing value counts as ``fill_j`` in the linear part, and has a level of its own in shapes and interactions.
 
     Parameters
     ----------
     coef : ndarray of float64, shape (n_features,)
-        Weights of the linear part; 0 for categories.
+        Weights of the linear part; 0 for categorical features.
     fill : ndarray of float64, shape (n_features,)
         The mean of each feature in the training data, for missing values.
     bins : sequence of FeatureBins, of length n_features
@@ -84,7 +84,7 @@ class AdditiveFunction:
     interactions : sequence of Interaction
         The functions of two features.
     training : TrainingShares, optional
-        Where the training rows are, if that is known.
+        How the training rows are distributed, if that is known.
     """
 
     coef: np.ndarray

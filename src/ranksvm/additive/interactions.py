@@ -46,7 +46,7 @@ def all_pairs(n_features: int) -> np.ndarray:
 
 
 def coarse_pairs(terms: "AdditiveTerms", pairs: np.ndarray, n_levels: int) -> list[Pair]:
-    """Pairs of features with levels of their own, fewer than those of single features.
+    """Pairs of features, with fewer levels than the single features have.
 
     Parameters
     ----------
@@ -76,11 +76,12 @@ def interaction_bounds(
     signs: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> np.ndarray:
-    """Upper bounds on what a function of each pair of features could lower the objective by.
+    """Upper bounds on how much a function of each pair of features could lower the objective.
 
-    The objective is 1-strongly convex in the weights of each new function, which are 0 now: with the gradient g by
-    them, it decreases by at most ``1/2 |g|^2``, and with all pairs at once by at most the sum of the bounds. A gradient
-    is a histogram of ``derivative`` over the cells of two features, with sums from the end in both directions.
+    The objective is 1-strongly convex in the weights of each new function, which are 0 now. If g is the gradient
+    with respect to these weights, the objective decreases by at most ``1/2 |g|^2``; with all pairs at once, by at most
+    the sum of the bounds. A gradient is a histogram of ``derivative`` over the cells of two features,
+    cumulated from the end in both directions.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def interaction_bounds(
     codes : ndarray of uint8, shape (n_rows, n_features)
         The level of each value.
     derivative : ndarray of float64, shape (n_rows,)
-        Derivative of the objective by the score of each row.
+        Derivative of the objective with respect to the score of each row.
     n_levels : int
         Maximum number of levels of a feature in a function of two.
     signs : ndarray of int64, shape (n_features,), optional
@@ -105,7 +106,7 @@ def interaction_bounds(
     Notes
     -----
     With signs the weights of a function are restricted to a cone, and only the part of the gradient that points into it
-    counts; a bound is 0 where the signs of both features exclude a function of both.
+    counts; a bound is 0 if the signs of both features exclude a function of both.
     """
     to_bounds, found = _Gradients(terms, n_levels, signs), [np.empty(0)]
     step = max(1, SUMS_BYTES // (8 * n_levels**2 * max(1, terms.n_features)))
@@ -117,7 +118,7 @@ def interaction_bounds(
 
 
 def pair_sums(terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int) -> np.ndarray:
-    """The sums over rows of which `interaction_bounds` computes bounds: those of parts of the rows are added up.
+    """The sums over rows from which `interaction_bounds` computes bounds; sums over parts of the rows can be added.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def bounds_of_sums(
 
 
 class _Gradients:
-    """From sums over cells to the gradients by the weights of a function of two features, and bounds."""
+    """Converts sums over cells to gradients for the weights of a function of two features, and these to bounds."""
 
     def __init__(self, terms: "AdditiveTerms", n_levels: int, signs: np.ndarray | None):
         n = terms.n_features
@@ -186,14 +187,14 @@ def _single_bins(terms: "AdditiveTerms", n_levels: int) -> list[FeatureBins]:
 def _sums(
     terms: "AdditiveTerms", codes: np.ndarray, derivative: np.ndarray, n_levels: int, firsts: range, n_threads: int
 ) -> list[np.ndarray]:
-    """The sums of a derivative over the cells of each of some features with each one after it."""
+    """The sums of a derivative over the cells of pairs: each feature in ``firsts`` with each feature after it."""
     new = [new_levels(own, bins) for own, bins in zip(terms.bins, _single_bins(terms, n_levels), strict=True)]
     sums = [np.zeros((terms.n_features - 1 - a, n_levels, n_levels)) for a in firsts]
     used = np.flatnonzero(derivative)
     for start in range(0, len(used), ROWS):
         rows = used[start : start + ROWS]
         u, own = derivative[rows], codes[rows]
-        # a feature after the other, so that rows are read one after the other
+        # one row of the array per feature, so that memory is read sequentially
         coarse = np.array([levels[own[:, j]] for j, levels in enumerate(new)])
 
         def add(a: int, coarse: np.ndarray = coarse, u: np.ndarray = u) -> None:
@@ -207,7 +208,7 @@ def pair_signs(first_bins: FeatureBins, second_bins: FeatureBins, first: int, se
     """The sign of each weight of a function of two features, so that the score is monotone in them.
 
     A weight is an increment by a level of one feature at a level of the other: if the score must increase in a
-    feature, no increment by its levels may be negative. That is sufficient. Opposite signs of both features leave no
+    feature, no increment by its levels may be negative. This is sufficient. With opposite signs there is no such
     function.
 
     Parameters
@@ -215,7 +216,7 @@ def pair_signs(first_bins: FeatureBins, second_bins: FeatureBins, first: int, se
     first_bins, second_bins : FeatureBins
         The levels of both features.
     first, second : int
-        1, -1 or 0 for any.
+        Sign of each feature: 1, -1, or 0 for any.
 
     Returns
     -------

@@ -58,7 +58,7 @@ class Shape(Tabular):
 
     @property
     def is_categorical(self) -> bool:
-        """Whether the feature is a category."""
+        """Whether the feature is categorical."""
         return self.bins.categories is not None
 
     @property
@@ -87,7 +87,7 @@ class Shape(Tabular):
         return np.concatenate([[self.low], self.bins.cuts, [self.high]])
 
     def curve(self) -> tuple[np.ndarray, np.ndarray]:
-        """The shape of a feature that is no category as a line.
+        """The shape of a feature that is not categorical, as a line.
 
         Returns
         -------
@@ -213,7 +213,7 @@ def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]
 
 
 def term_labels(function: AdditiveFunction, names: Sequence[Any] | None) -> list[str]:
-    """What the terms of a function are called: its features, then its interactions, "a x b".
+    """Labels of the terms of a function: its features, then its interactions, "a x b".
 
     Parameters
     ----------

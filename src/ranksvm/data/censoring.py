@@ -64,7 +64,7 @@ def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
 
 
 def strata_or_rows(queries: Queries) -> Queries:
-    """Groups that folds of times keep together: strata; if there is only one, single rows, which are independent.
+    """Groups that folds keep together: the strata; if there is only one, single rows, which are independent.
 
     Parameters
     ----------

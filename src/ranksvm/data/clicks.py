@@ -31,7 +31,8 @@ def pairs_from_clicks(
       PropensitySVM-rank (Joachims, Swaminathan & Schnabel 2017). They need the same weights.
     - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002): to the documents above it without a click,
       ``{(i, j): i in K, j not in K, r_j < r_i}``. The rule assumes that the user has seen and skipped them, so that it
-      needs no weights. It never says that a document belongs on top: a ranker that learns from its own lists unlearns.
+      needs no weights. A click on the first document gives no pair, so a ranker that keeps learning from its own lists
+      gets worse.
     - ``"last_click_skip_above"``, Last Click > Skip Above (Joachims et al. 2005): the subset of these pairs where i is
       the last click of its impression. With ``click_time`` this is the latest click, as in the paper; without it, the
       lowest one, as for a user who reads from the top.
@@ -122,7 +123,7 @@ def pairs_from_clicks(
 
 
 def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
-    """`_pairs_within` for one impression, with a third of the calls: services learn from single ones."""
+    """`_pairs_within` for one impression, with a third of the NumPy calls: services learn from single impressions."""
     places = np.flatnonzero(clicked)
     others = rows if rule == "shown_all" else rows[~clicked]
     if rule != "skip_above":
@@ -183,7 +184,7 @@ def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _last_of_each(preferred: np.ndarray, query: np.ndarray, time: np.ndarray | None) -> np.ndarray:
-    """The last of the ascending preferred positions of each impression: the lowest, or the latest."""
+    """The last preferred position of each impression: the latest one if there are times, otherwise the lowest one."""
     query = query[preferred]
     if time is not None:  # stable: if two clicks have the same time, the lower one stays last
         preferred = preferred[np.lexsort((time, query))]

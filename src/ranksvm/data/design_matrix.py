@@ -48,7 +48,7 @@ class RowProducts(Protocol):
 
 
 class Basis(Protocol):
-    """A map between weights and the vectors that the products of a design matrix take: once for each pass.
+    """A map between weights and the vectors that the products of a design matrix take; it is applied once per pass.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class DesignMatrix(Protocol):
 
     @property
     def vector_basis(self) -> "Basis | None":
-        """The basis of the vectors that products take; None if these are over the features."""
+        """The basis of the vectors that products take; None if these have one number for each feature."""
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions; unless ``double``, sums may be in the features' type."""

@@ -91,7 +91,7 @@ class DeviceFeatures:
         Returns
         -------
         object
-            Such as a tensor of torch, over the same memory.
+            An array over the same memory, such as a tensor of torch.
         """
         self.device.synchronise()
         return array_like(values, self.device, self.original)

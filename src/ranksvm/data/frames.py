@@ -132,7 +132,7 @@ def text_columns(X: DataFrame, among: Collection[str] | None = None) -> list[str
 
 
 def texts(X: DataFrame, name: str) -> list[str | None]:
-    """The values of a column of a DataFrame as text; None where a value is missing."""
+    """The values of a column of a DataFrame as text; None for a missing value."""
     values = _frame(X).get_column(name)
     pairs = zip(values.to_list(), values.is_null().to_list(), strict=True)
     return [None if missing else str(value) for value, missing in pairs]

@@ -10,7 +10,7 @@ from ranksvm._util.types import Features
 
 __all__ = ["largest_value", "note_on_largest_value"]
 
-# Sums of squares of such values have few digits left for values of ordinary size.
+# Squares of larger values leave few digits of a sum for values of ordinary size.
 LARGE = 1e7
 
 
@@ -28,9 +28,9 @@ def largest_value(X: Features) -> tuple[float, int, int]:
 
 
 def note_on_largest_value(X: Any) -> str:
-    """A sentence, with a space before it, that names the place of a value above 1e7; otherwise nothing.
+    """A sentence, after a space, with the largest value and its place if it is above 1e7; otherwise an empty string.
 
-    Of features in a file, on a GPU or elsewhere out of reach it says nothing.
+    The string is also empty for features in a file, on a GPU, or in another form than an array or sparse matrix.
     """
     if not (isinstance(X, np.ndarray) or is_sparse(X)) or mapped_file(X) is not None:
         return ""

@@ -293,7 +293,7 @@ class PairList:
         pairs : PairList
             The chosen pairs.
         positions : ndarray of int64
-            Positions here of the rows in them.
+            Positions, in this object, of the rows of the chosen pairs.
         """
         random = np.random.default_rng(seed)
         chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random, n_queries)

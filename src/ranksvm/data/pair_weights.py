@@ -22,7 +22,7 @@ class PairWeights:
     Parameters
     ----------
     sample_weight : array-like of shape (n_rows,), optional
-        Weight v of each row, with the meaning of repetition: a row of weight 2 is the row twice.
+        Weight v of each row: a row of weight 2 counts like two equal rows.
     query_weight : array-like of shape (n_rows,), optional
         Weight of each row's query, constant within a query.
     propensity : array-like of shape (n_rows,), optional

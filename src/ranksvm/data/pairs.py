@@ -16,14 +16,15 @@ from ranksvm.exceptions import NoComparablePairsError
 
 __all__ = ["ComparablePairs"]
 
-# Queries of up to this many levels use the direct form of the sweep, O(k) per document, others the partition, O(log k).
+# The margin sweep computes sums over all pairs of a query of m documents in time O(m log m), without visiting pairs.
+# For up to this many levels k it has a direct form, O(k) per document; for more a partition, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
 # A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
-# queries are swept. With 5 levels the limit is 95 pairs per document, about 240 documents. Measured with AVX2 as
-# benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3 and 5 levels both
-# ways take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
+# queries are swept (by the margin sweep). With 5 levels the limit is 95 pairs per document, about 240 documents.
+# Measured with AVX2 as benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3
+# and 5 levels both ways take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
 VISIT_LIMIT = 5.0
 
 # Ranking labels takes about 5 ns per row, waking a thread up to 0.4 ms: for fewer rows one thread ranks them.
@@ -67,9 +68,9 @@ class ComparablePairs:
     Attributes
     ----------
     by_level : ndarray of int32, shape (n_rows,)
-        Documents of each query, numbered within it, the lowest level first; documents of one level are in order.
+        Documents of each query, numbered within it, the lowest level first; those of one level keep their order.
     n_swept : int
-        Number of queries that are swept.
+        Number of queries that are swept, not visited pair by pair.
 
     Examples
     --------
@@ -163,8 +164,8 @@ class ComparablePairs:
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
         event : ndarray of float64, shape (n_rows,), optional
-            The labels are times, right-censored where this is 0: a pair (i, j) then needs an observed event of j (1),
-            and a censored time is longer than an equal observed one.
+            If given, the labels are times: 1 for the time of an observed event, 0 for a right-censored time. Then
+            (i, j) is a pair only if the event of j was observed; a censored time is longer than an equal observed one.
         largest_label : float, optional
             The largest label of all data, if these rows are a part of the data; by default, the largest of these rows.
         may_be_empty : bool
@@ -189,7 +190,7 @@ class ComparablePairs:
         preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
         observed = None if event is None else queries.to_sorted(event)
         if other is not None and not other.all():
-            # A row of weight 0 is ignored: its label neither separates others nor counts as the largest one.
+            # A row of weight 0 is ignored: its label is no level between others, and does not count as the largest one.
             kept = np.flatnonzero(other)
             rows = kept if rows is None else rows[kept]
             pointers = np.searchsorted(kept, pointers)
@@ -245,8 +246,8 @@ class ComparablePairs:
     def gain_parts(self) -> tuple["ComparablePairs", ...]:
         """The same pairs twice: weighted by the gain of one document, then by the gain of the other; () without gains.
 
-        A weight that is a difference of gains is exact up to round-off of the sum of the two gains; the same holds for
-        sums of such weights.
+        The round-off of a weight that is a difference of gains is relative to the sum of both gains, not to the weight;
+        the same holds for sums of such weights.
         """
         if self.gain is None:
             return ()
@@ -259,7 +260,7 @@ class ComparablePairs:
         )
 
     def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query or of several as a list, by the position of the preferred, then the other document.
+        """The pairs of one or more queries, sorted by the position of the preferred, then of the other document.
 
         Parameters
         ----------
@@ -278,7 +279,7 @@ class ComparablePairs:
         last = first + 1 if last is None else last
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
         i, j, weight = next(self.chunks(first, last, UNLIMITED), nothing)
-        if self.n_levels[first:last].max(initial=0) <= 2:  # they are in this order
+        if self.n_levels[first:last].max(initial=0) <= 2:  # already in this order
             return i, j, weight
         order = np.lexsort((j, i))
         return i[order], j[order], weight[order]
@@ -363,7 +364,7 @@ class ComparablePairs:
         return self.levels > 0, is_other
 
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
-        """The same pairs over only the rows whose query has a pair, for work quadratic in the number of rows.
+        """The same pairs without the rows of queries that have none, for work that is quadratic in the number of rows.
 
         Returns
         -------
@@ -432,7 +433,7 @@ class ComparablePairs:
         pairs : ComparablePairs
             The pairs among the chosen rows; their weights add up to the weights of the chosen queries' pairs.
         positions : ndarray of int64
-            Their positions here, ascending.
+            Positions of these rows in this object, ascending.
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
@@ -564,7 +565,7 @@ def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float |
 
 
 def _powers(y: np.ndarray, largest: float) -> np.ndarray:
-    """``2^(y - largest)``, computed without the difference, whose lost digits would show in the power."""
+    """``2^(y - largest)``, computed without the difference, whose round-off would change digits of the power."""
     whole, top = np.floor(y), np.floor(largest)
     exponents = np.maximum(whole - top, -2000.0).astype(np.int64)
     return np.ldexp(np.exp2(y - whole), exponents) / np.exp2(largest - top)

@@ -38,7 +38,7 @@ class Preferences:
     prompt : array-like of shape (n_pairs,), optional
         The prompt that the two answers of a pair respond to: an id of any dtype. Folds keep the pairs of a prompt
         together, and intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own;
-        pass the prompts if some have several pairs, or a model is tested on prompts that it has seen.
+        pass the prompts if some have several pairs, because otherwise a model is tested on prompts that it has seen.
     weight : array-like of shape (n_pairs,), optional
         Weight of each pair, finite and not negative; 1 by default.
 

@@ -6,7 +6,7 @@ __all__ = ["NORMALIZERS", "normalized_scores"]
 
 # Engine -> the normalizers that it has, by the names of `RetrieverScaler`.
 NORMALIZERS = {"elasticsearch": ("minmax", "l2_norm", "none"), "opensearch": ("minmax", "l2_norm")}
-# Elasticsearch: scores that differ by less are equal, and norms below it do not divide.
+# Elasticsearch treats scores that differ by less as equal, and does not divide by a smaller norm.
 ES_EPSILON = 1e-6
 # OpenSearch: what the lowest score becomes, so that it differs from the 0 of a document that was not returned.
 OPENSEARCH_LOWEST = 0.001
@@ -35,10 +35,11 @@ def normalized_scores(X: np.ndarray, starts: np.ndarray, sizes: np.ndarray, engi
     -----
     Elasticsearch's ``linear`` retriever (``MinMaxScoreNormalizer``, ``L2ScoreNormalizer``): scores of one retriever
     that are all equal become 1; scores whose norm is below 1e-6 stay as they are. OpenSearch's
-    ``normalization-processor`` (``min_max``, ``l2``): equal scores become 1, and the lowest of others .001.
+    ``normalization-processor`` (``min_max``, ``l2``): scores that are all equal become 1; otherwise the lowest becomes
+    .001.
     """
     returned = ~np.isnan(X)
-    X = X.astype(np.float32).astype(np.float64)  # as the engines have them
+    X = X.astype(np.float32).astype(np.float64)  # the engines store float32
     number = np.repeat(np.arange(len(starts)), sizes)
     if normalizer == "none":
         found = X

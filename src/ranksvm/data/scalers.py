@@ -76,8 +76,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Features.
         qid : array-like of shape (n_rows,) or str, optional
             Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
-            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
-            refused then, unless ``qid=np.zeros(n_rows)``, one id for all of them, says that they are one query.
+            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are then
+            refused. If they are one query, pass one id for all of them, ``qid=np.zeros(n_rows)``.
 
         Returns
         -------
@@ -108,8 +108,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
             Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
-            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
-            refused then, unless ``qid=np.zeros(n_rows)``, one id for all of them, says that they are one query.
+            not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are then
+            refused. If they are one query, pass one id for all of them, ``qid=np.zeros(n_rows)``.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X
 
     def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """The rows of some queries, in float64, scaled in place or not."""
+        """Scale the rows of some queries, in float64; ``block`` may be overwritten."""
         shift, scale = self._shift_and_scale(block, starts, sizes)
         number = np.repeat(np.arange(len(starts)), sizes)
         block -= shift[number]
@@ -284,7 +284,7 @@ class QueryStandardScaler(_QueryScaler):
 
 @storable
 class RetrieverScaler(_QueryScaler):
-    """Normalize the scores of retrievers as a search engine does in a hybrid search, so that their weights fit it.
+    """Normalize scores of retrievers as a search engine does in a hybrid search, so that it can use learned weights.
 
     Each column of X has the scores of one retriever (a lexical query, a vector search, ...). Each row is a document
     that at least one of them returned for the query. NaN means that the retriever did not return the document; then
@@ -296,7 +296,7 @@ class RetrieverScaler(_QueryScaler):
         ``(x - min) / (max - min)`` or ``x / norm`` over the documents that the retriever returned, or the score
         itself ("none": Elasticsearch only).
     engine : {"elasticsearch", "opensearch"}, default "elasticsearch"
-        The engine. They differ in scores that are all equal, in the lowest score, and in norms near 0.
+        The engine. The two treat scores that are all equal, the lowest score, and norms near 0 differently.
     copy : bool, default=True
         Whether `transform` leaves X unchanged; False scales a float array in place where possible.
 

@@ -59,7 +59,7 @@ def within_query_variance(X: Features, queries: Queries, n_threads: int = 1) -> 
 def cell_squares(
     X: "sparse.csr_matrix", query: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums of squares around the mean for each cell, a (query, feature) with stored values; implicit zeros count.
+    """Sums of squares around the mean for each cell, a query and a feature with stored values; implicit zeros count.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ def coded(X: DataFrame, categories: Mapping[str, list[str]]) -> DataFrame:
     Returns
     -------
     DataFrame
-        Of the same library. A text becomes its place in the list, one that is not in the list `UNKNOWN`, and a missing
-        text NaN.
+        A DataFrame of the same library. A text becomes its place in the list; a text that is not in the list becomes
+        `UNKNOWN`, and a missing one NaN.
     """
     numbers = {}
     for name in frames.text_columns(X, categories):

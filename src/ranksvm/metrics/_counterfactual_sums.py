@@ -11,7 +11,7 @@ from ranksvm.metrics.exposures import Exposures
 
 __all__ = ["Deviation", "Documents", "Residuals", "Support", "doubly_robust", "inverse_exposure", "weight_facts"]
 
-# exposure that the mean relevance of all documents counts as, beside the clicks on a document
+# The relevance of a document is shrunk to the mean of all documents, which counts like clicks at this exposure.
 _PRIOR = 1.0
 # ranks of the new ranker whose documents should have been shown
 _FIRST = 10
@@ -19,21 +19,21 @@ _FIRST = 10
 
 @dataclasses.dataclass(frozen=True)
 class Documents:
-    """Estimated relevance of the rows, and its derivative by their sums of clicks."""
+    """Estimated relevance of the rows, and its derivative with respect to their sums of clicks."""
 
     relevance: np.ndarray
     slope: np.ndarray
 
 
 def inverse_exposure(sums: Exposures) -> Documents:
-    """Relevance by clicks alone: clicks less offsets, over exposure."""
+    """Relevance by clicks alone: clicks minus offsets, divided by the exposure."""
     return Documents(sums.per_exposure(sums.gain), sums.per_exposure(np.ones(len(sums.gain))))
 
 
 def doubly_robust(sums: Exposures, regression: np.ndarray | None) -> Documents:
-    """A regression of relevance, corrected by the clicks as far as they say something else.
+    """A regression of relevance, corrected by the difference between the clicks and what it predicts.
 
-    Without a regression it is the relevance by the clicks, shrunk to the mean of all documents.
+    Without a regression, its place is taken by the relevance by clicks, shrunk to the mean of all documents.
     """
     slope = sums.per_exposure(np.ones(len(sums.gain)))
     if regression is None:
@@ -51,7 +51,7 @@ def _mean_relevance(sums: Exposures) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Deviation:
-    """A metric, and how far each query and each document pulls it away from its value.
+    """A metric, and what each query and each row contribute to its error.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Deviation:
     query : ndarray of float64, shape (n_queries,)
         What an impression of the query adds to ``size * value`` beyond its share.
     row : ndarray of float64, shape (n_rows,)
-        Derivative of ``query`` by the relevance of each row.
+        Derivative of ``query`` with respect to the relevance of each row.
     """
 
     value: float
@@ -80,11 +80,11 @@ class Deviation:
 
 
 class Residuals:
-    """Squares of what the clicks of each impression add to estimates, beyond what their query does.
+    """Sums of squares of the errors that the clicks of each impression add to estimates, apart from those of queries.
 
-    The error of the estimate of a query is a sum over its impressions: of ``click - offset - propensity r(d)``, times
-    derivatives of the estimate. r(d) is the relevance by the other impressions, shrunk to the mean of all documents.
-    With the impression itself, a document that was shown once would have no error.
+    The error of a query's estimate is a sum over its impressions of ``click - offset - propensity r(d)`` times
+    derivatives of the estimate. r(d) is the relevance by the other impressions, shrunk to the mean of all documents: if
+    the impression itself counted, a document that was shown once would have no error.
     """
 
     def __init__(self, sums: Exposures, bias: Bias, slopes: list[np.ndarray]):
@@ -96,7 +96,7 @@ class Residuals:
         self.squares = np.zeros(len(slopes))
 
     def add(self, block: LogBlock, rows: np.ndarray) -> None:
-        """Add the impressions of a block, whose rows are these of the data."""
+        """Add the impressions of a block; ``rows`` has the row of the data for each of its rows."""
         sums, propensity, gain = self._sums, propensities(block, self._bias), gains(block, self._bias)
         others = (sums.gain[rows] - gain + _PRIOR * self._mean) / (sums.exposure[rows] - propensity + _PRIOR)
         residual = gain - propensity * others
@@ -107,9 +107,9 @@ class Residuals:
 
 
 class Support:
-    """Which of the first documents of the new ranker users could see, in any list and in the lists of each ranker.
+    """Which documents at the new ranker's first ranks users could see, in any list and in the lists of each ranker.
 
-    Documents count by the DCG discount of their rank and the number of impressions of their query.
+    Documents are weighted by the DCG discount of their rank and the number of impressions of their query.
     """
 
     def __init__(self, sums: Exposures, rank: np.ndarray):
@@ -123,7 +123,7 @@ class Support:
         self._names: list[Any] = []
 
     def add(self, block: LogBlock, rows: np.ndarray) -> None:
-        """Add the impressions of a block, whose rows are these of the data."""
+        """Add the impressions of a block; ``rows`` has the row of the data for each of its rows."""
         if block.ranker is None:
             return
         self._names = block.ranker_names
@@ -146,7 +146,7 @@ class Support:
 
 
 def weight_facts(sums: Exposures) -> tuple[int, float, float]:
-    """Number of clicks, effective number, and the share of the weight in the top 1 % of the clicks."""
+    """Number of clicks, their effective number, and the share of the weight in the top 1 % of the clicks."""
     clicked = np.flatnonzero(sums.clicks)
     weight, counts = sums.click_weight[clicked], sums.clicks[clicked]
     order = np.argsort(-weight, kind="stable")

@@ -1,4 +1,4 @@
-"""What a row of a log says: how likely it was examined, and its click less what its rank alone would bring."""
+"""Propensities of the rows of a log, and their clicks minus the offsets of their ranks."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -62,21 +62,21 @@ Bias = RankBias | str | None
 
 
 def check_log(log: object) -> None:
-    """Refuse what is neither a `ClickLog` nor a `ClickLogFile`."""
+    """Raise OptionError unless ``log`` is a `ClickLog` or a `ClickLogFile`."""
     if not hasattr(log, "blocks"):
         hint = ": read it with ClickLog.read(path)" if isinstance(log, str | PathLike) else ""
         raise OptionError(f"log must be a ClickLog or a ClickLogFile, got {type(log).__name__}{hint}.")
 
 
 def check_bias(bias: object) -> None:
-    """Refuse what is neither a `PositionBias`, "log" nor None."""
+    """Raise OptionError unless ``bias`` is a `PositionBias`, "log" or None."""
     if bias is None or (isinstance(bias, str) and bias == "log") or hasattr(bias, "at"):
         return
     raise OptionError(f"bias must be a PositionBias, 'log' (the log's own propensities) or None, got {bias!r}.")
 
 
 def propensities(log: LogBlock, bias: Bias) -> np.ndarray:
-    """Propensity of each row of a block of a log: those of the ranks, of the log itself, or 1."""
+    """Propensity of each row of a block of a log: by its rank, from the log itself, or 1."""
     if bias is None:
         return np.ones(log.n_rows)
     if isinstance(bias, str):
@@ -87,7 +87,7 @@ def propensities(log: LogBlock, bias: Bias) -> np.ndarray:
 
 
 def gains(log: LogBlock, bias: Bias) -> np.ndarray:
-    """Click of each row of a block, less the offset of its rank."""
+    """Click of each row of a block, minus the offset of its rank."""
     clicked = log.clicked.astype(np.float64)
     return clicked if bias is None or isinstance(bias, str) else clicked - bias.offset_at(log.rank)
 

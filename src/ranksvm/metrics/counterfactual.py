@@ -33,7 +33,7 @@ __all__ = ["CounterfactualEstimate", "estimate"]
 MEAN_RANK = "mean_relevant_rank"
 _ESTIMATORS = ("ips", "snips", "dr")
 _NAME = re.compile(r"(dcg|mrr)(?:@([1-9][0-9]*))?\Z")
-# an unseen share from which estimates say what is missing: half a percent
+# the unseen share, half a percent, from which an estimate has a note
 _MATERIAL = 0.005
 
 
@@ -52,13 +52,14 @@ class CounterfactualEstimate(Tabular):
     n_impressions, n_clicks : int
         Size of the log.
     effective_clicks : float
-        ``(sum of w)^2 / (sum of w^2)`` over the weights w of the clicks, 1 over the mean exposure of the document: as
-        many clicks of equal weight would say as much.
+        ``(sum of w)^2 / (sum of w^2)``; the weight w of a click is 1 over the mean exposure of its document. So many
+        clicks of equal weight would tell as much.
     top_share : float
         Share of the weight in the top 1 % of the clicks; near 0.01 if all weigh the same.
     unseen_share : float
-        Share of the first ten ranks of the new ranker whose documents no list of their query ever showed: what clicks
-        cannot tell. Ranks count by their DCG discount, queries by their impressions. NaN without ``data``.
+        Share of the first ten ranks of the new ranker whose documents no list of their query ever showed, so that there
+        are no clicks on them. Ranks are weighted by their DCG discount, queries by their number of impressions. NaN
+        without ``data``.
     unseen_by_ranker : dict of str to float
         Ranker of the log -> the share of these ranks whose documents its lists never showed. Empty without ``data``, or
         if the log does not name its rankers.
@@ -169,12 +170,12 @@ def estimate(
     """Quality of a ranker that nobody has used, from clicks on the lists of others.
 
     Let ``r(d)`` be the relevance of a document d of a query: the probability that a user clicks on it once its rank is
-    examined. Let the exposure ``rho(d)`` be the mean, over the impressions of the query and whichever ranker made them,
-    of the propensity of the rank at which d was shown, 0 where it was not shown. Then ``r(d)`` is estimated by the mean
-    over the same impressions of ``click - offset`` (0 where it was not shown), divided by ``rho(d)``: the policy-aware
+    examined. Let the exposure ``rho(d)`` be the mean, over the impressions of the query by all rankers, of the
+    propensity of the rank at which d was shown, or 0 if it was not shown. Then ``r(d)`` is estimated by the mean over
+    the same impressions of ``click - offset``, or 0 if it was not shown, divided by ``rho(d)``: the policy-aware
     estimator (Oosterhuis & de Rijke, "Policy-aware unbiased learning to rank for top-k rankings", SIGIR 2020). It is
-    unbiased if the propensities are right and ``rho(d) > 0``. With g the rank that the new ranker gives to a document
-    among all of its query:
+    unbiased if the propensities are right and ``rho(d) > 0``. Let g be the rank that the new ranker gives to a document
+    among all documents of its query. The metrics are:
 
     - ``"dcg@k"``: mean over impressions of the sum of ``r(d) / log2(1 + g)`` over ``g <= k``.
     - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of
@@ -197,9 +198,9 @@ def estimate(
       over the exposure, shrunk to the mean of all documents. It differs from ``"ips"`` for documents that were never
       shown, and for those whose exposure is clipped.
 
-    Intervals are normal, for propensities that are known: the uncertainty of estimated ones comes on top. Conditional
-    on the lists shown, the exposures are known numbers. The variance has two parts: the variance of clicks around the
-    relevance of the documents shown, and the variance between the queries of the traffic.
+    Intervals are based on the normal distribution. They treat propensities as known, and do not include the uncertainty
+    of estimated ones. Conditional on the lists shown, the exposures are known numbers. The variance has two parts: the
+    variance of clicks around the relevance of the documents shown, and the variance between the queries of the traffic.
 
     Parameters
     ----------
@@ -218,19 +219,20 @@ def estimate(
     estimator : {"ips", "snips", "dr"}, default "ips"
         How to estimate.
     clip : float, optional
-        Mean exposures below count as this: less variance, and bias. None: the limit of ``bias``
+        Smaller mean exposures are raised to this: less variance, but more bias. None: the limit of ``bias``
         (`PositionBias.clipped`).
     relevance : array-like of shape (n_rows,), optional
         Predicted relevance of each row of ``data``, for ``"dr"``.
     unit : {"impression", "query"}, default "impression"
-        What is a random sample: impressions of this traffic, or its queries, for statements about other queries.
+        What intervals take as a random sample: the impressions of this traffic, or its queries. The latter is for
+        statements about other queries.
     confidence : float, default 0.95
         Level of the intervals.
 
     Returns
     -------
     CounterfactualEstimate
-        Estimates, intervals, and how much the clicks weigh.
+        Estimates, intervals, and facts about the weights of the clicks.
 
     Raises
     ------
@@ -360,7 +362,7 @@ def _new_ranks(scores: np.ndarray, sums: Exposures) -> np.ndarray:
 
 
 class RankingValue(NamedTuple):
-    """A metric of each query, and its derivative by the relevance of each row."""
+    """A metric of each query, and its derivative with respect to the relevance of each row."""
 
     value: np.ndarray
     slope: np.ndarray
@@ -389,8 +391,8 @@ def _reciprocal_rank(
 ) -> RankingValue:
     """Expected 1 / rank of the first relevant document, if documents are relevant independently of each other.
 
-    Let V_g be the value of a user who goes on at rank g: ``V_g = r_g / g + (1 - r_g) V_(g + 1)``. The metric is V_1,
-    and its derivative by r_g is ``(1 / g - V_(g + 1))`` times the probability of going on to g.
+    Let V_g be the expected value for a user who reaches rank g: ``V_g = r_g / g + (1 - r_g) V_(g + 1)``. The metric is
+    V_1, and its derivative with respect to r_g is ``(1 / g - V_(g + 1))`` times the probability of reaching g.
     """
     order = np.argsort(rank, kind="stable")
     borders = np.searchsorted(rank[order], np.arange(1, int(rank.max(initial=0)) + 2))

@@ -112,13 +112,13 @@ class CumulativeMetrics:
             self._measure()
 
     def mark(self) -> None:
-        """Keep the sums after the queries so far for `take_marked`; `state` would evaluate them apart from others."""
+        """Keep the sums after the queries so far for `take_marked`, without evaluating the buffered queries now."""
         self._marks.append(self._n_queries)
 
     def take_marked(self) -> list[tuple[int, np.ndarray]]:
         """Numbers of queries at each `mark` since the last call, and the sums after them (as in `state`)."""
         self._measure()
-        # without queries since, the sums are those of now
+        # no query was added after these marks: their sums are the current ones
         self._marked += [(n_queries, self._sums.copy()) for n_queries in self._marks]
         marked, self._marked, self._marks = self._marked, [], []
         return marked

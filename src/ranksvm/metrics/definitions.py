@@ -121,7 +121,7 @@ class AtCutoff(Metric):
             if self.needs_cutoff:
                 raise OptionError(f"{self.label!r} needs a cut-off, as in '{self.label}@10'.")
             return
-        # As in scikit-learn's ndcg_score(k=...), a float is refused even where it is whole: 'ndcg@5.0' would be another
+        # As in scikit-learn's ndcg_score(k=...), a float is refused even if it is whole: 'ndcg@5.0' would be another
         # name of the same metric.
         if not is_integer(self.cutoff):
             raise OptionError(f"the cut-off of {self.label} must be an integer, got {self.cutoff!r}.")
@@ -384,8 +384,9 @@ class ConcordanceIndex(Metric):
 
     A pair of documents is comparable if the smaller time has an observed event (of equal times, an observed one
     is smaller than a censored one; two observed ones are not comparable). The index is the share of the comparable
-    pairs whose scores are in the order of their times; equal scores count one half. Of risks, for which higher means
-    shorter, it is 1 minus the value of the other packages: pass ``-risk``. Without ``event`` all times are observed.
+    pairs whose scores are in the order of their times; equal scores count one half. Other packages may expect risks,
+    for which higher means shorter: pass ``-risk``, otherwise the value is 1 minus theirs. Without ``event`` all times
+    are observed.
 
     The value of a query (a stratum) is the share of its own pairs, NaN if it has none. The mean pools the pairs of all
     queries: it is weighted by their numbers. Conventions have no effect.

@@ -98,7 +98,7 @@ class Evaluation(Tabular):
         Returns
         -------
         low, high : float
-            The ends; NaN where fewer than two queries have a value.
+            The ends; NaN if fewer than two queries have a value.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class Evaluation(Tabular):
         Raises
         ------
         MissingDependencyError
-            When the library, or each of them, is not installed.
+            When the library is not installed, or none of the three is.
         """
         return (
             frame_of({"qid": self.qid, **self.per_query}, library) if per_query else super().to_frame(library=library)
@@ -196,7 +196,7 @@ class Evaluation(Tabular):
 
 
 def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.95) -> Table:
-    """A row per metric and system, with the system's mean over the queries and the interval of that.
+    """A row per metric and system, with the system's mean over the queries and its confidence interval.
 
     With one system only, the column of names is left out.
     """
@@ -242,7 +242,7 @@ def evaluate(
         Scores: the documents of a query are ranked by them, the highest first.
     qid : array-like of shape (n_rows,), optional
         Query of each row, in any order. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows
-        are refused then, unless ``group=[n_rows]`` says that they are one query.
+        are then refused. If they are one query, pass ``group=[n_rows]``.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         What to compute: ``ndcg``, ``ndcg@k``, ``mean_ndcg``, ``map``, ``map@k``, ``mrr``, ``mrr@k``, ``err``,
         ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``, ``concordance_index``.
@@ -262,7 +262,7 @@ def evaluate(
     group : array-like of int, shape (n_queries,), optional
         Number of rows of each query, in order, instead of ``qid``.
     event : array-like of bool, shape (n_rows,), optional
-        ``y`` holds times: True where the event was observed then, False where the time is right-censored. Only for
+        If given, ``y`` holds times: True for the time of an observed event, False for a right-censored time. Only for
         ``concordance_index``, for which a HIGHER score has to mean a LONGER time.
 
     Returns
@@ -276,8 +276,8 @@ def evaluate(
         When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, a weight is
         negative, or more than 1,000 rows have neither ``qid`` nor ``group``.
     OptionError
-        When a metric or convention is unknown, ``max_label`` is below a label, or a metric of labels is asked of
-        censored times.
+        When a metric or convention is unknown, ``max_label`` is below a label, or a metric of labels is requested
+        for censored times.
 
     Warns
     -----
@@ -356,7 +356,7 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
 
 
 def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, float]:
-    """Both ends of the interval, and the two-sided p-value; NaN for fewer than two values."""
+    """Both ends of the t interval of a mean, and the two-sided p-value of the t-test; NaN for fewer than two values."""
     n = len(contribution)
     mean = float(contribution.mean())
     if n < 2:
@@ -372,7 +372,7 @@ def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, f
 
 
 def column(name: str, values: ArrayLike, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
-    """A column as float64; ``n_rows``: the length of y, which it must have; without ``finite`` it may be infinite."""
+    """A column as float64, with ``n_rows`` values, as many as y, if that is given; all finite if ``finite``."""
     found = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]

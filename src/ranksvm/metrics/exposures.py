@@ -26,11 +26,11 @@ class Exposures:
     exposure : ndarray of float64, shape (n_rows,)
         Sum of the propensities of the ranks at which the row was shown.
     gain : ndarray of float64, shape (n_rows,)
-        Sum of the clicks less the offsets of these ranks.
+        Sum of the clicks, minus the offsets of these ranks.
     clicks : ndarray of float64, shape (n_rows,)
         Number of clicks.
     clip : float
-        A mean exposure below counts as this.
+        Lower limit of the mean exposures: smaller ones are raised to it.
     """
 
     query: np.ndarray
@@ -51,12 +51,12 @@ class Exposures:
         return np.maximum(self.exposure, self.clip * self.impressions_by_row)
 
     def per_exposure(self, values: np.ndarray) -> np.ndarray:
-        """Values of the rows over the limited exposure; 0 where users saw nothing."""
+        """Values of the rows divided by the limited exposure; 0 for rows that users did not see."""
         return np.divide(values, self.limited, out=np.zeros(len(values)), where=self.exposure > 0)
 
     @property
     def click_weight(self) -> np.ndarray:
-        """Weight of a click on each row: 1 over its mean exposure; 0 where users saw nothing."""
+        """Weight of a click on each row: 1 over its mean exposure; 0 for rows that users did not see."""
         return self.per_exposure(self.impressions_by_row)
 
 

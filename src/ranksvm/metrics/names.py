@@ -1,4 +1,4 @@
-"""The metrics that are asked for: by names such as ``"ndcg@10"``, at cut-offs, and of data without labels."""
+"""Choice of metrics: by names such as ``"ndcg@10"``, at cut-offs, and for data without labels."""
 
 import dataclasses
 import re
@@ -28,7 +28,7 @@ def parse_metric(name: str | Metric) -> Metric:
         A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case, or a name of another tool:
         ``"ndcg_cut_10"``, ``"P_5"``, ``"recall.100"``, ``"recip_rank"`` (trec_eval), ``"AP"``, ``"RR@10"``
         (ir_measures), ``"pre@5"`` (XGBoost). A `Metric` is returned unchanged. A name says nothing about gains, ties
-        or queries without relevant documents: these are the convention's.
+        or queries without relevant documents: these depend on the convention.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
 
 
 def metrics_at(metrics: Iterable[Metric], cutoffs: int | Iterable[int] | None) -> list[Metric]:
-    """Metrics, each without a cut-off at every one of the given ones.
+    """Metrics, with each one that lacks a cut-off replaced by the same metric at the given cut-offs.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def only_metric(what: str, own: Metric, asked: Metric) -> Metric:
     own : Metric
         Their metric.
     asked : Metric
-        The metric that was asked for: this one, or the default one, which it stands in for.
+        The requested metric: ``own``, or the default metric, which ``own`` replaces.
 
     Returns
     -------

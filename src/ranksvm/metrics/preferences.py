@@ -33,8 +33,8 @@ def evaluate_pairs(
     Returns
     -------
     Evaluation
-        Its one metric is ``pairwise_accuracy``: the share of all pairs, and of those of each query, by weight. NaN
-        where all weights are 0. ``n_rows`` is the number of pairs.
+        Its one metric is ``pairwise_accuracy``: the weighted share of all pairs, and of the pairs of each query. NaN
+        if all weights are 0. ``n_rows`` is the number of pairs.
 
     Raises
     ------
@@ -84,9 +84,9 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
 
     Wilson's score interval with an effective number of pairs: ``p (1 - p) / v``, where v is the variance of the
     accuracy p as a ratio of sums over queries, ``Q / (Q - 1) * sum over queries of (w_q (p_q - p))^2 / (sum of w_q)^2``
-    (w_q: weight of the query's pairs). Where each query has one pair it is Wilson's interval of ``Q - 1`` pairs. Where
-    all pairs are right, or all wrong, v says nothing, and the effective number is ``(sum of w_q)^2 / (sum of w_q^2)``,
-    the number of queries if they have equal weights.
+    (w_q: weight of the query's pairs). If each query has one pair, it is Wilson's interval for ``Q - 1`` pairs. If all
+    pairs are right, or all are wrong, v is 0; then the effective number is ``(sum of w_q)^2 / (sum of w_q^2)``, the
+    number of queries if they have equal weights.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     Raises
     ------
     OptionError
-        When the pairwise accuracy was not evaluated, the level is not between 0 and 1, or ``evaluation`` is no
-        `Evaluation`, but a number, for instance.
+        When the pairwise accuracy was not evaluated, the level is not between 0 and 1, or ``evaluation`` is not an
+        `Evaluation`.
 
     References
     ----------

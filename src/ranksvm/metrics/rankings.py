@@ -33,7 +33,7 @@ class Rankings:
     docid : ndarray, shape (n_rows,), optional
         Document ids, for conventions that break ties by them.
     event : ndarray of float64, shape (n_rows,), optional
-        0 where the label is a right-censored time, 1 where it is the time of an event; None: 1 everywhere.
+        0 if the label is a right-censored time, 1 if it is the time of an event; None: 1 for all rows.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Rankings:
 
     @cached_property
     def concordance_counts(self) -> np.ndarray:
-        """Pairs whose smaller label is the time of an event, concordant and discordant ones: shape (3, n_queries)."""
+        """Comparable, concordant and discordant pairs of times, of which some are censored: shape (3, n_queries)."""
         labels, observed = order_of_times(self.labels, self._event), self._event.astype(np.uint8)
         return _loops.concordance_counts(labels, observed, self.equal_scores, self.pointers)
 

@@ -26,7 +26,7 @@ class RunRankings(Rankings):
     Parameters
     ----------
     y, scores, queries, convention, max_label, docid
-        As of `Rankings`: the documents that were ranked; the label of one without a judgment is 0.
+        As in `Rankings`, for the documents that were ranked; a document without a judgment has the label 0.
     judged : Rankings
         The documents with a judgment, of the same queries in the same order.
     """
@@ -92,11 +92,11 @@ def evaluate_run(
     Parameters
     ----------
     run : Run, path-like, dict of dict, DataFrame, or iterable of named tuples
-        The run; a path is read by `ranksvm.datasets.read_run`; query -> document -> score; rows as in
+        The run: a path, which is read by `ranksvm.datasets.read_run`; a dict query -> document -> score; or rows as in
         `ranksvm.datasets.Run.from_rows`, with the names of ir_datasets, ir_measures, PyTerrier or ranx.
     qrels : Qrels, path-like, dict of dict, DataFrame, or iterable of named tuples
-        The judgments; a path is read by `ranksvm.datasets.read_qrels`; query -> document -> label; rows as in
-        `ranksvm.datasets.Qrels.from_rows`.
+        The judgments: a path, which is read by `ranksvm.datasets.read_qrels`; a dict query -> document -> label; or
+        rows as in `ranksvm.datasets.Qrels.from_rows`.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         As in `evaluate`.
     convention : str or Convention, default "trec"
@@ -185,7 +185,7 @@ def _ideal(qrels: Qrels, judged: Queries, wanted: np.ndarray, rules: Convention,
 
 
 def _numbers(run: Run, ids: np.ndarray) -> np.ndarray:
-    """Position in ``ids`` of the query of each row of a run, -1 where it is absent."""
+    """Position in ``ids`` of the query of each row of a run, -1 if it is absent."""
     place = {query: number for number, query in enumerate(ids.tolist())}
     queries = run.queries
     return np.array([place.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)[queries.numbers()]

@@ -25,7 +25,7 @@ class RankingScorer:
     """A scikit-learn scorer: ``scorer(estimator, X, y, qid=...)`` is the mean of a metric; made by `scorer`.
 
     It requests ``qid`` and ``sample_weight``: with ``sklearn.set_config(enable_metadata_routing=True)`` they reach it
-    without a ``set_score_request``. Without ``qid`` it takes the column of a DataFrame X that `RankSVM.score` takes.
+    without a ``set_score_request``. Without ``qid`` it uses the same column of a DataFrame X as `RankSVM.score`.
 
     Parameters
     ----------

@@ -269,16 +269,16 @@ def compare_systems(
 ) -> SystemComparisons:
     """Compare several systems: `compare` for every pair, with p-values corrected for the number of comparisons.
 
-    Of 20 comparisons of equal systems one is expected to have a p-value below 0.05. A corrected p-value below 0.05
-    bounds the probability that *any* comparison of equal systems is taken for a difference. The family is the
-    comparisons of one metric.
+    Of 20 comparisons of equal systems one is expected to have a p-value below 0.05. If only corrected p-values below
+    0.05 count as differences, the probability that *any* two equal systems are found to differ is at most 0.05. This
+    holds for the comparisons of one metric.
 
     - ``"holm"``: the step-down procedure of Holm on the p-values of the randomization tests; for any dependence.
     - ``"bonferroni"``: p-values times their number; never more powerful than Holm.
     - ``"tukey"``: the randomized version of Tukey's honestly significant difference. The values of all systems are
       permuted within each query; the p-value of a pair is the share of permutations, the given one included, in which
-      the largest difference of any two means is at least the pair's. It respects how systems depend on each
-      other, and is made for all pairs; with a baseline it is conservative.
+      the largest difference of any two means is at least the difference of the pair. The procedure accounts for the
+      dependence between systems. It is designed for all pairs; with a baseline it is conservative.
     - ``"none"``: p-values as they are.
 
     Confidence intervals are not corrected.
@@ -370,14 +370,15 @@ def compare_systems(
 
 
 def adjust_p_values(p_values: ArrayLike, correction: Literal["holm", "bonferroni", "none"] = "holm") -> np.ndarray:
-    """P-values corrected for their number: reject where they are below the family-wise error rate.
+    """P-values corrected for their number, to be compared with the family-wise error rate.
 
     Parameters
     ----------
     p_values : array-like of shape (n,)
         P-values, in [0, 1].
     correction : {"holm", "bonferroni", "none"}, default "holm"
-        Holm: the i-th smallest of n times n - i + 1, and at least the one before it. Bonferroni: times n. At most 1.
+        Holm: the i-th smallest of n p-values is multiplied by n - i + 1, and raised to the one before it if that is
+        larger. Bonferroni: each is multiplied by n. Results above 1 become 1.
 
     Returns
     -------
@@ -410,7 +411,7 @@ def adjust_p_values(p_values: ArrayLike, correction: Literal["holm", "bonferroni
 
 
 def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> Table:
-    """A row per comparison; without names of systems these columns are left out, and without a correction its own."""
+    """A row per comparison; the columns of systems and of corrected p-values are left out if there are none."""
     convention = comparisons[0].convention
     metrics = ", ".join(dict.fromkeys(test.metric for test in comparisons))
     columns: dict[str, list[Any]] = {"metric": [test.metric for test in comparisons]}
@@ -449,7 +450,7 @@ def _check_permutations(n_permutations: object) -> None:
 
 
 def _aligned(evaluations: Sequence[Evaluation], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the queries where all evaluations have one, shape (n_systems, n_queries); the weight of each query."""
+    """Values of queries that have one in all evaluations, shape (n_systems, n_queries), and the queries' weights."""
     for evaluation in evaluations:
         if not isinstance(evaluation, Evaluation):
             cure = ": pass its pooled()" if hasattr(evaluation, "pooled") else ""
@@ -478,7 +479,7 @@ def _tukey(contributions: np.ndarray, n_permutations: int, generator: np.random.
     """P-value of every pair of systems, from the largest difference of means under permutations within queries."""
     means = contributions.mean(axis=1)
     n_systems, n_queries = contributions.shape
-    # what is the same for all systems of a query moves no difference
+    # a query with the same value for all systems changes no difference
     rows = np.ascontiguousarray(contributions.T[np.ptp(contributions, axis=0) > 0])
     ranges = np.empty(n_permutations)
     chunk = max(1, _CHUNK // max(rows.size, 1))
