@@ -1,12 +1,14 @@
 """The ranker at the end of a Pipeline, and its input data."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import frames
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.exceptions import DataError, OptionError
@@ -15,13 +17,15 @@ from ranksvm.exceptions import DataError, OptionError
 class RankerInput(NamedTuple):
     """A ranker and its input."""
 
-    ranker: Any
-    X: Any
-    qid: Any
-    feature_names: np.ndarray | None
+    ranker: BaseEstimator
+    X: MatrixLike
+    qid: ArrayLike | None
+    feature_names: ArrayLike | None
 
 
-def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
+def ranker_input(
+    model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None, feature_names: ArrayLike | None = None
+) -> RankerInput:
     """The ranker of a model, and X transformed by the steps before it; steps receive the queries if they request them.
 
     Parameters
@@ -60,7 +64,9 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     return last_step_input(model, X, qid, feature_names)
 
 
-def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
+def last_step_input(
+    model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None, feature_names: ArrayLike | None = None
+) -> RankerInput:
     """Like `ranker_input`, for any model: its last step, or the model itself if it is not a Pipeline."""
     *steps, ranker = steps_of(model)
     if not steps:
@@ -76,7 +82,7 @@ def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = No
     return RankerInput(ranker, X, qid, names)
 
 
-def _names_out(step: Any, names: Any) -> Any:
+def _names_out(step: BaseEstimator, names: ArrayLike | None) -> ArrayLike | None:
     """Names of the output columns of a step; None if they or the names of the input are unknown."""
     known = names is not None or hasattr(step, "feature_names_in_")
     if not known or not hasattr(step, "get_feature_names_out"):

@@ -1,12 +1,13 @@
 """dual_spectra: the singular values of the dual variables, one query's block at a time."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ranksvm._util.memory import memory_bytes, memory_complaint
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
+from ranksvm._util.types import MemoryLimit
 from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.results.dual import DualBlock, DualCoef
@@ -22,7 +23,7 @@ ADVICE = "To analyze it, fit to a sample of its documents."
 class _Spectrum(NamedTuple):
     """The stored results of a block."""
 
-    query: Any
+    query: object
     n_documents: int
     n_pairs: int
     shape: tuple[int, int]
@@ -34,7 +35,7 @@ def dual_spectra(
     *,
     energy: Sequence[float] = (0.9, 1.0),
     tol: float | None = None,
-    memory_limit: int | str | None = None,
+    memory_limit: MemoryLimit = None,
     n_jobs: int | None = None,
 ) -> DualSpectra:
     """Singular values of the dual variables of each query, from which ranks and effective dimensions follow.

@@ -1,7 +1,9 @@
 """The dual variables, and the low-rank matrices, of any model that ends with a ranker that has them."""
 
-from typing import Any
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from ranksvm._util.types import MatrixLike
 from ranksvm.analysis._pipelines import last_step_input
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.results.dual import DualCoef
@@ -9,7 +11,13 @@ from ranksvm.fits.results.dual import DualCoef
 __all__ = ["dual_coef", "low_rank_coef"]
 
 
-def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options: Any) -> DualCoef:
+def dual_coef(
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    **fit_options: ArrayLike | None,
+) -> DualCoef:
     """The dual variables of a fitted model, one for each pair, query by query.
 
     For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; for a Pipeline the
@@ -57,7 +65,9 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
     return ranker.dual_coef(X, y, qid, **fit_options)
 
 
-def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+def low_rank_coef(
+    model: BaseEstimator, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
+) -> DualCoef:
     """The low-rank matrices of a fitted low-rank model, query by query.
 
     For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; for a

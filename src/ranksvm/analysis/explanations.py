@@ -1,16 +1,19 @@
 """Explanations and importances of any model that ends with a linear or additive ranker."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from ranksvm._util.types import MatrixLike
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.fits.results.explanation import Explanation
 
 __all__ = ["explain", "feature_importance"]
 
 
-def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+def explain(
+    model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None, *, feature_names: ArrayLike | None = None
+) -> Explanation:
     """Per-feature attribution of score differences within queries.
 
     For a ranker this is its method `RankSVM.explain`. For a Pipeline, the input features of the ranker are explained,
@@ -59,7 +62,7 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
     return ranker.explain(X, qid, feature_names=names)
 
 
-def feature_importance(model: Any, X: Any, qid: Any = None) -> np.ndarray:
+def feature_importance(model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
     """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
     For a ranker this is its method `RankSVM.feature_importance`, or `AdditiveRankSVM.feature_importance`, which define

@@ -163,7 +163,7 @@ class WeightIntervals:
         return "\n".join([title, *aligned([header, *rows])])
 
 
-def checked_level(level: Any) -> float:
+def checked_level(level: object) -> float:
     """A validated confidence level; OptionError if it is invalid."""
     if not isinstance(level, float) or not 0.0 < level < 1.0:
         raise OptionError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")

@@ -1,10 +1,11 @@
 """Cumulative loss of online learning along a stream, and an upper bound on it."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ranksvm._util.types import MatrixLike
 from ranksvm.estimators.base.online_ranker import OnlineRows
 from ranksvm.estimators.solar_ranker import SOLARRanker
 from ranksvm.exceptions import DataError, OptionError
@@ -47,7 +48,9 @@ class OnlineBounds:
         return self.loss - self.comparator_loss
 
 
-def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, comparator: Any) -> OnlineBounds:
+def online_bounds(
+    ranker: SOLARRanker, X: MatrixLike, y: ArrayLike, *, qid: ArrayLike | None = None, comparator: ArrayLike
+) -> OnlineBounds:
     """Let SOLAR learn from a stream, and bound its cumulative loss by the loss of a fixed model u on the same stream.
 
     Over the pairs so far let ``h`` be the hinge of the learner, before its update, and ``l = max(0, 1 - u'z)`` the
@@ -125,11 +128,11 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
 class _Followed(SOLARRanker):
     """A learner that accumulates the terms of the bounds; it learns from the pairs of a query one by one."""
 
-    comparator: Any
+    comparator: ArrayLike
 
     def _begin(self, n_features: int) -> None:
         super()._begin(n_features)
-        u = self.comparator = np.asarray(self.comparator, dtype=np.float64)
+        u = self._u = np.asarray(self.comparator, dtype=np.float64)
         if u.shape != (n_features,) or not np.isfinite(u).all():
             raise DataError(
                 f"comparator must have one finite number for each of the {n_features} features, got shape {u.shape}."
@@ -146,7 +149,7 @@ class _Followed(SOLARRanker):
             losses[pair] = max(0.0, 1.0 - Z[pair] @ self.weights_) ** 2
             super()._learn(rows, preferred[pair : pair + 1], other[pair : pair + 1], None)
         self.counts_[3] = number + 1.0  # independent of the number of calls
-        left = 1.0 - Z @ self.comparator
+        left = 1.0 - Z @ self._u
         self.comparator_loss += float(np.sum(np.maximum(0.0, left) ** 2))
         self.misfit += float(np.sum(left[losses > 0.0] ** 2))
         self.most_square = max(self.most_square, np.max(np.sum(Z**2, axis=1), initial=0.0))
@@ -154,7 +157,7 @@ class _Followed(SOLARRanker):
         self.after_query.append((self.cumulative_loss_, self.comparator_loss, self._bound()))
 
     def _bound(self) -> float:
-        length = float(self.comparator @ self.comparator)
+        length = float(self._u @ self._u)
         if self.order == 1:
             return (self.most_square + 0.5 / self.C) * (length + 2.0 * self.C * self.comparator_loss)
         growth = -float(np.linalg.slogdet(self.covariance_)[1])

@@ -1,13 +1,15 @@
 """Standard errors of the weights of a linear ranker: a jackknife over queries by one Newton step each."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.memory import in_words, memory_bytes
+from ranksvm._util.types import Features
 from ranksvm.exceptions import NoIntervalsError
 from ranksvm.losses import LossSpec, Pairs
 
@@ -22,6 +24,8 @@ HINGE_SCALE = 2.0 / 3.0
 PAIR_NUMBERS = 1 << 23
 # Leverages are at most 1 - LEAST_REST, so that round-off cannot make them 1.
 LEAST_REST = 1e-12
+# Coordinates of the weights -> weights.
+Back = Callable[[np.ndarray], np.ndarray]
 
 
 class JackknifeErrors(NamedTuple):
@@ -43,7 +47,7 @@ class JackknifeErrors(NamedTuple):
 
 
 def query_jackknife(
-    X: Any, pairs: Pairs, query: np.ndarray, scores: np.ndarray, slopes: np.ndarray, loss: LossSpec, C: float
+    X: Features, pairs: Pairs, query: np.ndarray, scores: np.ndarray, slopes: np.ndarray, loss: LossSpec, C: float
 ) -> JackknifeErrors:
     """Standard errors of the weights that minimize ``1/2 |w|^2 + C * loss(X w)``, from the optimum alone.
 
@@ -107,7 +111,9 @@ def query_jackknife(
     return JackknifeErrors(np.sqrt(variance / (1.0 + s)), parts.n_queries, s)
 
 
-def _changes(factors: list[np.ndarray], gradients: np.ndarray, hessian: Any) -> tuple[np.ndarray, float]:
+def _changes(
+    factors: list[np.ndarray], gradients: np.ndarray, hessian: tuple[np.ndarray, bool]
+) -> tuple[np.ndarray, float]:
     """The changes ``d_q``, one a column, and the sum over pairs of queries of the squared change by both together.
 
     ``hessian`` is a Cholesky factor. The sum is over the pairs among some evenly spread queries, as many as memory
@@ -185,13 +191,13 @@ class _QueryParts:
         return root @ columns if n_rows <= n_columns else root
 
 
-def _centered_columns(X: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, Back]:
     """The features centered in each part, which changes no margin, and the map from their coefficients to weights."""
     dense = X.toarray() if is_sparse(X) else X
     return _centered(np.array(dense, dtype=np.float64), starts), lambda changes: changes
 
 
-def _few_columns(X: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, Back]:
     """Coordinates of the centered rows in an orthonormal basis of their space, and the map from it to weights."""
     X = X.astype(np.float64)
     products = (X @ X.T).toarray() if is_sparse(X) else X @ X.T

@@ -1,18 +1,23 @@
 """How much the shapes of an additive model depend on the sample of queries."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from ranksvm._util import checks
+from ranksvm._util.types import MatrixLike
 from ranksvm.analysis.intervals import checked_level
 from ranksvm.data import frames, validation
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.ranker import check_is_fitted
 from ranksvm.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from ranksvm.estimators import AdditiveRankSVM, AdditiveRankSVMCV
 
 __all__ = ["ShapeBands", "shape_bands"]
 
@@ -51,18 +56,18 @@ class ShapeBands:
 
 
 def shape_bands(
-    model: Any,
-    X: Any,
-    y: Any,
-    qid: Any = None,
+    model: "AdditiveRankSVM | AdditiveRankSVMCV",
+    X: MatrixLike,
+    y: ArrayLike,
+    qid: ArrayLike | None = None,
     *,
-    group: Any = None,
-    sample_weight: Any = None,
-    query_weight: Any = None,
+    group: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
     n_refits: int = 50,
     level: float = 0.9,
     n_jobs: int | None = None,
-    random_state: Any = 0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> ShapeBands:
     """Bands of the shapes of an additive model, from refits with random weights of the queries.
 
@@ -120,7 +125,7 @@ def shape_bands(
     X, qid, _ = frames.split_qid(X, model._query_ids(X, qid) if qid is None else qid)
     X = model._without_qid_column(X)
     qid, group = map(host_values, (qid, group))
-    queries = validation.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
+    queries = validation.queries(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but bands need several queries: give qid.")
     refit = _unfitted(model, n_jobs)
@@ -142,7 +147,7 @@ def shape_bands(
     return ShapeBands(level, *quantiles)
 
 
-def _unfitted(model: Any, n_jobs: int | None) -> Any:
+def _unfitted(model: "AdditiveRankSVM | AdditiveRankSVMCV", n_jobs: int | None) -> "AdditiveRankSVM":
     """An unfitted AdditiveRankSVM with the parameters, categories and interactions of a model."""
     found = model._with_same_params()
     chosen = [(int(a), int(b)) for a, b in model.interactions_]

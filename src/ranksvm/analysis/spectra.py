@@ -203,7 +203,7 @@ class DualSpectra:
         ratios = self.dimension_ratio(t)[self.counted]
         return float((ratios < ratio).mean()) if len(ratios) else float("nan")
 
-    def energy_curve(self, query: Any) -> np.ndarray:
+    def energy_curve(self, query: object) -> np.ndarray:
         """Share of the energy of a query in its first k dimensions.
 
         Parameters
@@ -223,7 +223,7 @@ class DualSpectra:
         """
         return np.concatenate(([0.0], _cumulative(self.singular_values[self._number(query)])))
 
-    def table(self, queries: Iterable[Any] | None = None) -> np.ndarray:
+    def table(self, queries: Iterable[object] | None = None) -> np.ndarray:
         """The numbers of each query, or of some, in one table.
 
         Parameters
@@ -316,19 +316,19 @@ class DualSpectra:
         tol = max(shape) * np.finfo(np.float64).eps if self.tol is None else self.tol
         return int(np.count_nonzero(values > tol * values.max(initial=0.0)))
 
-    def _number(self, query: Any) -> int:
+    def _number(self, query: object) -> int:
         found = np.flatnonzero(self.ids == query)
         if len(found) == 0:
             raise DataError(f"there is no query {query!r}.")
         return int(found[0])
 
-    def _numbers(self, queries: Iterable[Any] | None) -> np.ndarray:
+    def _numbers(self, queries: Iterable[object] | None) -> np.ndarray:
         chosen = range(len(self)) if queries is None else [self._number(query) for query in queries]
         return np.fromiter(chosen, dtype=np.int64)
 
 
 def compare_ranks(
-    spectra: Mapping[str, DualSpectra], *, t: float = 1.0, queries: Iterable[Any] | None = None
+    spectra: Mapping[str, DualSpectra], *, t: float = 1.0, queries: Iterable[object] | None = None
 ) -> np.ndarray:
     """Numbers of dimensions of the dual variables of several models for each query, side by side.
 
@@ -383,7 +383,7 @@ def compare_ranks(
     return frames.table_from(columns, None)
 
 
-def checked_energy(energy: Any) -> tuple[float, ...]:
+def checked_energy(energy: Iterable[float] | float) -> tuple[float, ...]:
     """Validated shares of the energy; OptionError if they are invalid."""
     parts = tuple(energy) if np.iterable(energy) and not isinstance(energy, str) else (energy,)
     for t in parts:
@@ -394,7 +394,7 @@ def checked_energy(energy: Any) -> tuple[float, ...]:
     return tuple(dict.fromkeys(map(float, parts)))
 
 
-def checked_tol(tol: Any) -> float | None:
+def checked_tol(tol: float | None) -> float | None:
     """The validated tolerance of numerical ranks; OptionError if it is invalid."""
     if tol is None or (is_number(tol) and 0.0 <= float(tol) < 1.0):
         return None if tol is None else float(tol)

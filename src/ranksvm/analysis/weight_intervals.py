@@ -1,13 +1,13 @@
 """Confidence intervals of the weights of a linear ranker, from one fit."""
 
-from typing import Any
-
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._util import checks
 from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.types import MatrixLike
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.intervals import WeightIntervals, checked_level
 from ranksvm.analysis.query_jackknife import query_jackknife
@@ -28,22 +28,22 @@ MOST_INTERACTION = 3.0
 
 
 def weight_intervals(
-    model: Any,
-    X: Any,
-    y: Any,
-    qid: Any = None,
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | None = None,
     *,
-    group: Any = None,
-    sample_weight: Any = None,
-    query_weight: Any = None,
-    propensity: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    event: Any = None,
+    group: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
+    propensity: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+    event: ArrayLike | None = None,
     level: float = 0.95,
     tol: float = 1e-8,
     n_jobs: int | None = None,
-    feature_names: Any = None,
+    feature_names: ArrayLike | None = None,
 ) -> WeightIntervals:
     """Confidence intervals of the weights of a linear ranker, from one fit.
 
@@ -119,7 +119,7 @@ def weight_intervals(
     full = _unfitted(ranker, tol, n_jobs)
     X, qid, _ = frames.split_qid(X, qid)
     y, qid, group = map(host_values, (y, qid, group))
-    queries = validation.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
+    queries = validation.queries(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
     given = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
@@ -149,7 +149,7 @@ def weight_intervals(
     )
 
 
-def _unfitted(ranker: Any, tol: float, n_jobs: int | None) -> RankSVM:
+def _unfitted(ranker: BaseEstimator, tol: float, n_jobs: int | None) -> RankSVM:
     """An unfitted RankSVM with the parameters of a ranker."""
     if not isinstance(ranker, RankSVM | RankSVMCV):
         raise OptionError(f"weight_intervals needs a RankSVM or RankSVMCV, got {ranker!r}.")

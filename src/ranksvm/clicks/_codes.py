@@ -1,13 +1,17 @@
 """Ids as small integers: a query, a document or a ranker is a number from 0, its position in a list of ids."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data.queries import checked_ids
 
-__all__ = ["Coded", "Encoder", "coded"]
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Coded", "Encoder", "Ids", "coded"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,15 @@ class Coded:
     codes: np.ndarray
     ids: np.ndarray
 
-    def take(self, rows: Any) -> "Coded":
+    def take(self, rows: np.ndarray | slice) -> "Coded":
         """The ids of some rows."""
         return Coded(self.codes[rows], self.ids)
 
 
-def coded(name: str, values: Any) -> Coded:
+Ids = ArrayLike | Coded
+
+
+def coded(name: str, values: Ids) -> Coded:
     """Ids of any type as codes; values that already are `Coded` stay.
 
     Raises
@@ -60,7 +67,7 @@ class Encoder:
     def __init__(self) -> None:
         self._number: dict[Any, int] = {}
 
-    def encode(self, values: Any) -> Coded:
+    def encode(self, values: "np.ndarray | pyarrow.DictionaryArray") -> Coded:
         """Codes of one block of ids.
 
         Parameters
@@ -73,7 +80,7 @@ class Encoder:
         Coded
             Its ids are the ids of all blocks so far.
         """
-        if hasattr(values, "dictionary"):
+        if not isinstance(values, np.ndarray):
             different, places = values.dictionary.to_pylist(), values.indices.to_numpy()
         elif values.dtype.kind in "OTV":
             different, places = values.tolist(), slice(None)

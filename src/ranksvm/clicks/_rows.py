@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
-from ranksvm.clicks._codes import Coded
+from ranksvm.clicks._codes import Coded, Ids
 from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError
@@ -13,7 +14,7 @@ from ranksvm.exceptions import DataError
 __all__ = ["impressions", "propensities", "ranks", "times"]
 
 
-def ranks(name: str, values: Any, n_rows: int) -> np.ndarray:
+def ranks(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
     """Whole numbers from 1."""
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iu":
@@ -26,7 +27,7 @@ def ranks(name: str, values: Any, n_rows: int) -> np.ndarray:
     return numbers.astype(np.int32)
 
 
-def propensities(values: Any, clicked: np.ndarray) -> np.ndarray:
+def propensities(values: ArrayLike, clicked: np.ndarray) -> np.ndarray:
     """Probabilities in [0, 1], above 0 for clicked rows."""
     numbers = numeric_column("propensity", values)
     check_one_per_row("propensity", numbers, len(clicked), "clicked")
@@ -40,14 +41,16 @@ def propensities(values: Any, clicked: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def times(values: Any, n_rows: int) -> np.ndarray:
+def times(values: ArrayLike, n_rows: int) -> np.ndarray:
     """Numbers, or times of NumPy."""
     times = np.asarray(values)
     check_one_per_row("time", times, n_rows, "clicked")
     return times if times.dtype.kind in "mM" else numeric_column("time", times)
 
 
-def impressions(impression: Any, rank: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray | None, Any]:
+def impressions(
+    impression: Ids | None, rank: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray | None, list[Any] | None]:
     """First row of each impression in the order of impressions and ranks, that order, and the ids."""
     if impression is None:
         starts = np.flatnonzero(rank == 1)

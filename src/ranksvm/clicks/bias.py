@@ -3,17 +3,24 @@
 import dataclasses
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.types import PathLike
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["PositionBias"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ranksvm.plotting import PropensityDisplay
+
+__all__ = ["Bias", "PositionBias"]
 
 _MARK = "position bias"
 _VERSION = 1
@@ -142,7 +149,7 @@ class PositionBias(Tabular):
             raise OptionError(f"clip must be between 0 and 1, got {clip!r}.")
         return dataclasses.replace(self, clip=float(clip))
 
-    def at(self, rank: Any) -> np.ndarray:
+    def at(self, rank: ArrayLike) -> np.ndarray:
         """Propensity of each row, clipped.
 
         Parameters
@@ -162,7 +169,7 @@ class PositionBias(Tabular):
         """
         return np.maximum(self._of(rank, self.propensity), self.clip)
 
-    def offset_at(self, rank: Any) -> np.ndarray:
+    def offset_at(self, rank: ArrayLike) -> np.ndarray:
         """Offset of each row; 0 without trust bias.
 
         Parameters
@@ -182,7 +189,7 @@ class PositionBias(Tabular):
         """
         return np.zeros(np.shape(rank)) if self.offset is None else self._of(rank, self.offset)
 
-    def relevance(self, rank: Any, clicked: Any) -> np.ndarray:
+    def relevance(self, rank: ArrayLike, clicked: ArrayLike) -> np.ndarray:
         """Estimate of the relevance of each row from its click: ``(click - offset) / propensity``.
 
         It is unbiased without clipping.
@@ -201,7 +208,7 @@ class PositionBias(Tabular):
         """
         return (np.asarray(clicked, dtype=np.float64) - self.offset_at(rank)) / self.at(rank)
 
-    def _of(self, rank: Any, values: np.ndarray) -> np.ndarray:
+    def _of(self, rank: ArrayLike, values: np.ndarray) -> np.ndarray:
         rank = np.asarray(rank)
         if rank.size and (rank.max() > self.n_ranks or rank.min() < 1):
             lowest = int(rank.max())
@@ -228,7 +235,7 @@ class PositionBias(Tabular):
         """
         return plain(dataclasses.asdict(self))
 
-    def save(self, path: Any) -> None:
+    def save(self, path: PathLike) -> None:
         """Write JSON, which `load` reads.
 
         Parameters
@@ -241,7 +248,7 @@ class PositionBias(Tabular):
             file.write((json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
-    def load(cls, path: Any) -> "PositionBias":
+    def load(cls, path: PathLike) -> "PositionBias":
         """Read a file written by `save`.
 
         Parameters
@@ -279,7 +286,7 @@ class PositionBias(Tabular):
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(f"{name} is not a file of PositionBias.save: {error}") from None
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: "Axes | None" = None) -> "PropensityDisplay":
         """Draw the propensities with their intervals.
 
         Parameters
@@ -316,3 +323,7 @@ class PositionBias(Tabular):
         more = ", ..." if self.n_ranks > 5 else ""
         notes = "".join(f"\n  {text}" for text in self.diagnosis)
         return f"PositionBias([{shown}{more}], {self.n_ranks} ranks, method {self.method!r}){notes}"
+
+
+# Propensities of ranks, the ones in the log, or none.
+Bias = PositionBias | Literal["log"] | None

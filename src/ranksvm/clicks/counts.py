@@ -1,11 +1,15 @@
 """Counts of impressions and clicks, added up block by block: the only input of the estimators of position bias."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from ranksvm.clicks.log import ClickLog
+    from ranksvm.clicks.log_file import Log
 
 __all__ = ["ClickCounts", "groups_of"]
 
@@ -48,7 +52,7 @@ class ClickCounts:
     has_base_rank: bool
 
     @classmethod
-    def of(cls, log: Any, n_ranks: int | None = None) -> "ClickCounts":
+    def of(cls, log: "Log", n_ranks: int | None = None) -> "ClickCounts":
         """Count a log, in memory or in a file.
 
         Parameters
@@ -67,7 +71,7 @@ class ClickCounts:
         return parts[0] if len(parts) == 1 else cls._sum(parts)
 
     @classmethod
-    def _of_block(cls, log: Any) -> "ClickCounts":
+    def _of_block(cls, log: "ClickLog") -> "ClickCounts":
         base = np.zeros(log.n_rows, dtype=np.int64) if log.base_rank is None else log.base_rank.astype(np.int64) - 1
         names = [] if log.ranker is None else [log.ranker_names[code] for code in np.unique(log.ranker)]
         return cls(

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, count, one_of
+from ranksvm.clicks.log import ClickLog
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.datasets.ranking_data import RankingData
@@ -52,7 +54,7 @@ class Interleaving:
     n_a: int
     n_b: int
 
-    def credit(self, clicked: Any) -> float:
+    def credit(self, clicked: ArrayLike) -> float:
         """The winner by these clicks, as in `interleaving_credits`.
 
         Parameters
@@ -84,7 +86,12 @@ class Interleaving:
 
 
 def interleave(
-    a: Sequence[Any], b: Sequence[Any], *, method: str = "team_draft", length: int = 10, random_state: Any = None
+    a: Sequence[Any],
+    b: Sequence[Any],
+    *,
+    method: str = "team_draft",
+    length: int = 10,
+    random_state: int | np.random.Generator | None = None,
 ) -> Interleaving:
     """Interleave two rankings into one list of documents.
 
@@ -204,12 +211,12 @@ def _probabilistic(lists: dict[str, list[Any]], length: int, rng: np.random.Gene
 
 
 def interleaving_credits(
-    log: Any,
+    log: ClickLog,
     method: str = "team_draft",
     *,
     names: tuple[Any, Any] = ("A", "B"),
     data: RankingData | None = None,
-    scores: tuple[Any, Any] | None = None,
+    scores: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> np.ndarray:
     """The winner of each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
 
@@ -275,7 +282,7 @@ def interleaving_credits(
     return _probabilistic_credit(clicked, ranks[0], ranks[1], size, size)
 
 
-def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
+def _sides(log: ClickLog, names: tuple[Any, Any]) -> np.ndarray:
     """1 for rows of team A, -1 for rows of team B."""
     if log.ranker is None:
         raise DataError("the log has no ranker, which names the team of each document.")
@@ -288,7 +295,7 @@ def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
     return side[log.ranker]
 
 
-def _table(log: Any, values: np.ndarray, empty: float) -> np.ndarray:
+def _table(log: ClickLog, values: np.ndarray, empty: float) -> np.ndarray:
     """Values of rows by impression and rank."""
     table = np.full((log.n_impressions, int(log.rank.max())), empty)
     table[log.impression, log.rank - 1] = values

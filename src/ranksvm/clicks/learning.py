@@ -1,10 +1,13 @@
 """Training data from a click log: preferences between documents, and relevance of documents."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ranksvm._util.checks import check, flag, one_of
+from ranksvm.clicks.bias import Bias
+from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.log_file import Log
 from ranksvm.data import pairs_from_clicks
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
@@ -42,7 +45,7 @@ class ClickPairs(NamedTuple):
 
 
 def click_pairs(
-    log: Any, data: RankingData, bias: Any = None, *, rule: str = "shown", normalize: bool = True
+    log: Log, data: RankingData, bias: Bias = None, *, rule: str = "shown", normalize: bool = True
 ) -> ClickPairs:
     """Preferences of clicked documents over others, each click weighted by 1 / propensity of its rank.
 
@@ -130,7 +133,7 @@ def click_pairs(
     return ClickPairs(pairs, weight / weight.mean() if normalize else weight)
 
 
-def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
+def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
     """Estimate relevance of documents from their clicks: the sum of ``click - offset`` over the sum of propensities.
 
     Sums are over the impressions of the query, for any rankers. They estimate the probability of a click
@@ -175,7 +178,7 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     return np.where(sums.exposure > 0, sums.per_exposure(sums.gain), np.nan)
 
 
-def weighted_pairs(block: Any, bias: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
+def weighted_pairs(block: ClickLog, bias: Bias, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a block of a log (clicked, other one of its impression), and 1 / propensity of the click."""
     pairs = pairs_from_clicks(block.impression, block.rank, block.clicked, rule=rule)
     return pairs, 1.0 / propensities(block, bias)[pairs[:, 0]]

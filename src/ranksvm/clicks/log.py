@@ -1,20 +1,25 @@
 """ClickLog: the documents that users were shown, their ranks, and the clicks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.tables import Table, Tabular
-from ranksvm.clicks._codes import coded
+from ranksvm._util.types import DataFrame, PathLike
+from ranksvm.clicks._codes import Ids, coded
 from ranksvm.clicks._rows import impressions, propensities, ranks, times
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ranksvm.clicks.log_file import ClickLogFile
+    from ranksvm.plotting import ClickRateDisplay
 
 __all__ = ["ClickLog"]
 
@@ -86,16 +91,16 @@ class ClickLog(Tabular):
 
     def __init__(
         self,
-        query: Any,
-        document: Any,
-        rank: Any,
-        clicked: Any,
+        query: Ids,
+        document: Ids,
+        rank: ArrayLike,
+        clicked: ArrayLike,
         *,
-        impression: Any = None,
-        ranker: Any = None,
-        base_rank: Any = None,
-        propensity: Any = None,
-        time: Any = None,
+        impression: Ids | None = None,
+        ranker: Ids | None = None,
+        base_rank: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        time: ArrayLike | None = None,
     ):
         self.clicked = clicked_flags(clicked)
         n_rows = len(self.clicked)
@@ -124,7 +129,7 @@ class ClickLog(Tabular):
         self._check(names)
 
     @classmethod
-    def from_frame(cls, frame: Any, **columns: str) -> "ClickLog":
+    def from_frame(cls, frame: DataFrame, **columns: str) -> "ClickLog":
         """A log from a DataFrame.
 
         Parameters
@@ -149,7 +154,7 @@ class ClickLog(Tabular):
 
         if not frames.is_frame(frame):
             raise DataError(f"a DataFrame is expected, got {type(frame).__name__}: ClickLog(...) takes arrays.")
-        names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+        names = [str(name) for name in frames.column_names(frame)]
         found = known_columns("the DataFrame", names, columns)
         return cls(**{field: frames.column(frame, name) for field, name in found.items()})
 
@@ -209,7 +214,7 @@ class ClickLog(Tabular):
         )
 
     @classmethod
-    def read(cls, path: Any, **columns: str) -> "ClickLog":
+    def read(cls, path: PathLike, **columns: str) -> "ClickLog":
         """Read a log from Parquet or CSV.
 
         Parameters
@@ -237,7 +242,7 @@ class ClickLog(Tabular):
         return ClickLogFile(path, columns).read()
 
     @classmethod
-    def scan(cls, path: Any, *, block_rows: int = 1 << 20, **columns: str) -> "ClickLogFile":
+    def scan(cls, path: PathLike, *, block_rows: int = 1 << 20, **columns: str) -> "ClickLogFile":
         """A log that stays in its file and is read in blocks of whole impressions.
 
         `position_bias`, `click_pairs`, `relevance` and `metrics.estimate` take it instead of a `ClickLog`.
@@ -260,7 +265,7 @@ class ClickLog(Tabular):
 
         return ClickLogFile(path, columns, block_rows)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the log to a file: Parquet, or CSV or TSV if the name of the file says so.
 
         Parameters
@@ -313,7 +318,7 @@ class ClickLog(Tabular):
             raise OptionError(f"n_ranks must be at least 1, got {n_ranks!r}.")
         return self._select(self.rank <= n_ranks, np.minimum(np.diff(self.pointers), n_ranks))
 
-    def impressions(self, which: Any) -> "ClickLog":
+    def impressions(self, which: np.ndarray) -> "ClickLog":
         """Some of the impressions.
 
         Parameters
@@ -377,7 +382,7 @@ class ClickLog(Tabular):
         shown, clicks = self._counts(slice(None))
         return {"rank": np.arange(1, len(shown) + 1), "shown": shown, "clicks": clicks, "click_rate": clicks / shown}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: "Axes | None" = None) -> "ClickRateDisplay":
         """Draw the click rate of each rank, for each ranker if these are known.
 
         Parameters
@@ -404,16 +409,16 @@ class ClickLog(Tabular):
         shown, clicks = ({name: both[column] for name, both in counts.items()} for column in (0, 1))
         return ClickRateDisplay(shown, clicks).plot(ax)
 
-    def _counts(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _counts(self, rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
         """Impressions and clicks of some rows by rank, from 1."""
         rank = self.rank[rows]
         shown = np.bincount(rank)[1:]
         return shown, np.bincount(rank[self.clicked[rows]], minlength=len(shown) + 1)[1:]
 
-    def _check(self, names: Any) -> None:
+    def _check(self, names: Sequence[object] | None) -> None:
         """Refuse gaps, two queries in an impression, and a document that is shown twice."""
 
-        def name(impression: int) -> Any:
+        def name(impression: int) -> str:
             return f"impression {names[impression] if names is not None else impression + 1!r}"
 
         starts = self.pointers[:-1]

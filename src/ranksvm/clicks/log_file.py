@@ -3,17 +3,22 @@
 import csv
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import check, count
+from ranksvm._util.types import PathLike
 from ranksvm.clicks._codes import Coded, Encoder
 from ranksvm.clicks.log import ClickLog
 from ranksvm.exceptions import DataError, MissingDependencyError
 
-__all__ = ["ClickLogFile", "known_columns", "write_log"]
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["ClickLogFile", "Log", "known_columns", "write_log"]
 
 _REQUIRED = ("query", "document", "rank", "clicked")
 _FIELDS = (*_REQUIRED, "impression", "ranker", "base_rank", "propensity", "time")
@@ -59,7 +64,7 @@ class ClickLogFile:
         Number of rows of a block.
     """
 
-    def __init__(self, path: Any, columns: Mapping[str, str], block_rows: int = 1 << 20):
+    def __init__(self, path: PathLike, columns: Mapping[str, str], block_rows: int = 1 << 20):
         check(block_rows=count(block_rows))
         self._path, self._columns, self._block_rows = os.fspath(path), dict(columns), block_rows
         self._encoders: dict[str, Encoder] = {name: Encoder() for name in _IDS}
@@ -130,7 +135,7 @@ class ClickLogFile:
         """
         return known_columns(self._path, names, self._columns)
 
-    def _values(self, pa: Any, field: str, column: Any) -> Any:
+    def _values(self, pa: ModuleType, field: str, column: "pyarrow.Array") -> np.ndarray | Coded:
         if column.null_count:
             raise DataError(
                 f"column {field!r} of {self._path} has {column.null_count} missing values: fill or drop them."
@@ -144,7 +149,10 @@ class ClickLogFile:
         )
 
 
-def write_log(path: Any, log: ClickLog) -> None:
+Log = ClickLog | ClickLogFile
+
+
+def write_log(path: PathLike, log: ClickLog) -> None:
     """Write a log; see `ClickLog.save`."""
     pa = _pyarrow()
     columns = {
@@ -171,14 +179,14 @@ def write_log(path: Any, log: ClickLog) -> None:
         pa.csv.write_csv(table, file, pa.csv.WriteOptions(delimiter=delimiter))
 
 
-def _id_column(pa: Any, codes: np.ndarray, ids: np.ndarray) -> Any:
+def _id_column(pa: ModuleType, codes: np.ndarray, ids: np.ndarray) -> "pyarrow.Array":
     """Ids of rows: integers unchanged; text as distinct strings with a code for each row."""
     if ids.dtype.kind in "iu":
         return pa.array(ids[codes])
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(value) for value in ids.tolist()]))
 
 
-def _pyarrow() -> Any:
+def _pyarrow() -> ModuleType:
     try:
         import pyarrow
         import pyarrow.csv
@@ -192,14 +200,18 @@ def _suffix(path: str) -> str:
     return os.path.splitext(path.lower())[1]
 
 
-def _parquet(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[str, str]]]:
+# Rows of a file, and field of a log -> name of its column.
+Batches = Iterator[tuple["pyarrow.RecordBatch", dict[str, str]]]
+
+
+def _parquet(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     with pa.parquet.ParquetFile(handle) as file:
         found = log.columns_in(file.schema_arrow.names)
         for batch in file.iter_batches(batch_size=_BATCH, columns=list(found.values())):
             yield batch, found
 
 
-def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[str, str]]]:
+def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     delimiter = _DELIMITERS[_suffix(os.fspath(handle.name))]
     parse = pa.csv.ParseOptions(delimiter=delimiter)
     header = handle.readline().decode("utf-8-sig", errors="replace")

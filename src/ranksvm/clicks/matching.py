@@ -1,16 +1,16 @@
 """Rows of the data for the documents of a log."""
 
-from typing import Any
-
 import numpy as np
 
+from ranksvm.clicks.log import ClickLog
+from ranksvm.data import Queries
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
 
 __all__ = ["rows_of"]
 
 
-def rows_of(log: Any, data: RankingData) -> np.ndarray:
+def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
     """Row of the data of each row of the log; see `ClickLog.rows`."""
     if not isinstance(data, RankingData):
         raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
@@ -57,7 +57,7 @@ def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.array([place.get(value, -1) for value in asked], dtype=np.int64)
 
 
-def _rows_by_place(log: Any, query: np.ndarray, queries: Any) -> np.ndarray:
+def _rows_by_place(log: ClickLog, query: np.ndarray, queries: Queries) -> np.ndarray:
     """Rows of documents named "0", "1", ... in each query, as a service names documents without ids."""
     names = log.document_ids.tolist()
     wrong = next((name for name in names if not (name.isascii() and name.isdecimal())), None)
@@ -74,7 +74,7 @@ def _rows_by_place(log: Any, query: np.ndarray, queries: Any) -> np.ndarray:
     return position if queries.order is None else queries.order[position]
 
 
-def _row_numbers(log: Any, n_rows: int) -> np.ndarray:
+def _row_numbers(log: ClickLog, n_rows: int) -> np.ndarray:
     if log.document_ids.dtype.kind not in "iu":
         example = log.document_ids[:1].tolist()[0]
         raise DataError(
@@ -88,7 +88,7 @@ def _row_numbers(log: Any, n_rows: int) -> np.ndarray:
     return log.document_ids[log.document].astype(np.int64)
 
 
-def _check_query(log: Any, rows: np.ndarray, query: np.ndarray, numbers: np.ndarray) -> None:
+def _check_query(log: ClickLog, rows: np.ndarray, query: np.ndarray, numbers: np.ndarray) -> None:
     wrong = query[log.query] != numbers[rows]
     if wrong.any():
         row = int(wrong.argmax())
@@ -98,7 +98,7 @@ def _check_query(log: Any, rows: np.ndarray, query: np.ndarray, numbers: np.ndar
         )
 
 
-def _refuse(log: Any, row: int, n_missing: int) -> None:
+def _refuse(log: ClickLog, row: int, n_missing: int) -> None:
     document = log.document_ids[[log.document[row]]].tolist()[0]
     query = log.query_ids[[log.query[row]]].tolist()[0]
     more = f" (and {n_missing - 1:,} more rows of the log)" if n_missing > 1 else ""

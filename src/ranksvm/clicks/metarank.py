@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.types import PathLike
 from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.datasets.ranking_data import RankingData
@@ -59,7 +60,9 @@ class MetarankEvents:
     skipped: dict[str, int]
 
 
-def read_metarank(path: Any, *, query: str | None = "query", types: Collection[str] | None = None) -> MetarankEvents:
+def read_metarank(
+    path: PathLike, *, query: str | None = "query", types: Collection[str] | None = None
+) -> MetarankEvents:
     """Read events of Metarank: a click log from rankings and interactions, and features from items.
 
     The file has one JSON object on each line, whose ``event`` is "item", "ranking", "interaction" or "user"; see
@@ -144,7 +147,7 @@ def read_metarank(path: Any, *, query: str | None = "query", types: Collection[s
     return MetarankEvents(_log(rankings, clicked), _data(rankings, items), skipped)
 
 
-def has_metarank_events(path: Any) -> bool:
+def has_metarank_events(path: PathLike) -> bool:
     """Whether the first line of a file is a JSON object, as it is in a file of Metarank's events."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)
@@ -235,7 +238,7 @@ def _clicks(
     return clicked
 
 
-def _in_time(events: Any) -> list[Any]:
+def _in_time(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Events sorted by time; simultaneous events stay in the order of the file."""
     return sorted(events, key=lambda event: event["timestamp"])
 

@@ -9,6 +9,7 @@ from ranksvm._util.checks import check, count, flag, one_of
 from ranksvm.clicks._expectation import maximised
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.counts import ClickCounts, groups_of
+from ranksvm.clicks.log_file import Log
 from ranksvm.clicks.rank_pairs import (
     FEW_CLICKS,
     against,
@@ -31,7 +32,7 @@ _MOST_TRUST_GROUPS = 1_000
 
 
 def position_bias(
-    log: Any,
+    log: Log,
     method: str = "harvest",
     *,
     data: RankingData | None = None,
@@ -40,7 +41,7 @@ def position_bias(
     n_ranks: int | None = None,
     n_bootstrap: int = 200,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: int | np.random.Generator | None = 0,
 ) -> PositionBias:
     """Propensities of ranks, from clicks on documents that were shown at several ranks.
 
@@ -154,7 +155,7 @@ Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
 def _estimator(
-    counts: ClickCounts, method: str, curve: str, trust: bool, log: Any, data: RankingData | None
+    counts: ClickCounts, method: str, curve: str, trust: bool, log: Log, data: RankingData | None
 ) -> tuple[int, list[str], Estimate]:
     """Number of groups of queries, diagnosis of unidentified ranks, and the estimate as a function of group weights."""
     by_document = counts.by_document() if counts.has_base_rank else counts
@@ -275,7 +276,7 @@ def _trust_bias(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return slope, offset
 
 
-def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> tuple[int, list[str], Estimate]:
+def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> tuple[int, list[str], Estimate]:
     item = counts.item
     diagnosis = []
     X = None
@@ -315,7 +316,7 @@ def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> 
     return len(queries), diagnosis, estimate
 
 
-def _features(counts: ClickCounts, log: Any, data: RankingData) -> np.ndarray:
+def _features(counts: ClickCounts, log: Log, data: RankingData) -> np.ndarray:
     """Standardized features of the documents of the counts, in their order."""
     key_of: dict[int, int] = {}
     n_documents = int(counts.document.max()) + 1

@@ -6,9 +6,9 @@ losses, for which a service stores only the counts, and `compare_credits` for cr
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.data.numeric_column import numeric_column
@@ -67,7 +67,7 @@ class InterleavingTest(Tabular):
         return Table(columns, "credit of A against B")
 
 
-def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTest:
+def compare_credits(credits: ArrayLike, *, confidence: float = 0.95) -> InterleavingTest:
     """Whether users prefer A to B, by a test that may be inspected and stopped at any time.
 
     With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))

@@ -1,11 +1,13 @@
 """Simulated users: clicks on rankings of labeled documents, whose examination and noise are known."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, count, flag, not_negative, one_of
+from ranksvm._util.types import Features
 from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
@@ -21,9 +23,18 @@ _MODELS = ("position", "cascade", "trust")
 _SWAPS = ("none", "top", "adjacent", "shuffle", "last")
 
 
+class Predictor(Protocol):
+    """A fitted ranker."""
+
+    def predict(self, X: Features) -> np.ndarray: ...
+
+
+RankerOrScores = Predictor | ArrayLike
+
+
 def simulate_clicks(
     data: RankingData,
-    ranker: Any,
+    ranker: RankerOrScores | Mapping[str, RankerOrScores],
     n_impressions: int = 10_000,
     *,
     model: str = "position",
@@ -33,9 +44,9 @@ def simulate_clicks(
     relevance: float | None = None,
     drift: float = 0.0,
     swap: str = "none",
-    query_popularity: Any = None,
+    query_popularity: ArrayLike | None = None,
     propensities: bool = False,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> ClickLog:
     """Clicks of simulated users on rankings of labeled documents.
 
@@ -191,7 +202,7 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     return noise + (1.0 - noise) * gain
 
 
-def _scores(data: RankingData, ranker: Any) -> np.ndarray:
+def _scores(data: RankingData, ranker: RankerOrScores) -> np.ndarray:
     scores = ranker.predict(data.X) if hasattr(ranker, "predict") else ranker
     scores = numeric_column("scores of a ranker", scores)
     if scores.shape != (data.n_rows,):
@@ -211,7 +222,7 @@ def _lists(scores: np.ndarray, queries: Queries, depth: int | None) -> np.ndarra
     return lists
 
 
-def _popularity(given: Any, n_queries: int) -> np.ndarray | None:
+def _popularity(given: ArrayLike | None, n_queries: int) -> np.ndarray | None:
     if given is None:
         return None
     weights = numeric_column("query_popularity", given)

@@ -2,14 +2,17 @@
 
 import dataclasses
 import warnings
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, one_of
 from ranksvm._util.tables import Table, Tabular
-from ranksvm.clicks.learning import RULES, click_pairs, relevance, weighted_pairs
-from ranksvm.clicks.log_file import ClickLogFile
+from ranksvm.clicks.bias import Bias
+from ranksvm.clicks.learning import RULES, ClickPairs, click_pairs, relevance, weighted_pairs
+from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.log_file import ClickLogFile, Log
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.datasets.ranking_data import RankingData
@@ -78,14 +81,14 @@ class ClickValidation(Tabular):
 def fit_from_clicks(
     estimator: Any,
     data: RankingData,
-    log: Any,
-    bias: Any = None,
+    log: Log,
+    bias: Bias = None,
     *,
     form: str = "pairs",
     rule: str = "shown",
-    Cs: Any = None,
+    Cs: ArrayLike | None = None,
     metric: str = "dcg@10",
-    random_state: Any = 0,
+    random_state: int | np.random.Generator | None = 0,
 ) -> ClickValidation:
     """Fit a ranker on a log, with C chosen by clicks alone: counterfactual validation.
 
@@ -213,7 +216,7 @@ def _beyond(values: np.ndarray, estimates: list[CounterfactualEstimate]) -> floa
     return float(values[best] ** 2 / values[neighbor])
 
 
-def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str) -> "_PairLearner":
+def _learner(estimator: Any, data: RankingData, bias: Bias, form: str, rule: str) -> "_Learner[Any]":
     if hasattr(estimator, "partial_fit_pairs"):
         if form != "pairs":
             raise OptionError("online rankers learn from pairs of documents: leave form='pairs'.")
@@ -225,47 +228,68 @@ def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str)
     return _RelevanceLearner(estimator, data, bias, rule)
 
 
-class _PairLearner:
-    """Fits on weighted pairs."""
+Problem = TypeVar("Problem")
+# Rows of the data, their labels or pairs, and weights.
+Weighted = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class _Learner(Generic[Problem]):
+    """Fits a ranker on a log."""
 
     learns_from = "click_pairs(log, data, bias) (`ranksvm train`: give -C)"
 
-    def __init__(self, estimator: Any, data: RankingData, bias: Any, rule: str):
+    def __init__(self, estimator: Any, data: RankingData, bias: Bias, rule: str):
         self._estimator, self._data, self._bias, self._rule = estimator, data, bias, rule
 
-    def problem(self, log: Any) -> Any:
+    def problem(self, log: ClickLog) -> Problem:
         """Training data from a log, for any C."""
-        return click_pairs(log, self._data, self._bias_of_pairs, rule=self._rule)
+        raise NotImplementedError
 
-    @property
-    def _bias_of_pairs(self) -> Any:
-        return None if self._rule == "skip_above" else self._bias
-
-    def scale(self, problem: Any) -> float:
+    def scale(self, problem: Problem) -> float:
         """Sum of the weights of the pairs."""
-        return float(problem.weight.sum())
+        raise NotImplementedError
 
-    def grid(self, problem: Any) -> np.ndarray:
+    def grid(self, problem: Problem) -> np.ndarray:
         """Values of C to try."""
         return _BUDGETS / self.scale(problem)
 
-    def fit(self, problem: Any, C: float) -> Any:
+    def fit(self, problem: Problem, C: float) -> Any:
         """A fitted model."""
-        data = self._data
-        return self._new(C).fit(data.X, qid=data.qid, pairs=problem.pairs, pair_weight=problem.weight)
+        raise NotImplementedError
 
-    def _new(self, C: float, **more: Any) -> Any:
+    @property
+    def _bias_of_pairs(self) -> Bias:
+        return None if self._rule == "skip_above" else self._bias
+
+    def _new(self, C: float, **more: str) -> Any:
         from sklearn.base import clone
 
         return clone(self._estimator).set_params(C=C, **more)
 
 
-class _RelevanceLearner(_PairLearner):
+class _PairLearner(_Learner[ClickPairs]):
+    """Fits on weighted pairs."""
+
+    def problem(self, log: ClickLog) -> ClickPairs:
+        """Weighted pairs of rows of the data."""
+        return click_pairs(log, self._data, self._bias_of_pairs, rule=self._rule)
+
+    def scale(self, problem: ClickPairs) -> float:
+        """Sum of the weights of the pairs."""
+        return float(problem.weight.sum())
+
+    def fit(self, problem: ClickPairs, C: float) -> Any:
+        """A fitted model."""
+        data = self._data
+        return self._new(C).fit(data.X, qid=data.qid, pairs=problem.pairs, pair_weight=problem.weight)
+
+
+class _RelevanceLearner(_Learner[Weighted]):
     """Fits on estimated relevance."""
 
     learns_from = "relevance(log, data, bias), with pair_weighting='label_gap'"
 
-    def problem(self, log: Any) -> Any:
+    def problem(self, log: ClickLog) -> Weighted:
         """Rows that were shown, their relevance, and the number of impressions of their query."""
         label = relevance(log, self._data, self._bias)
         rows = np.flatnonzero(~np.isnan(label))
@@ -274,7 +298,7 @@ class _RelevanceLearner(_PairLearner):
         weight = asked[number[rows]].astype(np.float64)
         return rows, label[rows], weight / weight.mean()
 
-    def scale(self, problem: Any) -> float:
+    def scale(self, problem: Weighted) -> float:
         """Sum of the differences of labels over the pairs, weighted."""
         rows, label, weight = problem
         number = self._data.queries.numbers()[rows]
@@ -285,7 +309,7 @@ class _RelevanceLearner(_PairLearner):
         # of m sorted labels, the i-th (from 0) is the larger of i pairs and the smaller of m - 1 - i
         return float(weight @ (label * (2 * place - sizes + 1)))
 
-    def fit(self, problem: Any, C: float) -> Any:
+    def fit(self, problem: Weighted, C: float) -> Any:
         """A fitted model."""
         rows, label, weight = problem
         qid = None if self._data.qid is None else self._data.qid[rows]
@@ -293,10 +317,10 @@ class _RelevanceLearner(_PairLearner):
         return model.fit(take_rows(self._data.X, rows), label, qid=qid, query_weight=weight)
 
 
-class _OnlineLearner(_PairLearner):
+class _OnlineLearner(_Learner[list[Weighted]]):
     """Learns from one impression after another."""
 
-    def problem(self, log: Any) -> Any:
+    def problem(self, log: ClickLog) -> list[Weighted]:
         """Rows of each impression with clicks, and weighted pairs of them."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
@@ -311,15 +335,15 @@ class _OnlineLearner(_PairLearner):
             found.append((rows[first:last], pairs[part] - first, weight[part]))
         return found
 
-    def scale(self, problem: Any) -> float:
+    def scale(self, problem: list[Weighted]) -> float:
         """1: C of an online ranker applies to one pair, so it does not depend on the number of pairs."""
         return 1.0
 
-    def grid(self, problem: Any) -> np.ndarray:
+    def grid(self, problem: list[Weighted]) -> np.ndarray:
         """Values of C to try."""
         return 2.0 ** np.arange(-8, 5, 2)
 
-    def fit(self, problem: Any, C: float) -> Any:
+    def fit(self, problem: list[Weighted], C: float) -> Any:
         """A model that has seen every impression once."""
         model = self._new(C)
         for rows, pairs, weight in problem:

@@ -1,12 +1,17 @@
 """Names of lines, written beside their right ends without overlapping."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ranksvm.plotting.styles import literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
 
 __all__ = ["end_labels", "spread"]
 
@@ -42,7 +47,9 @@ def spread(places: np.ndarray, distance: float) -> np.ndarray:
     return out
 
 
-def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: float = 8.0) -> list[Any]:
+def end_labels(
+    ax: "Axes", lines: Sequence["Line2D"], names: Sequence[str], fontsize: float = 8.0
+) -> list["Annotation"]:
     """Write the name of each line to the right of the axes, joined to the end of the line.
 
     The limits of the axes are fixed: places depend on them.
@@ -65,7 +72,7 @@ def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: fl
     """
     # getting the limits adapts them to the data; setting them fixes them
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
-    ends = np.array([[line.get_xdata()[-1], line.get_ydata()[-1]] for line in lines])
+    ends = np.array([np.array(line.get_data())[:, -1] for line in lines])
     if len(ends) == 0:
         return []
     in_axes = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]

@@ -1,11 +1,16 @@
 """One shape of an additive model, or the cells of one interaction, drawn on axes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ranksvm.additive.shapes import Cells, Shape
+from ranksvm.analysis.shape_bands import ShapeBands
 from ranksvm.plotting.styles import PALETTE, literal, short_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
 
 # Share of the height below the shapes, for the shares of the training rows, and the part of it that these use.
 STRIP, BARS = 0.2, 0.8
@@ -14,15 +19,17 @@ MISSING = 0.14
 # Levels have the same width if half of them are within this part of the range of the values.
 CROWDED = 0.1
 _N_BARS = 40
-_CURVE = {"color": PALETTE[0], "linewidth": 1.5, "zorder": 3}
-_POINTS = {"linestyle": "none", "marker": "o", "markersize": 4.5, "color": PALETTE[0], "zorder": 3}
-_GAP = {"linestyle": "none", "marker": "D", "markersize": 5, "color": PALETTE[1], "zorder": 3}
-_BAND = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0}
-_ROWS = {"color": "0.82", "zorder": 0.5}
-_ZERO = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+_CURVE: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.5, "zorder": 3}
+_POINTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5, "color": PALETTE[0], "zorder": 3}
+_GAP: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "color": PALETTE[1], "zorder": 3}
+_BAND: dict[str, Any] = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0}
+_ROWS: dict[str, Any] = {"color": "0.82", "zorder": 0.5}
+_ZERO: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+# Lower and upper ends at the points of the curve, and at the levels: two arrays of two rows.
+Band = tuple[np.ndarray, np.ndarray]
 
 
-def value_limits(shapes: list[Shape], bands: Any) -> tuple[float, float]:
+def value_limits(shapes: list[Shape], bands: ShapeBands | None) -> tuple[float, float]:
     """The limits of the vertical axis that some shapes share, with room for the strip of rows below them."""
     found = [0.0]
     for shape in shapes:
@@ -36,7 +43,9 @@ def value_limits(shapes: list[Shape], bands: Any) -> tuple[float, float]:
     return low - extent * (0.05 + STRIP), high + 0.05 * extent
 
 
-def draw_shape(ax: Any, shape: Shape, limits: tuple[float, float], band: Any, by_levels: bool | None) -> None:
+def draw_shape(
+    ax: "Axes", shape: Shape, limits: tuple[float, float], band: Band | None, by_levels: bool | None
+) -> None:
     """Draw one shape; ``by_levels`` as `ShapeDisplay` has it, ``band`` the ends at the curve and at the levels."""
     ax.set_ylim(limits)
     ax.axhline(0.0, **_ZERO)
@@ -53,14 +62,14 @@ def draw_shape(ax: Any, shape: Shape, limits: tuple[float, float], band: Any, by
         ax.axvline(right, color="0.6", linestyle=":", linewidth=0.8)
         value = float(shape.values[-1])
         above = value < sum(limits) / 2.0
-        text = {"ha": "center", "va": "bottom" if above else "top", "fontsize": "x-small", "color": PALETTE[1]}
-        offset = {"xytext": (0, 6 if above else -6), "textcoords": "offset points"}
-        ax.annotate("missing", (place, value), rotation=90, **offset, **text)
+        text: dict[str, Any] = {"ha": "center", "va": "bottom" if above else "top", "fontsize": "x-small"}
+        text |= {"xytext": (0, 6 if above else -6), "textcoords": "offset points", "color": PALETTE[1]}
+        ax.annotate("missing", (place, value), rotation=90, **text)
         right += MISSING * (right - left)
     ax.set_xlim(left, right)
 
 
-def draw_cells(ax: Any, cells: Cells, largest: float) -> Any:
+def draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
     """Draw the cells of an interaction, from ``-largest`` to ``largest``; those without training rows stay empty."""
     values = np.ma.masked_where(cells.shares == 0.0, cells.values)
     ax.set_facecolor("0.8")
@@ -81,7 +90,7 @@ def draw_cells(ax: Any, cells: Cells, largest: float) -> Any:
     return mesh
 
 
-def _draw_curve(ax: Any, shape: Shape, band: Any, by_levels: bool | None) -> tuple[float, float]:
+def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | None) -> tuple[float, float]:
     """Draw a feature of many values as a line."""
     x, values = shape.curve()
     ends = shape.ends
@@ -108,7 +117,7 @@ def _draw_curve(ax: Any, shape: Shape, band: Any, by_levels: bool | None) -> tup
     return float(edges[0]), float(edges[-1])
 
 
-def _draw_values(ax: Any, shape: Shape, band: Any) -> tuple[float, float]:
+def _draw_values(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, float]:
     """Draw a feature of few values: a point for each."""
     n = shape.bins.n_steps + 1
     x = shape.means[:n]
@@ -123,7 +132,7 @@ def _draw_values(ax: Any, shape: Shape, band: Any) -> tuple[float, float]:
     return float(x[0] - margin), float(x[-1] + margin)
 
 
-def _draw_categories(ax: Any, shape: Shape, band: Any) -> tuple[float, float]:
+def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, float]:
     """Draw the categories that training rows have, each as a bar."""
     assert shape.bins.categories is not None
     shown = np.arange(1 + len(shape.bins.categories))
@@ -139,13 +148,13 @@ def _draw_categories(ax: Any, shape: Shape, band: Any) -> tuple[float, float]:
     return -0.6, len(shown) - 0.4
 
 
-def _points(ax: Any, x: np.ndarray, values: np.ndarray, band: Any, style: dict[str, Any]) -> None:
+def _points(ax: "Axes", x: np.ndarray, values: np.ndarray, band: np.ndarray | None, style: dict[str, Any]) -> None:
     ax.plot(x, values, **style)
     if band is not None:
         ax.vlines(x, *band, color=style["color"], alpha=0.5, linewidth=2.0, zorder=2)
 
 
-def _bars(ax: Any, x: np.ndarray, shares: np.ndarray, width: float, largest: float) -> None:
+def _bars(ax: "Axes", x: np.ndarray, shares: np.ndarray, width: float, largest: float) -> None:
     """Shares of the training rows, at the bottom of the axes."""
     room = BARS * STRIP / (1.1 + STRIP)
     ax.bar(x, room * shares / (largest or 1.0), width=width, transform=ax.get_xaxis_transform(), **_ROWS)

@@ -1,10 +1,13 @@
 """Code shared by the displays of dual spectra."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm.analysis import DualSpectra
 from ranksvm.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Spectra = DualSpectra | Mapping[str, DualSpectra]
 
@@ -31,13 +34,13 @@ def series_name(name: str, t: float, several_t: bool) -> str:
     return f"{name}: {what}" if name and several_t else name or what
 
 
-def legend(ax: Any, **options: Any) -> None:
+def legend(ax: "Axes", **options: Any) -> None:
     """Add a legend if there are several series."""
     if any(ax.get_legend_handles_labels()[1]):
         ax.legend(frameon=False, fontsize="small", **options)
 
 
-def count_axis(ax: Any, which: str) -> None:
+def count_axis(ax: "Axes", which: str) -> None:
     """Make the axis "x" or "y" logarithmic; plain tick labels at powers of ten, and if few, at 2 and 5 times them."""
     from matplotlib.ticker import NullLocator
 

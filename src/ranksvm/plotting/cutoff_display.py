@@ -1,7 +1,7 @@
 """CutoffDisplay: a metric of several systems against its cut-off."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import MARKERS, legend_above, line_style, literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["CutoffDisplay"]
 
@@ -37,7 +40,9 @@ class CutoffDisplay:
         The line of each system.
     """
 
-    def __init__(self, cutoffs: np.ndarray, means: Mapping[str, np.ndarray], low: Any, high: Any, metric: str):
+    def __init__(
+        self, cutoffs: np.ndarray, means: Mapping[str, np.ndarray], low: np.ndarray, high: np.ndarray, metric: str
+    ):
         self.cutoffs = cutoffs
         self.means = means
         self.low = low
@@ -51,7 +56,7 @@ class CutoffDisplay:
         metric: str = "ndcg",
         *,
         confidence: float = 0.95,
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> "CutoffDisplay":
         """Draw a metric at all cut-offs that the evaluations contain.
 
@@ -100,7 +105,7 @@ class CutoffDisplay:
         }
         return cls(np.array(cutoffs), means, ends[:, 0], ends[:, 1], metric).plot(ax)
 
-    def plot(self, ax: Any = None) -> "CutoffDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "CutoffDisplay":
         """Draw the lines.
 
         Parameters
@@ -124,7 +129,7 @@ class CutoffDisplay:
             style = {**line_style(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 4}
             self.lines_ += ax.plot(self.cutoffs, means, label=literal(name), **style)
         ax.fill_between(self.cutoffs, self.low, self.high, color=self.lines_[0].get_color(), alpha=0.15, linewidth=0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("k")
         ax.set_ylabel(f"{self.metric}@k")
         ax.grid(color="0.9")

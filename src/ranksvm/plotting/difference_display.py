@@ -1,12 +1,15 @@
 """DifferenceDisplay: the differences of two systems, query by query."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm.metrics import Evaluation, compare
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour, legend_above
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["DifferenceDisplay"]
 
@@ -45,7 +48,9 @@ class DifferenceDisplay:
         self.metric = metric
 
     @classmethod
-    def from_evaluations(cls, a: Evaluation, b: Evaluation, metric: str, *, ax: Any = None) -> "DifferenceDisplay":
+    def from_evaluations(
+        cls, a: Evaluation, b: Evaluation, metric: str, *, ax: "Axes | None" = None
+    ) -> "DifferenceDisplay":
         """Draw the differences of two evaluations of the same queries.
 
         Parameters
@@ -74,7 +79,7 @@ class DifferenceDisplay:
         found = compare(a, b, metric, n_permutations=1).metric  # refuses what cannot be compared
         return cls(b.per_query[found] - a.per_query[found], found).plot(ax)
 
-    def plot(self, ax: Any = None) -> "DifferenceDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "DifferenceDisplay":
         """Draw the differences.
 
         Parameters

@@ -1,7 +1,7 @@
 """DimensionHistogramDisplay: histogram of the share of dimensions that the dual variables of queries need."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import BARS, colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["DimensionHistogramDisplay"]
 
@@ -56,7 +59,12 @@ class DimensionHistogramDisplay:
 
     @classmethod
     def from_spectra(
-        cls, spectra: Spectra, *, energy: Sequence[float] | None = None, bins: int = 10, axes: Any = None
+        cls,
+        spectra: Spectra,
+        *,
+        energy: Sequence[float] | None = None,
+        bins: int = 10,
+        axes: "Sequence[Axes] | np.ndarray | None" = None,
     ) -> "DimensionHistogramDisplay":
         """Draw the histograms.
 
@@ -85,7 +93,9 @@ class DimensionHistogramDisplay:
         """
         return cls(spectra, energy=energy, bins=bins).plot(axes)
 
-    def plot(self, axes: Any = None, *, bar_kw: dict[str, Any] | None = None) -> "DimensionHistogramDisplay":
+    def plot(
+        self, axes: "Sequence[Axes] | np.ndarray | None" = None, *, bar_kw: dict[str, Any] | None = None
+    ) -> "DimensionHistogramDisplay":
         """Draw the plot.
 
         Parameters
@@ -111,31 +121,34 @@ class DimensionHistogramDisplay:
         energy = next(iter(spectra.values())).energy if self.energy is None else tuple(self.energy)
         counts = [[of_model.histogram(t, self.bins)[0] for of_model in spectra.values()] for t in energy]
         size = (1.0 + 3.6 * len(energy), 3.4)
-        axes = axes_or_new(axes, nrows=1, ncols=len(energy), sharey=True, figsize=size, layout="constrained")
-        axes = np.atleast_1d(np.asarray(axes, dtype=object))
-        if axes.shape != (len(energy),):
-            raise OptionError(f"there are {len(energy)} shares of the energy: give as many axes, got {axes.size}.")
-        for place, (ax, t) in enumerate(zip(axes, energy, strict=True)):
+        figure: dict[str, Any] = {"nrows": 1, "ncols": len(energy), "sharey": True, "figsize": size}
+        each = np.atleast_1d(np.asarray(axes_or_new(axes, layout="constrained", **figure), dtype=object))
+        if each.shape != (len(energy),):
+            raise OptionError(f"there are {len(energy)} shares of the energy: give as many axes, got {each.size}.")
+        for place, (ax, t) in enumerate(zip(each, energy, strict=True)):
             self._plot_one(ax, t, counts[place], list(spectra), bar_kw or {})
             if place == 0:
                 ax.set_ylabel("queries")
                 legend(ax)
-        self.axes_, self.figure_, self.counts_ = axes, axes[0].figure, np.array(counts)
+        self.axes_, self.figure_, self.counts_ = each, each[0].figure, np.array(counts)
         return self
 
-    def _plot_one(self, ax: Any, t: float, counts: list[np.ndarray], names: list[str], bar_kw: dict[str, Any]) -> None:
+    def _plot_one(
+        self, ax: "Axes", t: float, counts: list[np.ndarray], names: list[str], bar_kw: dict[str, Any]
+    ) -> None:
         # a small gap between bins, none between the models of one bin
         width = 0.88 / self.bins / len(names)
         middles = (np.arange(self.bins) + 0.5) / self.bins
         for model, (name, heights) in enumerate(zip(names, counts, strict=True)):
             places = middles + (model - (len(names) - 1) / 2) * width
-            style = {"color": colour(model), "hatch": BARS[model % len(BARS)], "edgecolor": "white", "linewidth": 0}
-            ax.bar(places, heights, width, **(style | {"label": name or None} | bar_kw))
+            style: dict[str, Any] = {"color": colour(model), "hatch": BARS[model % len(BARS)], "label": name or None}
+            style |= {"edgecolor": "white", "linewidth": 0} | bar_kw
+            ax.bar(places, heights, width, **style)
         ax.set_xlim(0, 1)
         ax.set_xticks(np.linspace(0, 1, 6), [f"{100 * x:.0f}" for x in np.linspace(0, 1, 6)])
         ax.set_xlabel("share of the dimensions (%)")
         title = f"{percent(t)} of the energy" + (": numerical rank" if t == 1.0 else "")
         ax.set_title(title, fontsize="medium")
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="y", integer=True)
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)

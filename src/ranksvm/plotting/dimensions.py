@@ -1,19 +1,23 @@
 """DimensionsDisplay: ranks of the dual variables of queries against their size."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ranksvm.analysis import DualSpectra
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend, series_name
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import MARKERS, colour
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["DimensionsDisplay"]
 
 AGAINST = ("documents", "pairs")
-_ALL = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label": "all dimensions"}
+_ALL: dict[str, Any] = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label": "all dimensions"}
 
 
 class DimensionsDisplay:
@@ -58,7 +62,12 @@ class DimensionsDisplay:
 
     @classmethod
     def from_spectra(
-        cls, spectra: Spectra, *, energy: Sequence[float] | None = None, against: str = "documents", ax: Any = None
+        cls,
+        spectra: Spectra,
+        *,
+        energy: Sequence[float] | None = None,
+        against: str = "documents",
+        ax: "Axes | None" = None,
     ) -> "DimensionsDisplay":
         """Draw the dimensions.
 
@@ -87,7 +96,7 @@ class DimensionsDisplay:
         """
         return cls(spectra, energy=energy, against=against).plot(ax)
 
-    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "DimensionsDisplay":
+    def plot(self, ax: "Axes | None" = None, *, line_kw: dict[str, Any] | None = None) -> "DimensionsDisplay":
         """Draw the plot.
 
         Parameters
@@ -123,7 +132,7 @@ class DimensionsDisplay:
             for place, t in enumerate(energy):
                 color = colour(model if len(spectra) > 1 else place)
                 marker = MARKERS[(model * len(energy) + place) % len(MARKERS)]
-                style = {"marker": marker, "linestyle": "none", "color": color, "alpha": 0.75}
+                style: dict[str, Any] = {"marker": marker, "linestyle": "none", "color": color, "alpha": 0.75}
                 # the points of several models may coincide: later ones are smaller
                 size = 4.0 + min(1.25 * (len(spectra) - 1 - model), 4.0)
                 style |= {"markersize": size, "markeredgewidth": 0, "zorder": 2 + model}
@@ -143,5 +152,5 @@ class DimensionsDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _sizes(self, spectra: Any) -> np.ndarray:
+    def _sizes(self, spectra: DualSpectra) -> np.ndarray:
         return spectra.n_documents if self.against == "documents" else spectra.n_pairs

@@ -1,7 +1,7 @@
 """EnergyDisplay: cumulative energy of dual variables against the number of dimensions."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,9 +9,12 @@ from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import DASHES, MARKERS, colour
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["EnergyDisplay"]
 
-_OTHER_QUERY = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
+_OTHER_QUERY: dict[str, Any] = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 
 
 class EnergyDisplay:
@@ -52,7 +55,9 @@ class EnergyDisplay:
         self.queries = queries
 
     @classmethod
-    def from_spectra(cls, spectra: Spectra, *, queries: Iterable[Any] | None = None, ax: Any = None) -> "EnergyDisplay":
+    def from_spectra(
+        cls, spectra: Spectra, *, queries: Iterable[Any] | None = None, ax: "Axes | None" = None
+    ) -> "EnergyDisplay":
         """Draw the curves.
 
         Parameters
@@ -80,7 +85,7 @@ class EnergyDisplay:
         """
         return cls(spectra, queries=queries).plot(ax)
 
-    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "EnergyDisplay":
+    def plot(self, ax: "Axes | None" = None, *, line_kw: dict[str, Any] | None = None) -> "EnergyDisplay":
         """Draw the plot.
 
         Parameters
@@ -123,10 +128,11 @@ class EnergyDisplay:
             place, model = queries.index(query), list(spectra).index(name)
             points = _points(curve)
             label = f"query {query}, {name}" if name else f"query {query}"
-            style = {"color": colour(place), "linestyle": DASHES[model % len(DASHES)], "linewidth": 1.6, "label": label}
+            style: dict[str, Any] = {"color": colour(place), "linestyle": DASHES[model % len(DASHES)]}
             # some points only, evenly on the logarithmic axis, so that curves remain visible
             marks = np.unique(np.geomspace(1, max(1, len(points[0])), 7).round().astype(int) - 1)
             style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markevery": marks.tolist()}
+            style |= {"linewidth": 1.6, "label": label}
             self.lines_ += ax.plot(*points, **style | (line_kw or {}))
         count_axis(ax, "x")
         ax.set_xlim(left=1)

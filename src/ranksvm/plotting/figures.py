@@ -1,11 +1,16 @@
 """matplotlib, imported when a plot is drawn."""
 
-from typing import Any
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any, TypeVar
 
 from ranksvm.exceptions import MissingDependencyError
 
+# axes, or an array of them
+A = TypeVar("A")
 
-def axes_or_new(ax: Any = None, **figure: Any) -> Any:
+
+def axes_or_new(ax: A | None = None, **figure: Any) -> A:
     """``ax``, or the axes of a new figure of pyplot if it is None."""
     pyplot = _pyplot()
     return pyplot.subplots(**figure)[1] if ax is None else ax
@@ -24,7 +29,7 @@ def axes_in_memory(**figure: Any) -> Any:
     return figure_in_memory(**figure).subplots()
 
 
-def default_style(settings: dict[str, Any]) -> Any:
+def default_style(settings: dict[str, Any]) -> AbstractContextManager[None]:
     """matplotlib's own style with some settings, whatever style the user has chosen; a context manager."""
     _pyplot()
     from matplotlib import style
@@ -40,7 +45,7 @@ def picture_formats() -> list[str]:
     return sorted(FigureCanvasBase.get_supported_filetypes())
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot
     except ImportError:

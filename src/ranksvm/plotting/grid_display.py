@@ -1,6 +1,6 @@
 """GridDisplay: the scores by which a KernelRankSVMCV chose C and gamma."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,12 +11,20 @@ from ranksvm.exceptions import OptionError
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import MARKERS, PALETTE, by_rule, c_axis, c_name, legend_beside, line_style, number_names
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
+
 __all__ = ["GridDisplay"]
 
 KINDS = ("lines", "heatmap")
 # Size of a cell of the heat map with its number, and of what surrounds the cells, in inches.
 _CELL, _AROUND = (0.56, 0.42), (2.2, 1.3)
-_CHOSEN = {"color": "0.25", "linestyle": "--", "linewidth": 1.0, "zorder": 1}
+_CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0, "zorder": 1}
 
 
 class GridDisplay:
@@ -91,13 +99,13 @@ class GridDisplay:
         self.mean_scores = mean_scores
         self.standard_errors = standard_errors
         self.metric = metric
-        self.chosen_C: Any = chosen_C
+        self.chosen_C = chosen_C
         self.chosen_gamma = chosen_gamma
         self.rule = rule
 
     @classmethod
     def from_estimator(
-        cls, estimator: KernelRankSVMCV, *, kind: str = "lines", ax: Any = None, **options: Any
+        cls, estimator: KernelRankSVMCV, *, kind: str = "lines", ax: "Axes | None" = None, **options: Any
     ) -> "GridDisplay":
         """Draw the scores by which a KernelRankSVMCV chose C and gamma.
 
@@ -148,7 +156,7 @@ class GridDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: "Axes | None" = None,
         *,
         kind: str = "lines",
         line_kw: dict[str, Any] | None = None,
@@ -186,10 +194,10 @@ class GridDisplay:
             size = (7.4, 4.6)
         self.ax_ = axes_or_new(ax, figsize=size, layout="constrained")
         self.figure_ = self.ax_.figure
-        self.lines_: list[Any] = []
-        self.texts_: list[Any] = []
-        self.fill_between_: Any = None
-        self.image_: Any = None
+        self.lines_: list[Line2D] = []
+        self.texts_: list[Text] = []
+        self.fill_between_: PolyCollection | None = None
+        self.image_: AxesImage | None = None
         if kind == "lines":
             self._plot_lines(line_kw or {})
         else:
@@ -204,9 +212,9 @@ class GridDisplay:
         found = np.flatnonzero(np.asarray(self.gammas) == self.chosen_gamma)
         return int(found[0]) if len(found) else None
 
-    def _chosen_name(self) -> str:
+    def _chosen_name(self, C: float) -> str:
         gamma = f", gamma = {self.chosen_gamma:.3g}" if self.chosen_gamma is not None else ""
-        return f"chosen: {c_name(self.chosen_C)}{gamma}{by_rule(self.rule)}"
+        return f"chosen: {c_name(C)}{gamma}{by_rule(self.rule)}"
 
     def _plot_lines(self, line_kw: dict[str, Any]) -> None:
         c_axis(self.ax_)
@@ -214,7 +222,7 @@ class GridDisplay:
         for place, (name, scores) in enumerate(zip(names, self.mean_scores, strict=True)):
             style = {**line_style(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 4, "linewidth": 1.3}
             self.lines_ += self.ax_.plot(self.Cs, scores, **(style | {"label": name} | line_kw))
-        named = list(self.lines_)
+        named: list[Artist] = list(self.lines_)
         row = self._chosen_row
         if row is not None and self.standard_errors is not None and not np.isnan(self.standard_errors[row]).all():
             low, high = (self.mean_scores[row] + sign * self.standard_errors[row] for sign in (-1, 1))
@@ -224,7 +232,7 @@ class GridDisplay:
             named.append(self.fill_between_)
         if self.chosen_C is not None:
             named.append(self.ax_.axvline(self.chosen_C, **_CHOSEN, label="chosen"))
-            self.ax_.set_title(self._chosen_name(), fontsize="medium")
+            self.ax_.set_title(self._chosen_name(self.chosen_C), fontsize="medium")
             if row is not None and self.chosen_C in self.Cs:
                 score = self.mean_scores[row][np.flatnonzero(self.Cs == self.chosen_C)[0]]
                 self.ax_.plot(self.chosen_C, score, "o", markersize=10, markerfacecolor="none", color="0.25", zorder=4)
@@ -238,18 +246,18 @@ class GridDisplay:
         style = {"cmap": "cividis", "aspect": "auto", "origin": "lower"} | image_kw
         self.image_ = self.ax_.imshow(self.mean_scores, **style)
         shades = self.image_.norm(self.mean_scores)
-        lightness = self.image_.cmap(shades)[..., :3].mean(axis=-1)
+        lightness = np.asarray(self.image_.cmap(shades))[..., :3].mean(axis=-1)
         for row, column in np.argwhere(~np.isnan(self.mean_scores)):
             dark = lightness[row, column] < 0.5
             text = f"{self.mean_scores[row, column]:.4f}".removeprefix("0")
             style = {"ha": "center", "va": "center", "fontsize": 8, "color": "white" if dark else "black"}
             self.texts_.append(self.ax_.text(column, row, text, **style))
         row = self._chosen_row
-        if row is not None and self.chosen_C in self.Cs:
+        if row is not None and self.chosen_C is not None and self.chosen_C in self.Cs:
             column = int(np.flatnonzero(self.Cs == self.chosen_C)[0])
             frame = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, color=PALETTE[1], lw=2.5)
             self.ax_.add_patch(frame).set_clip_on(False)
-            self.ax_.set_title(self._chosen_name(), fontsize="medium")
+            self.ax_.set_title(self._chosen_name(self.chosen_C), fontsize="medium")
         self.ax_.set_xticks(range(len(self.Cs)), number_names(self.Cs))
         self.ax_.set_yticks(range(len(self.mean_scores)), [f"{gamma:.3g}" for gamma in self.gammas] or [""])
         self.ax_.set_xlabel("C")

@@ -1,14 +1,18 @@
 """LabelDisplay: scores within queries, by label."""
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data import Queries
 from ranksvm.metrics import evaluate
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["LabelDisplay"]
 
@@ -46,7 +50,9 @@ class LabelDisplay:
         self.quantiles = quantiles
 
     @classmethod
-    def from_scores(cls, y: Any, scores: Any, qid: Any, *, ax: Any = None) -> "LabelDisplay":
+    def from_scores(
+        cls, y: ArrayLike, scores: ArrayLike, qid: ArrayLike, *, ax: "Axes | None" = None
+    ) -> "LabelDisplay":
         """Draw the scores of documents.
 
         Parameters
@@ -98,7 +104,7 @@ class LabelDisplay:
         quantiles = np.array([np.quantile(part, _QUANTILES) for part in parts])
         return cls(groups, np.array([len(part) for part in parts]), quantiles).plot(ax)
 
-    def plot(self, ax: Any = None) -> "LabelDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "LabelDisplay":
         """Draw the boxes.
 
         Parameters
@@ -131,7 +137,7 @@ class LabelDisplay:
         )
         named = [f"{group}\n({count:,})" for group, count in zip(self.groups, self.counts.tolist(), strict=True)]
         # names of groups are long
-        slanted = {"rotation": 30, "ha": "right"} if any(" to " in group for group in self.groups) else {}
+        slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if any(" to " in name for name in self.groups) else {}
         ax.set_xticks(range(len(named)), named, **slanted)
         ax.set_xlabel("label (documents)")
         ax.set_ylabel("score less the mean of its query")

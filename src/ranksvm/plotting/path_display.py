@@ -1,6 +1,7 @@
 """PathDisplay: the scores of a model selection, or the weights, along C."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +14,18 @@ from ranksvm.plotting._end_labels import end_labels
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import by_rule, c_axis, c_name, colour, legend_above, line_style
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
 __all__ = ["PathDisplay"]
 
-_CHOSEN = {"color": "0.25", "linestyle": "--", "linewidth": 1.0}
-_FOLD = {"color": "0.55", "linewidth": 0.8, "alpha": 0.6}
-_OTHER_FEATURE = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
+_CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0}
+_FOLD: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "alpha": 0.6}
+_OTHER_FEATURE: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
 
 
 class PathDisplay:
@@ -99,21 +107,21 @@ class PathDisplay:
         if (scores is None) == (coefs is None):
             raise OptionError("PathDisplay shows either scores or coefs along C: give one of them.")
         self.Cs = Cs
-        self.scores: Any = scores
-        self.mean_scores: Any = mean_scores
-        self.standard_errors: Any = standard_errors
         if scores is not None and (mean_scores is None or standard_errors is None):
-            self.mean_scores, self.standard_errors = mean_and_standard_error(scores)
+            mean_scores, standard_errors = mean_and_standard_error(scores)
+        self.scores = scores
+        self.mean_scores = mean_scores
+        self.standard_errors = standard_errors
         self.metric = metric
-        self.coefs: Any = coefs
+        self.coefs = coefs
         self.feature_names = feature_names
-        self.chosen_C: Any = chosen_C
+        self.chosen_C = chosen_C
         self.rule = rule
         self.quantity = quantity
 
     @classmethod
     def from_estimator(
-        cls, estimator: RankSVMCV | AdditiveRankSVMCV, *, ax: Any = None, **options: Any
+        cls, estimator: RankSVMCV | AdditiveRankSVMCV, *, ax: "Axes | None" = None, **options: Any
     ) -> "PathDisplay":
         """Draw the scores by which a RankSVMCV chose C, or an AdditiveRankSVMCV, for the setting that it chose.
 
@@ -148,10 +156,11 @@ class PathDisplay:
                 "a regularization_path."
             )
         check_is_fitted(estimator, "scores_")
-        own: Any = slice(None)
+        own: slice | int = slice(None)
         if isinstance(estimator, AdditiveRankSVMCV):
             at = estimator.mean_scores_[:, np.flatnonzero(estimator.Cs_ == estimator.C_)[0]]
-            own = np.flatnonzero((estimator.step_weights_ == estimator.step_weight_) & (at == estimator.best_score_))[0]
+            is_best = (estimator.step_weights_ == estimator.step_weight_) & (at == estimator.best_score_)
+            own = int(np.flatnonzero(is_best)[0])
         display = cls(
             estimator.Cs_,
             scores=estimator.scores_[own],
@@ -169,8 +178,8 @@ class PathDisplay:
         path: RegularizationPath | AdditivePath,
         *,
         chosen_C: float | None = None,
-        feature_names: Any = None,
-        ax: Any = None,
+        feature_names: Sequence[str] | None = None,
+        ax: "Axes | None" = None,
         **options: Any,
     ) -> "PathDisplay":
         """Draw the weights along C, or the spreads of the shapes of additive models.
@@ -213,7 +222,7 @@ class PathDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: "Axes | None" = None,
         *,
         n_named: int = 8,
         line_kw: dict[str, Any] | None = None,
@@ -246,10 +255,12 @@ class PathDisplay:
         """
         self.ax_ = axes_or_new(ax, layout="constrained")
         self.figure_ = self.ax_.figure
-        self.line_ = self.fill_between_ = self.chosen_line_ = None
-        self.fold_lines_: list[Any] = []
-        self.coef_lines_: list[Any] = []
-        self.labels_: list[Any] = []
+        self.line_: Line2D | None = None
+        self.fill_between_: PolyCollection | None = None
+        self.chosen_line_: Line2D | None = None
+        self.fold_lines_: list[Line2D] = []
+        self.coef_lines_: list[Line2D] = []
+        self.labels_: list[Annotation] = []
         c_axis(self.ax_)
         if self.scores is not None:
             named = self._plot_scores(line_kw or {}, fill_between_kw or {})
@@ -264,25 +275,23 @@ class PathDisplay:
             legend_above(self.ax_, named)
         return self
 
-    def _plot_scores(self, line_kw: dict[str, Any], fill_between_kw: dict[str, Any]) -> list[Any]:
+    def _plot_scores(self, line_kw: dict[str, Any], fill_between_kw: dict[str, Any]) -> list["Artist"]:
         """Draw the scores; returns the handles of the legend."""
+        assert self.scores is not None
+        assert self.mean_scores is not None
+        assert self.standard_errors is not None
         n_parts = self.scores.shape[1]
         if n_parts > 1:
             self.fold_lines_ = self.ax_.plot(self.Cs, self.scores, **_FOLD)
             self.fold_lines_[0].set_label(f"each of {n_parts} folds")
         label = f"mean of {n_parts} folds" if n_parts > 1 else "validation data"
-        style = {"marker": ".", "color": colour(0), "zorder": 3, "label": label} | line_kw
+        style: dict[str, Any] = {"marker": ".", "color": colour(0), "zorder": 3, "label": label} | line_kw
         (self.line_,) = self.ax_.plot(self.Cs, self.mean_scores, **style)
-        named = [*self.fold_lines_[:1], self.line_]
+        named: list[Artist] = [*self.fold_lines_[:1], self.line_]
         if not np.isnan(self.standard_errors).all():
             low, high = self.mean_scores - self.standard_errors, self.mean_scores + self.standard_errors
-            style = {
-                "alpha": 0.2,
-                "color": colour(0),
-                "linewidth": 0,
-                "label": "± one standard error",
-            } | fill_between_kw
-            self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **style)
+            band: dict[str, Any] = {"alpha": 0.2, "color": colour(0), "linewidth": 0, "label": "± one standard error"}
+            self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **(band | fill_between_kw))
             named.append(self.fill_between_)
             if self.rule == "one_standard_error":
                 limit = low[np.nanargmax(self.mean_scores)]
@@ -293,14 +302,15 @@ class PathDisplay:
                     "label": "best minus its standard error",
                 }
                 named.append(self.ax_.axhline(limit, **style))
-        if self.chosen_C in self.Cs:
+        if self.chosen_C is not None and self.chosen_C in self.Cs:
             score = self.mean_scores[np.flatnonzero(self.Cs == self.chosen_C)[0]]
             self.ax_.plot(self.chosen_C, score, "o", markersize=8, markerfacecolor="none", color="0.25", zorder=4)
         self.ax_.set_ylabel(self.metric or "score")
         return named
 
-    def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list[Any]:
+    def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list["Artist"]:
         """Draw the weights, and name the largest; returns the handles of the legend."""
+        assert self.coefs is not None
         names = feature_labels(self.coefs.shape[1], self.feature_names)
         named = _largest_anywhere(self.coefs)[:n_named]
         self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)

@@ -1,7 +1,7 @@
 """ProgressiveDisplay: quality or time of models in progressive (prequential) validation."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import median_filter
@@ -11,11 +11,15 @@ from ranksvm.model_selection import ProgressiveValidation
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import MARKERS, line_style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["ProgressiveDisplay"]
 
 SECONDS = {"rank_seconds": "seconds to rank a query", "learn_seconds": "seconds to learn from a query"}
 # The share of the first queries whose values may lie outside the axes, because means of a few queries vary strongly.
 _BEGINNING = 0.05
+Results = ProgressiveValidation | Mapping[str, ProgressiveValidation]
 
 
 class ProgressiveDisplay:
@@ -57,7 +61,7 @@ class ProgressiveDisplay:
 
     def __init__(
         self,
-        results: ProgressiveValidation | Mapping[str, ProgressiveValidation],
+        results: Results,
         *,
         metric: str | None = None,
         window: int | None = None,
@@ -69,11 +73,11 @@ class ProgressiveDisplay:
     @classmethod
     def from_result(
         cls,
-        results: ProgressiveValidation | Mapping[str, ProgressiveValidation],
+        results: Results,
         *,
         metric: str | None = None,
         window: int | None = None,
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> "ProgressiveDisplay":
         """Draw the plot.
 
@@ -103,7 +107,7 @@ class ProgressiveDisplay:
         """
         return cls(results, metric=metric, window=window).plot(ax)
 
-    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "ProgressiveDisplay":
+    def plot(self, ax: "Axes | None" = None, *, line_kw: dict[str, Any] | None = None) -> "ProgressiveDisplay":
         """Draw the plot.
 
         Parameters
@@ -141,7 +145,7 @@ class ProgressiveDisplay:
             self.lines_ += ax.plot(queries, mean, **style | (line_kw or {}))
             off = curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(len(mean))
             if len(curve) > 1:
-                band = {"color": self.lines_[-1].get_color(), "alpha": 0.18, "linewidth": 0}
+                band: dict[str, Any] = {"color": self.lines_[-1].get_color(), "alpha": 0.18, "linewidth": 0}
                 self.bands_.append(ax.fill_between(queries, mean - off, mean + off, **band))
             settled = slice(int(_BEGINNING * len(mean)), None)
             limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
@@ -165,7 +169,7 @@ class ProgressiveDisplay:
         return self
 
 
-def _by_name(results: Any) -> dict[str, ProgressiveValidation]:
+def _by_name(results: Results) -> dict[str, ProgressiveValidation]:
     """Results of one model or of several, by name; the name of a single one is empty."""
     if isinstance(results, ProgressiveValidation):
         return {"": results}

@@ -1,12 +1,15 @@
 """Curves over the ranks of a click log: click rates, and propensities with their intervals."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ClickRateDisplay", "PropensityDisplay"]
 
@@ -39,7 +42,7 @@ class ClickRateDisplay:
         self.shown = shown
         self.clicks = clicks
 
-    def plot(self, ax: Any = None) -> "ClickRateDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "ClickRateDisplay":
         """Draw the curves.
 
         Parameters
@@ -64,7 +67,8 @@ class ClickRateDisplay:
             ax.plot(np.arange(1, len(shown) + 1), rate, marker="o", color=colour(number), label=label)
         if len(self.shown) > 1:
             ax.legend()
-        _over_ranks(self, ax, "click rate")
+        _over_ranks(ax, "click rate")
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
@@ -110,7 +114,7 @@ class PropensityDisplay:
         self.offset = offset
         self.clip = clip
 
-    def plot(self, ax: Any = None) -> "PropensityDisplay":
+    def plot(self, ax: "Axes | None" = None) -> "PropensityDisplay":
         """Draw the curves.
 
         Parameters
@@ -138,13 +142,13 @@ class PropensityDisplay:
             ax.legend()
         if self.clip > 0:
             ax.axhline(self.clip, color="0.5", linestyle=":", linewidth=1)
-        _over_ranks(self, ax, "propensity, relative to rank 1")
+        _over_ranks(ax, "propensity, relative to rank 1")
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _over_ranks(display: Any, ax: Any, what: str) -> None:
+def _over_ranks(ax: "Axes", what: str) -> None:
     ax.set_xlabel("rank")
     ax.set_ylabel(what)
     ax.grid(color="0.9")
     ax.set_axisbelow(True)
-    display.ax_, display.figure_ = ax, ax.figure

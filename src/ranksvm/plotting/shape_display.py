@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ranksvm.exceptions import OptionError
 from ranksvm.plotting._shape_axes import draw_cells, draw_shape, value_limits
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import literal, short_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ShapeDisplay"]
 
@@ -68,7 +71,7 @@ class ShapeDisplay:
         *,
         top: int | None = 9,
         bands: ShapeBands | None = None,
-        ax: Any = None,
+        ax: "Axes | Sequence[Axes] | np.ndarray | None" = None,
         **options: Any,
     ) -> "ShapeDisplay":
         """Draw shapes and interactions of a model.
@@ -115,7 +118,13 @@ class ShapeDisplay:
             terms = [term for term in sorted(terms, key=lambda term: -term.spread) if term.spread > 0.0][:top]
         return cls(terms, bands=bands).plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, n_columns: int = 3, by_levels: bool | None = None) -> "ShapeDisplay":
+    def plot(
+        self,
+        ax: "Axes | Sequence[Axes] | np.ndarray | None" = None,
+        *,
+        n_columns: int = 3,
+        by_levels: bool | None = None,
+    ) -> "ShapeDisplay":
         """Draw the plot.
 
         Parameters
@@ -144,21 +153,16 @@ class ShapeDisplay:
         if ax is None:
             columns = max(1, min(n_columns, n))
             rows = max(1, math.ceil(n / columns))
-            grid = np.asarray(
-                axes_or_new(
-                    None,
-                    nrows=rows,
-                    ncols=columns,
-                    figsize=(WIDTH * columns + 0.4, HEIGHT * rows),
-                    layout="constrained",
-                )
+            size = (WIDTH * columns + 0.4, HEIGHT * rows)
+            grid: np.ndarray = axes_or_new(
+                None, nrows=rows, ncols=columns, squeeze=False, figsize=size, layout="constrained"
             )
             axes = grid.ravel().tolist()
             for empty in axes[n:]:
                 empty.set_axis_off()
             axes = axes[:n]
         else:
-            axes = np.ravel(ax).tolist()
+            axes = np.asarray(ax, dtype=object).ravel().tolist()
             columns = 1
             if len(axes) != n:
                 raise OptionError(f"ax has {len(axes)} axes, but {n} terms are drawn: give one for each.")

@@ -3,9 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 __all__ = [
     "BARS",
@@ -45,26 +49,26 @@ def line_style(place: int) -> dict[str, Any]:
     return {"color": colour(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
-def c_axis(ax: Any) -> None:
+def c_axis(ax: "Axes") -> None:
     """Make the horizontal axis an axis of C."""
     ax.set_xscale("log", base=2)
     ax.set_xlabel("C")
 
 
-def legend_above(ax: Any, handles: Any = None) -> None:
+def legend_above(ax: "Axes", handles: "Sequence[Artist] | None" = None) -> None:
     """A legend above the axes, because lines may be anywhere inside."""
     _legend(ax, handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
 
 
-def legend_beside(ax: Any, handles: Any) -> None:
+def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
     """A legend to the right of the axes, because lines may be anywhere inside."""
     _legend(ax, handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
-def _legend(ax: Any, handles: Any, **outside: Any) -> None:
+def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> None:
     """A legend outside of the axes, or, in a figure of the user that makes no room for it, inside."""
     place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
-    named = {} if handles is None else {"handles": handles}
+    named: dict[str, Any] = {} if handles is None else {"handles": handles}
     ax.legend(**named, **place, fontsize="small")
 
 

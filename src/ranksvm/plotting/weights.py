@@ -1,6 +1,6 @@
 """WeightsDisplay: weights of a linear ranker with their intervals."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,6 +8,9 @@ from ranksvm._util.feature_names import feature_label
 from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour, legend_above, literal, short_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["WeightsDisplay"]
 
@@ -45,7 +48,15 @@ class WeightsDisplay:
     4
     """
 
-    def __init__(self, coef: Any, low: Any, high: Any, *, feature_names: Any = None, level: float | None = None):
+    def __init__(
+        self,
+        coef: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        *,
+        feature_names: Any = None,
+        level: float | None = None,
+    ):
         self.coef = coef
         self.low = low
         self.high = high
@@ -59,7 +70,7 @@ class WeightsDisplay:
         *,
         level: float | None = None,
         top: int | None = 20,
-        ax: Any = None,
+        ax: "Axes | None" = None,
     ) -> "WeightsDisplay":
         """Draw the result of `ranksvm.analysis.weight_intervals`.
 
@@ -90,7 +101,7 @@ class WeightsDisplay:
         level = weights.level if level is None else level
         return cls(weights.coef, low, high, feature_names=weights.feature_names, level=level).plot(top=top, ax=ax)
 
-    def plot(self, *, top: int | None = 20, ax: Any = None) -> "WeightsDisplay":
+    def plot(self, *, top: int | None = 20, ax: "Axes | None" = None) -> "WeightsDisplay":
         """Draw the weights.
 
         Parameters
