@@ -14,8 +14,8 @@ from ranksvm.fits.results.dual import DualBlock, DualCoef
 
 __all__ = ["dual_spectra"]
 
-# Bytes during the computation of a block: for each pair, and for each entry of the block (see DualCoef); its
-# decomposition needs the same again for each entry.
+# Bytes that the computation of a block takes for each pair, and for each entry of the block (see DualCoef). The
+# decomposition takes as much again for each entry.
 BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
 ADVICE = "To analyze it, fit to a sample of its documents."
 

@@ -20,8 +20,8 @@ def dual_coef(
 ) -> DualCoef:
     """The dual variables of a fitted model, one for each pair, query by query.
 
-    For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; for a Pipeline the
-    features that the ranker sees are the output of the steps before it.
+    For a ranker, this calls its method of the same name, such as `RankSVM.dual_coef`, which defines the dual variables.
+    For a Pipeline, the features that the ranker sees are the output of the steps before it.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def low_rank_coef(
 ) -> DualCoef:
     """The low-rank matrices of a fitted low-rank model, query by query.
 
-    For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; for a
-    Pipeline the features that the ranker sees are the output of the steps before it.
+    For a ranker, this calls its method of the same name, such as `RegularizedRankSVM.low_rank_coef`, which defines the
+    matrices. For a Pipeline, the features that the ranker sees are the output of the steps before it.
 
     Parameters
     ----------

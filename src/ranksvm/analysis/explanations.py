@@ -16,8 +16,8 @@ def explain(
 ) -> Explanation:
     """Per-feature attribution of score differences within queries.
 
-    For a ranker this is its method `RankSVM.explain`. For a Pipeline, the input features of the ranker are explained,
-    with the names that the previous steps give them: after a scaler, the scaled features.
+    For a ranker, this calls its method `explain` (see `RankSVM.explain`). For a Pipeline, the input features of the
+    ranker are explained, with the names that the previous steps give them: after a scaler, the scaled features.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def explain(
 def feature_importance(model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
     """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
-    For a ranker this is its method `RankSVM.feature_importance`, or `AdditiveRankSVM.feature_importance`, which define
-    it; for a Pipeline the features are the input of the ranker.
+    For a ranker, this calls its method, `RankSVM.feature_importance` or `AdditiveRankSVM.feature_importance`, which
+    defines the importance. For a Pipeline, the features are the input of the ranker.
 
     Parameters
     ----------

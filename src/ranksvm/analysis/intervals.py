@@ -30,8 +30,8 @@ class WeightIntervals:
         The largest distance of ``coef`` from the exact weights, proven by the duality gap: ``sqrt(2 * gap)``. It
         should be small relative to the standard errors.
     interaction : float
-        Variance that pairs of queries cause together, relative to the variance of a plain jackknife: near 0 for many
-        queries and few features, above 1 if the model can fit nearly everything.
+        Variance caused by joint effects of pairs of queries, relative to the variance of a plain jackknife: near 0 for
+        many queries and few features, above 1 if the model can fit nearly everything.
     feature_names : ndarray of str, shape (n_features,), or None
         Names of the features.
 
@@ -120,7 +120,7 @@ class WeightIntervals:
         Parameters
         ----------
         top : int, optional
-            Number of features, those with the largest weights; None: all.
+            Number of features to return, the ones with the largest weights; None: all.
 
         Returns
         -------

@@ -15,12 +15,12 @@ __all__ = ["OnlineBounds", "online_bounds"]
 
 @dataclasses.dataclass(frozen=True)
 class OnlineBounds:
-    """Cumulative squared hinges of a SOLAR pass, of a fixed model, and the bound, after each query.
+    """Cumulative squared hinges of a SOLAR pass and of a fixed model, and an upper bound, after each query.
 
     Parameters
     ----------
     loss : ndarray of float64, shape (n_queries,)
-        Sum over the pairs so far of weight times squared hinge of the learner, each before its update.
+        Sum, over the pairs so far, of the weighted squared hinge of the learner before it learns from the pair.
     comparator_loss : ndarray of float64, shape (n_queries,)
         The same for the fixed model u.
     bound : ndarray of float64, shape (n_queries,)
@@ -58,14 +58,14 @@ def online_bounds(
 
     - First order: ``sum h^2 <= (max |z|^2 + 1 / (2 C)) (|u|^2 + 2 C sum l^2)``. The second factor is twice the
       objective of `RankSVM` with the same C: its optimum gives the smallest bound over all u.
-    - Second order, S full: ``sum h^2 <= gamma |u|^2 + sum' (1 - u'z)^2 + max h^2 log det(I + sum' z z' / gamma)``.
-      If no pair learned from has ``u'z > 1``, its first two terms are at most ``gamma |u|^2 + sum l^2``: 2 gamma
-      times the objective of `RankSVM` with ``C = 1 / (2 gamma)``.
+    - Second order, S full: ``sum h^2 <= gamma |u|^2 + sum' (1 - u'z)^2 + max h^2 log det(I + sum' z z' / gamma)``. If
+      every pair that was learned from has ``u'z <= 1``, the first two terms are at most ``gamma |u|^2 + sum l^2``: 2
+      gamma times the objective of `RankSVM` with ``C = 1 / (2 gamma)``.
 
     Parameters
     ----------
     ranker : SOLARRanker
-        The learner, which is copied, without ``decay`` or a diagonal S. One pass is made over the data.
+        The learner, without ``decay`` or a diagonal S. A copy of it makes one pass over the data.
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
@@ -93,16 +93,18 @@ def online_bounds(
     The bounds replace theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015); docs/reproducing.md says what is wrong
     with the printed Theorem 3. They are derived as follows.
 
-    First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. Where h > 0, ``w'z = 1 - h`` and ``u'z >= 1 -
-    l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``, and as
-    ``2 t l <= t^2 / (2 C) + 2 C l^2``, by ``h^2 / (|z|^2 + 1 / (2 C)) - 2 C l^2`` at least. Summed up it falls by no
-    more than ``|u|^2``, its value at ``w = 0`` (as for the passive-aggressive PA-II; Crammer et al., JMLR 7, 2006).
+    First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. If h is positive, ``w'z = 1 - h`` and ``u'z
+    >= 1 - l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``,
+    and as ``2 t l <= t^2 / (2 C) + 2 C l^2``, by ``h^2 / (|z|^2 + 1 / (2 C)) - 2 C l^2`` at least. In total, it falls
+    by no more than ``|u|^2``, its value at ``w = 0`` (as for the passive-aggressive PA-II; Crammer et al., JMLR 7,
+    2006).
 
-    Second order. Pairs without an update change nothing; over the others the steps are the steps of ridge regression
-    to the target 1: ``S^-1 = I + sum' z z' / gamma`` and ``S^-1 w = sum' z / gamma``. For it ``sum' h^2 / (1 + x) =
-    min over u of gamma |u|^2 + sum' (1 - u'z)^2`` with ``x = z'S z / gamma``, S that before the pair (Zhdanov &
-    Kalnishkan, "An identity for kernel ridge regression", ALT 2010), and ``h^2 = h^2 / (1 + x) + h^2 x / (1 + x)``
-    where ``x / (1 + x) <= log(1 + x)``, whose sum over the updates is the logarithm of the determinant.
+    Second order. Pairs without an update change nothing; over the others the steps are the steps of ridge regression to
+    the target 1: ``S^-1 = I + sum' z z' / gamma`` and ``S^-1 w = sum' z / gamma``. For ridge regression, ``sum' h^2 /
+    (1 + x) = min over u of gamma |u|^2 + sum' (1 - u'z)^2`` with ``x = z'S z / gamma``, where S is the matrix before
+    the pair (Zhdanov & Kalnishkan, "An identity for kernel ridge regression", ALT 2010), and ``h^2 = h^2 / (1 + x) +
+    h^2 x / (1 + x)``. In the last term ``x / (1 + x) <= log(1 + x)``, and the sum of ``log(1 + x)`` over the updates is
+    the logarithm of the determinant.
 
     Examples
     --------

@@ -20,7 +20,7 @@ __all__ = ["JackknifeErrors", "query_jackknife"]
 # coverage of 95 to 97 % with this band, and of 93 to 97 % with a band of a tenth of its width, which contains few
 # pairs.)
 HINGE_SCALE = 2.0 / 3.0
-# Numbers in the array of the changes of the weights by pairs of queries: 64 MiB.
+# Maximum number of entries in the array of the changes of the weights by pairs of queries: 64 MiB.
 PAIR_NUMBERS = 1 << 23
 # Leverages are at most 1 - LEAST_REST, so that round-off cannot make them 1.
 LEAST_REST = 1e-12
@@ -38,7 +38,7 @@ class JackknifeErrors(NamedTuple):
     n_queries : int
         Number of queries that have pairs.
     interaction : float
-        Variance by pairs of queries that the jackknife counts twice, relative to the jackknife's variance.
+        Variance caused by pairs of queries, which the jackknife counts twice, relative to the jackknife's variance.
     """
 
     standard_errors: np.ndarray
@@ -54,11 +54,12 @@ def query_jackknife(
     Let ``g_q`` and ``H_q`` be the gradient and the Hessian of the part of query q in ``C * loss``, and ``H = I + sum of
     H_q``. One Newton step gives the change of the weights without q, ``d_q = (H - H_q)^-1 g_q`` (Miller, Annals of
     Statistics 2, 1974; it is the correction CR3 of clustered standard errors). Their variance about the mean, times
-    ``(n - 1) / n``, is the jackknife's variance. It counts joint effects of k queries k times (Efron & Stein, Annals
-    of Statistics 9, 1981, eq. 2.5 and 4.1), and these are large if a model overfits. The change by two queries that
-    the changes by each do not explain is ``P_q d_r + P_r d_q`` with ``P_q = (H - H_q)^-1 H_q``. Let s be the sum of
-    its squares over the pairs of queries, relative to the jackknife's variance. If the variance by k queries falls
-    geometrically with k, the variance itself is the jackknife's variance divided by ``1 + s``.
+    ``(n - 1) / n``, is the jackknife's variance. It counts joint effects of k queries k times (Efron & Stein, Annals of
+    Statistics 9, 1981, eq. 2.5 and 4.1), and these are large if a model overfits. The change without two queries
+    differs from the sum of the changes without each by ``P_q d_r + P_r d_q`` with ``P_q = (H - H_q)^-1 H_q``. Let s be
+    the sum of the squares of this difference over the pairs of queries, relative to the jackknife's variance. If the
+    variance caused by k queries falls geometrically with k, the true variance is the jackknife's variance divided by
+    ``1 + s``.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def query_jackknife(
     scores : ndarray of float64, shape (n_rows,)
         ``X w`` at the optimum.
     slopes : ndarray of float64, shape (n_rows,)
-        Derivatives of ``C * loss`` with respect to the scores, which add up to the optimum: ``w = -X' slopes``.
+        Derivatives of ``C * loss`` with respect to the scores; at the optimum ``w = -X' slopes``.
     loss : LossSpec
         The loss.
     C : float
@@ -114,7 +115,7 @@ def query_jackknife(
 def _changes(
     factors: list[np.ndarray], gradients: np.ndarray, hessian: tuple[np.ndarray, bool]
 ) -> tuple[np.ndarray, float]:
-    """The changes ``d_q``, one a column, and the sum over pairs of queries of the squared change by both together.
+    """The changes ``d_q``, one per column, and the sum over pairs of queries of the squared joint change.
 
     ``hessian`` is a Cholesky factor. The sum is over the pairs among some evenly spread queries, as many as memory
     allows.
@@ -169,7 +170,7 @@ class _QueryParts:
         )
 
     def factor(self, q: int, columns: np.ndarray) -> np.ndarray:
-        """F with ``F'F`` the Hessian of query q; it has at most as many rows as the query, or as columns."""
+        """A matrix F for which ``F'F`` is the Hessian of query q, with no more rows than the query or the columns."""
         found = [
             self._factor(number, columns[a:b])
             for number, (a, b) in zip(self._numbers[self._parts[q]], self._ranges(q), strict=True)

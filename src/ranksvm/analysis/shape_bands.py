@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShapeBands", "shape_bands"]
 
-# Relative duality gap of the refits: a band needs no more digits.
+# Relative duality gap of the refits: bands do not need more digits.
 TOLERANCE = 1e-3
 
 
@@ -32,11 +32,11 @@ class ShapeBands:
     Attributes
     ----------
     level : float
-        Share of the refits within the band at each point.
+        Share of the refits that lie within the band at each point.
     curves : list of ndarray of float64, each of shape (2, 2 * (n_steps + 1))
         Lower and upper end for each feature at the points of `Shape.curve`.
     values : list of ndarray of float64, each of shape (2, n_levels)
-        The same at the levels, for ``Shape.values``.
+        Lower and upper end for each feature at its levels, for ``Shape.values``.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def shape_bands(
     """Bands of the shapes of an additive model, from refits with random weights of the queries.
 
     This is the Bayesian bootstrap (Rubin, Annals of Statistics 9, 1981): each refit multiplies the weights of queries
-    by independent exponential variables with mean 1. The levels and interactions of the model, C and the step weight
-    stay. A band has the quantiles of the refits at each point, after each shape has been shifted to mean 0; it says
-    how much a shape depends on the sample of queries, not how far it is from a true one.
+    by independent exponential variables with mean 1. The levels and interactions of the model, C and the step weight do
+    not change. A band has the quantiles of the refits at each point, after each shape has been shifted to mean 0; it
+    says how much a shape depends on the sample of queries, not how far it is from a true one.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def shape_bands(
     n_refits : int, default 50
         Number of refits, each of which takes about as long as a fit.
     level : float, default 0.9
-        Share of the refits within the band at each point.
+        Share of the refits that lie within the band at each point.
     n_jobs : int or None, default None
         Number of threads of a fit; None or -1: the number of processors.
     random_state : int, RandomState or None, default 0

@@ -101,7 +101,7 @@ class DualSpectra:
         return np.array([self._rank(values, shape) for values, shape in self._blocks()], dtype=np.int64)
 
     def dimensions(self, t: float) -> np.ndarray:
-        """Number of dimensions that hold the share t of the energy of each query.
+        """Number of dimensions that contain the share t of the energy of each query.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class DualSpectra:
         return np.minimum(found, rank)
 
     def dimension_ratio(self, t: float) -> np.ndarray:
-        """Share of the dimensions of each query that hold the share t of its energy.
+        """Share of the dimensions of each query that contain the share t of its energy.
 
         Parameters
         ----------
@@ -159,7 +159,8 @@ class DualSpectra:
         t : float
             Share of the energy in (0, 1].
         bins : int, default 10
-            Number of equal parts of [0, 1]. Each holds its lower end, the last one both, in exact arithmetic.
+            Number of equal parts of [0, 1]. Each part includes its lower end, and the last part also its upper end;
+            counts are exact, without round-off.
 
         Returns
         -------
@@ -236,7 +237,7 @@ class DualSpectra:
         structured ndarray, shape (n_queries,)
             Columns ``query``, ``documents``, ``pairs``, ``preferred`` and ``other`` (the shape of the block),
             ``bytes``, ``rank``, and for each t of ``energy`` ``dimensions_t`` and ``ratio_t``, such as
-            ``dimensions_0.9``. A DataFrame of it is ``pandas.DataFrame(table)``.
+            ``dimensions_0.9``. ``pandas.DataFrame(table)`` makes a DataFrame of it.
 
         Raises
         ------
@@ -333,10 +334,10 @@ def compare_ranks(
     """Numbers of dimensions of the dual variables of several models for each query, side by side.
 
     At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if the spectra of low-rank models come
-    from their low-rank matrices, ``dual_spectra(model.low_rank_coef(X, y, qid))``. The values in that table for
-    plain RankSVM are not ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4,
-    46 and 117 rows, an upper bound on the rank. They are twice these numbers, and may be full ranks of matrices of
-    documents by documents with alpha on both sides of the diagonal.
+    from their low-rank matrices, ``dual_spectra(model.low_rank_coef(X, y, qid))``. The values in that table for plain
+    RankSVM are not ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4, 46
+    and 117 rows, an upper bound on the rank. The published values are twice these numbers. They may be full ranks of
+    matrices of documents by documents, with alpha on both sides of the diagonal.
 
     Parameters
     ----------
@@ -404,6 +405,6 @@ def checked_tol(tol: float | None) -> float | None:
 def _cumulative(values: np.ndarray) -> np.ndarray:
     """Share of the energy in the first 1, 2, ... singular values; all 0 if there is no energy."""
     largest = values.max(initial=0.0)
-    # normalised first, because squares of tiny alpha would underflow
+    # normalized first, because squares of tiny alpha would underflow
     sums = np.cumsum((values / largest) ** 2) if largest > 0.0 else np.zeros(len(values))
     return sums / sums[-1] if largest > 0.0 else sums

@@ -22,8 +22,8 @@ from ranksvm.losses import LossSpec, Pairs
 
 __all__ = ["weight_intervals"]
 
-# Intervals are refused beyond this interaction. In simulations 95 % intervals cover 93 to 96 % of the expected weights
-# up to 3, and 90 % at 10 (800 rows with 500 features and C = 0.001, 0.003, 0.01 and 1).
+# Intervals are refused beyond this interaction. In simulations, 95 % intervals cover 93 to 96 % of the expected weights
+# for interactions up to 3, and 90 % for 10 (800 rows with 500 features and C = 0.001, 0.003, 0.01 and 1).
 MOST_INTERACTION = 3.0
 
 
@@ -49,12 +49,12 @@ def weight_intervals(
 
     An interval is ``w_j`` plus and minus a quantile of Student's t times the standard error, whose square is the
     variance of a jackknife over queries, corrected for joint effects of pairs of queries (Efron & Stein, Annals of
-    Statistics 9, 1981). The change of the weights without a query takes one Newton step from the optimum, so there are
-    no refits (Miller, Annals of Statistics 2, 1974).
+    Statistics 9, 1981). The change of the weights without a query is computed by one Newton step from the optimum,
+    without a refit (Miller, Annals of Statistics 2, 1974).
 
     The interval covers the *expected weight*: the mean of the fits, with the same C and the same steps of a Pipeline
-    before the ranker, to samples of as many queries from the same population. If there are many features for the
-    queries, this differs from the minimizer of the expected objective, because each fit adapts to its sample.
+    before the ranker, to samples of as many queries from the same population. If there are many features for the number
+    of queries, this differs from the minimizer of the expected objective, because each fit adapts to its sample.
     Regularization shrinks both toward 0. benchmarks/results/weight_intervals.md has the coverage of both.
 
     Parameters
@@ -101,7 +101,7 @@ def weight_intervals(
     Notes
     -----
     The loss "hinge" has no second derivative; it is estimated from the pairs with margins between 0.5 and 1.5. The work
-    is equal to a few Hessians, and cubic in the smaller side of X.
+    is as much as for a few Hessians, plus an amount that is cubic in the smaller side of X.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _slopes(loss: LossSpec, pairs: Pairs, scores: np.ndarray, width: float | Non
 
 
 def _check_free(ranker: RankSVM) -> None:
-    """Refuse a fit with weights that are at the bound of their signs: their distribution is not a normal one."""
+    """Refuse a fit with weights that are 0 because of ``monotone``: their distribution is not normal."""
     if ranker.monotone_ is None:
         return
     n_bound = int(np.count_nonzero((ranker.monotone_ != 0) & (ranker.coef_ == 0.0)))

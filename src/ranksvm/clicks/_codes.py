@@ -21,7 +21,7 @@ class Coded:
     Parameters
     ----------
     codes : ndarray of int32
-        Place of each row's id in ``ids``.
+        Position of each row's id in ``ids``.
     ids : ndarray
         The different ids.
     """

@@ -1,4 +1,4 @@
-"""Position bias by expectation maximization: examination and relevance are hidden, clicks are their product."""
+"""Position bias by expectation maximization: examination and relevance are hidden; a click is their product."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Expectation:
     relevance : ndarray of float64, shape (n_items,)
         Probability of a click on each examined document, if rank 1 is always examined.
     start : ndarray
-        State that other iterations may start from.
+        Final state, from which other iterations may start.
     converged : bool
         Whether the propensities stopped changing.
     """
@@ -42,7 +42,7 @@ class _Model:
         self.features: np.ndarray | None = None
 
     def start(self) -> np.ndarray:
-        """Initial state: examination near the root of the click rates, relevance from the clicks."""
+        """Initial state: examination from the square roots of the click rates, relevance from the clicks."""
         rates = np.bincount(self.rank, self.clicks, self.n_ranks) / self.per_rank
         log_p = 0.5 * np.log(np.clip(rates / max(float(rates.max()), 1e-12), 1e-4, 1.0))
         if self.features is not None:
@@ -90,12 +90,13 @@ def maximised(
 ) -> Expectation:
     """Expectation maximization (Wang et al., WSDM 2018).
 
-    Given no click, a document was examined with probability ``p (1 - r) / (1 - p r)`` and is relevant with probability
-    ``r (1 - p) / (1 - p r)`` (E-step; both are 1 given a click). p is the mean of the first over the impressions of a
-    rank (M-step); r is the mean of the second over a document's impressions, or, with features X of the documents, the
-    logistic regression of the second on them (regression EM; one Newton step an iteration). Plain iterations took more
-    than 500 on simulated logs and stopped 10 % off; they are extrapolated by SQUAREM (Varadhan & Roland, Scandinavian
-    Journal of Statistics 2008, scheme S3) if this does not lower the likelihood.
+    E-step: a document without a click was examined with probability ``p (1 - r) / (1 - p r)``, and is relevant with
+    probability ``r (1 - p) / (1 - p r)``; both probabilities are 1 for a document with a click. M-step: p is the mean
+    probability of examination over the impressions of a rank, and r is the mean probability of relevance over the
+    impressions of a document. With features X of the documents, r is instead a logistic regression of that probability
+    on the features (regression EM), which takes one Newton step per iteration. On simulated logs, plain iterations took
+    more than 500 steps and stopped with an error of 10 %. Therefore they are extrapolated by SQUAREM (Varadhan &
+    Roland, Scandinavian Journal of Statistics 2008, scheme S3), unless this lowers the likelihood.
     """
     model = _Model(item, rank, shown, clicks, n_ranks)
     if X is not None:

@@ -51,7 +51,7 @@ def times(values: ArrayLike, n_rows: int) -> np.ndarray:
 def impressions(
     impression: Ids | None, rank: np.ndarray, n_rows: int
 ) -> tuple[np.ndarray, np.ndarray | None, list[Any] | None]:
-    """First row of each impression in the order of impressions and ranks, that order, and the ids."""
+    """First row of each impression after sorting by impression and rank; the sorting order; the ids of impressions."""
     if impression is None:
         starts = np.flatnonzero(rank == 1)
         if len(starts) == 0 or starts[0] != 0:

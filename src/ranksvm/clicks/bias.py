@@ -1,4 +1,4 @@
-"""PositionBias: the share of attractive documents that users examine at each rank."""
+"""PositionBias: the probability that users examine each rank."""
 
 import dataclasses
 import json
@@ -31,19 +31,19 @@ class PositionBias(Tabular):
     """Propensities of ranks: ``P(click at rank k) = propensity_k * relevance + offset_k``.
 
     Position bias alone has no offset; trust bias has one (Agarwal et al., WWW 2019; Vardasbi, Oosterhuis & de Rijke,
-    CIKM 2020). Clicks identify propensities up to a factor, and with an offset relevance up to an affine map: an
-    estimate is relative to rank 1, where the propensity is 1 and the offset 0, so that relevance is the click rate that
-    a document would have at rank 1.
+    CIKM 2020). Clicks determine propensities only up to a factor and, if there are offsets, relevance only up to an
+    affine map. Estimates are therefore relative to rank 1, where the propensity is 1 and the offset 0: the relevance of
+    a document is the click rate that it would have at rank 1.
 
     Parameters
     ----------
     propensity : array-like of shape (n_ranks,)
         Propensity of each rank from 1, in (0, 1]; NaN if the data do not identify it.
     offset : array-like of shape (n_ranks,), optional
-        Click rate at each rank of a document without relevance, with trust bias; None: 0. Negative where relevance is
-        the click rate at rank 1, if documents without relevance are clicked on there.
+        Trust bias: click rate of a document without relevance at each rank; None: 0. If relevance is the click rate at
+        rank 1, as in an estimate, the offset is negative if documents without relevance are clicked on at rank 1.
     low, high : ndarray of shape (n_ranks,), optional
-        Confidence interval of the propensities; none if they were not estimated.
+        Confidence interval of the propensities; None if they were not estimated.
     offset_low, offset_high : ndarray of shape (n_ranks,), optional
         Confidence interval of the offsets.
     confidence : float, default 0.95
@@ -51,12 +51,12 @@ class PositionBias(Tabular):
     method : str, default "given"
         Method of estimation.
     n_impressions : int, default 0
-        From how many impressions.
+        Number of impressions that the estimate is based on.
     diagnosis : tuple of str
-        What the data do not tell, in sentences; empty if all is well.
+        Sentences about what the data cannot determine; empty if there is nothing to report.
     clip : float, default 0.0
-        Propensities below count as this: `clipped`. In `metrics.estimate` and `relevance` it limits the mean exposures
-        of documents instead.
+        Lower limit of the propensities, see `clipped`. `metrics.estimate` and `relevance` apply it to the mean
+        exposures of documents instead.
 
     Raises
     ------
@@ -108,12 +108,12 @@ class PositionBias(Tabular):
         n_ranks : int
             Number of ranks.
         eta : float, default 1.0
-            Severity.
+            Severity of the bias.
 
         Returns
         -------
         PositionBias
-            They, without intervals.
+            These propensities, without intervals.
         """
         return cls(np.arange(1.0, n_ranks + 1.0) ** -eta)
 
@@ -165,7 +165,7 @@ class PositionBias(Tabular):
         Raises
         ------
         DataError
-            When a rank is not known.
+            When the propensity of a rank is not known.
         """
         return np.maximum(self._of(rank, self.propensity), self.clip)
 
@@ -185,7 +185,7 @@ class PositionBias(Tabular):
         Raises
         ------
         DataError
-            When a rank is not known.
+            When the propensity of a rank is not known.
         """
         return np.zeros(np.shape(rank)) if self.offset is None else self._of(rank, self.offset)
 
@@ -231,7 +231,7 @@ class PositionBias(Tabular):
         Returns
         -------
         dict
-            One entry per parameter.
+            One entry for each parameter.
         """
         return plain(dataclasses.asdict(self))
 

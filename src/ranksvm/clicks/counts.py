@@ -60,7 +60,7 @@ class ClickCounts:
         log : ClickLog or ClickLogFile
             The log.
         n_ranks : int, optional
-            Only the first ranks; None: all.
+            Number of ranks to count, from the top; None: all.
 
         Returns
         -------
@@ -135,13 +135,13 @@ class ClickCounts:
 
     @property
     def item(self) -> np.ndarray:
-        """Number of the document in its query, from 0, of each entry; entries of one document are adjacent."""
+        """Number, from 0, of the pair of query and document of each entry; entries of one pair are adjacent."""
         new = (self.query[1:] != self.query[:-1]) | (self.document[1:] != self.document[:-1])
         return np.concatenate(([0], np.cumsum(new)))
 
 
 def groups_of(query: np.ndarray, most: int) -> tuple[np.ndarray, int]:
-    """Group of the query of each entry, and the number of groups: the queries, or ``most`` groups of them.
+    """Group of the query of each entry, and the number of groups; more than ``most`` queries form random groups.
 
     A bootstrap over random groups of queries has the same mean square error as one over queries, and needs less memory.
     """

@@ -34,7 +34,7 @@ class Interleaving:
     method : str
         Method of interleaving.
     rank_a, rank_b : ndarray of float64, shape (n_documents,)
-        Rank of each document in either list, infinite if it is not there.
+        Rank of each document in A and in B; infinite if the list does not have it.
     n_a, n_b : int
         Lengths of the lists.
 
@@ -95,17 +95,19 @@ def interleave(
 ) -> Interleaving:
     """Interleave two rankings into one list of documents.
 
-    Papers leave details open; these are exact. All stop at ``length`` documents or when both rankings are exhausted.
+    The papers leave details open; these are the exact rules. All methods stop at ``length`` documents, or when both
+    rankings are exhausted.
 
     - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): while documents are missing, the team with
       fewer documents picks, or, if both have the same, a fair coin decides; a team picks the highest document of its
       ranking that is not in the list yet. A team whose ranking is exhausted passes, and the other one picks.
-    - ``"balanced"`` (Joachims 2003; algorithm 1 of the paper above): one fair coin decides who is first. With k_a and
-      k_b documents read of either ranking, A reads its next one if ``k_a < k_b``, or if they are equal and A is first;
-      else B does. It is appended if it is not in the list yet. An exhausted ranking is not read, and the other one is.
-    - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place a fair coin chooses a ranking, from
-      which a document is drawn with probability proportional to ``rank ** -3`` among those that are not in the list
-      yet; ranks refer to the whole ranking. An exhausted ranking is not chosen.
+    - ``"balanced"`` (Joachims 2003; algorithm 1 of the paper above): one fair coin decides who is first. Let k_a and
+      k_b be the numbers of documents read from A and B. The next document is read from A if ``k_a < k_b``, or if they
+      are equal and A is first; else from B. It is appended if it is not in the list yet. If one ranking is exhausted,
+      the other one is read.
+    - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place, a fair coin chooses a ranking. A
+      document is drawn from those of its documents that are not in the list yet, with probability proportional to
+      ``rank ** -3``, where the rank is in the whole ranking. An exhausted ranking is not chosen.
 
     Parameters
     ----------
@@ -114,14 +116,14 @@ def interleave(
     method : {"team_draft", "balanced", "probabilistic"}, default "team_draft"
         How to interleave.
     length : int, default 10
-        Most documents in the list.
+        Maximum number of documents in the list.
     random_state : int, Generator or None, default None
         Source of randomness; give one Generator for all lists.
 
     Returns
     -------
     Interleaving
-        The list, and who contributed what.
+        The list, and the ranking that contributed each document.
 
     Raises
     ------
@@ -220,14 +222,16 @@ def interleaving_credits(
 ) -> np.ndarray:
     """The winner of each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
 
-    - ``"team_draft"``: the sign of the clicks on documents of team A minus clicks on documents of team B; the log's
-      ``ranker`` names the team of each row.
-    - ``"balanced"``: let d be the lowest document clicked on and k the better one of its ranks in A and B; the sign of
-      the clicks on the first k documents of A minus clicks on the first k of B.
+    - ``"team_draft"``: the sign of the number of clicks on documents of team A minus the number of clicks on documents
+      of team B; the log's ``ranker`` names the team of each row.
+    - ``"balanced"``: let k be the better of the two ranks, in A and B, of the lowest document that was clicked on. The
+      credit is the sign of the number of clicks on the first k documents of A minus the number of clicks on the first k
+      documents of B.
     - ``"probabilistic"``: the expectation of the sign of ``"team_draft"`` over all teams that could have led to the
-      list (a number between -1 and 1). Given the list these are independent from place to place: document d is of team
-      A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where both are the softmax probabilities among the documents
-      that are left, so that the sum over 2^n assignments of the paper is a convolution over the clicks.
+      list (a number between -1 and 1). Given the list, the teams at different places are independent: document d
+      belongs to team A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where P_A and P_B are the softmax probabilities
+      of A and B among the documents that are left. So the paper's sum over 2^n assignments becomes a convolution over
+      the clicks.
 
     Parameters
     ----------

@@ -53,14 +53,14 @@ def click_pairs(
     ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i for each impression that shows both, whatever
     the ranks and whichever ranker made the list (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with
     biased feedback", WSDM 2017, section 5: PropensitySVM-rank, whose loss for one click on document i is the sum of the
-    hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). With ``rule="shown"`` impressions
-    with clicks on both documents do not count, because they prefer neither, and the expected weight is
-    ``r_i (1 - p_j r_j)``, p_j the propensity of the rank of j: if two documents are almost equally relevant, it favors
-    the one shown above. Weights of equal pairs from many impressions are added up.
+    hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). With ``rule="shown"``, impressions
+    with clicks on both documents do not count, because they prefer neither. The expected weight is then ``r_i (1 - p_j
+    r_j)``, where p_j is the propensity of the rank of j: of two almost equally relevant documents, this rule favors the
+    one shown above the other. Weights of equal pairs from many impressions are added up.
 
-    Unlike `relevance` and `metrics.estimate`, pairs are not weighted by exposures over all impressions of a query: a
-    pair exists only if both documents are shown, and a document that few lists show would win against all others
-    in them.
+    Unlike `relevance` and `metrics.estimate`, this function does not use exposures over all impressions of a query. A
+    pair exists only if one list shows both documents, so with such weights a document that only few lists show would
+    win against all others in these lists.
 
     Parameters
     ----------
@@ -71,12 +71,13 @@ def click_pairs(
     bias : PositionBias, "log" or None
         Propensities of the ranks; ``"log"``: propensities of the log's rows. None: every click weighs 1 (naive).
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
-        Documents of its impression to which a clicked one is preferred: all without a click, all others, or all above
-        it without a click, which needs no propensities (`pairs_from_clicks`).
+        Documents of the same impression to which a clicked document is preferred: all without a click (``"shown"``),
+        all others (``"shown_all"``), or all without a click above it, which needs no propensities (``"skip_above"``;
+        see `pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015): for
-        one log this is another value of C, but C then means the same for any number of clicks and any factor of the
-        propensities.
+        one log this only changes the scale of C, but C then means the same for any number of clicks and any factor of
+        the propensities.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def click_pairs(
     Raises
     ------
     NoComparablePairsError
-        When no click prefers anything.
+        When no click prefers one document to another.
     DataError
-        When the log does not match the data or the propensities; with trust bias (use `relevance` for it).
+        When the log does not match the data or the propensities, or ``bias`` has offsets (trust bias: use `relevance`).
     OptionError
         When an option is unknown.
 
@@ -134,13 +135,13 @@ def click_pairs(
 
 
 def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
-    """Estimate relevance of documents from their clicks: the sum of ``click - offset`` over the sum of propensities.
+    """Estimate relevance of documents from clicks: the sum of ``click - offset`` divided by the sum of propensities.
 
-    Sums are over the impressions of the query, for any rankers. They estimate the probability of a click
-    once examined, with far less variance than a mean of clicks over propensities, and correct trust bias, which has an
-    offset (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). Learn from it with
-    ``RankSVM(pair_weighting="label_gap")``, which never lists pairs: the better one of two documents is preferred, with
-    their difference as the weight.
+    Both sums are over the impressions of the query by any ranker. The quotient estimates the probability of a click on
+    an examined document, with far less variance than the mean of ``click / propensity``, and corrects for trust bias by
+    its offsets (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). To learn from it, use
+    ``RankSVM(pair_weighting="label_gap")``, which never lists the pairs: it prefers the more relevant of two documents,
+    weighted by the difference of their relevance.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (n_rows,)
-        One value for each row of the data; NaN if no user could see it.
+        One value for each row of the data; NaN if the document has no exposure.
 
     Raises
     ------
@@ -179,7 +180,7 @@ def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
 
 
 def weighted_pairs(block: ClickLog, bias: Bias, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a block of a log (clicked, other one of its impression), and 1 / propensity of the click."""
+    """Pairs of rows (clicked, other) in the impressions of a block of a log, and 1 / propensity of each click."""
     pairs = pairs_from_clicks(block.impression, block.rank, block.clicked, rule=rule)
     return pairs, 1.0 / propensities(block, bias)[pairs[:, 0]]
 

@@ -33,8 +33,8 @@ class ClickLog(Tabular):
     Parameters
     ----------
     query : array-like of shape (n_rows,)
-        Query of each row, the same throughout an impression. Impressions of one query show documents whose relevance
-        is the same: personalised lists are different queries.
+        Query of each row, the same throughout an impression. A document must have the same relevance in all impressions
+        of a query, so personalized lists need different queries.
     document : array-like of shape (n_rows,)
         Document of each row: an id of any type, or its row number in the data (`rows`).
     rank : array-like of int, shape (n_rows,)
@@ -51,7 +51,7 @@ class ClickLog(Tabular):
     propensity : array-like of shape (n_rows,), optional
         Probability, in [0, 1], that the row was examined, if it is known. No click is possible if it is 0.
     time : array-like of shape (n_rows,), optional
-        When it was shown: numbers or ``datetime64``.
+        Time at which the row was shown: numbers or ``datetime64``.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class ClickLog(Tabular):
     base_rank, propensity, time : ndarray of shape (n_rows,), or None
         As given.
     order : ndarray of int64, shape (n_rows,), or None
-        Row of the original arrays; None if they were in this order.
+        Row of the original arrays for each row of the log; None if they were in this order.
 
     Raises
     ------
@@ -147,7 +147,7 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a column that every log has is missing, or as for `ClickLog`.
+            When a required column is missing, or for the reasons of `ClickLog`.
         """
         from ranksvm.clicks.log_file import known_columns
         from ranksvm.data import frames
@@ -177,8 +177,8 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a click belongs to no impression, or to a document that its impression did not show, or as for
-            `ClickLog`.
+            When a click belongs to no impression, or to a document that its impression did not show, or for the reasons
+            of `ClickLog`.
 
         Examples
         --------
@@ -235,7 +235,7 @@ class ClickLog(Tabular):
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file cannot be read or lacks a column, or as for `ClickLog`.
+            When the file cannot be read or lacks a column, or for the reasons of `ClickLog`.
         """
         from ranksvm.clicks.log_file import ClickLogFile
 
@@ -245,7 +245,7 @@ class ClickLog(Tabular):
     def scan(cls, path: PathLike, *, block_rows: int = 1 << 20, **columns: str) -> "ClickLogFile":
         """A log that stays in its file and is read in blocks of whole impressions.
 
-        `position_bias`, `click_pairs`, `relevance` and `metrics.estimate` take it instead of a `ClickLog`.
+        `position_bias`, `click_pairs`, `relevance` and `metrics.estimate` accept it instead of a `ClickLog`.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class ClickLog(Tabular):
         Returns
         -------
         ClickLogFile
-            Its iteration yields `ClickLog` objects, whose codes mean the same in all blocks.
+            Iterating over it yields a `ClickLog` for each block; codes of ids mean the same in all blocks.
         """
         from ranksvm.clicks.log_file import ClickLogFile
 
@@ -307,12 +307,12 @@ class ClickLog(Tabular):
         Parameters
         ----------
         n_ranks : int
-            How many.
+            Number of ranks to keep.
 
         Returns
         -------
         ClickLog
-            A log without the rows below.
+            A log without the rows at lower ranks.
         """
         if n_ranks < 1:
             raise OptionError(f"n_ranks must be at least 1, got {n_ranks!r}.")
@@ -329,7 +329,7 @@ class ClickLog(Tabular):
         Returns
         -------
         ClickLog
-            A log of these.
+            A log with only these impressions.
         """
         sizes = np.diff(self.pointers)
         return self._select(np.repeat(which, sizes), sizes[which])
@@ -353,9 +353,9 @@ class ClickLog(Tabular):
         Parameters
         ----------
         data : RankingData
-            The documents. If they have ids, a document of the log is found by its query and its id. If not, the
-            documents of the log are row numbers of the data; or, as text, places in their query from 0: a service that
-            was asked to rank documents without ids calls them "0", "1", ...
+            The documents. If they have ids, a document of the log is found by its query and its id. If not, integers in
+            the log are row numbers of the data, and text is the position of the document in its query, from 0: a
+            service that ranks documents without ids calls them "0", "1", ...
 
         Returns
         -------
@@ -365,7 +365,7 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a document of the log is not in the data, or the data have two documents of one id in a query.
+            When a document of the log is not in the data, or the data have two documents with the same id in a query.
         """
         from ranksvm.clicks.matching import rows_of
 

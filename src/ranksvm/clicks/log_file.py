@@ -131,7 +131,7 @@ class ClickLogFile:
         Returns
         -------
         dict of str to str
-            Those that a log has.
+            The columns that a click log has.
         """
         return known_columns(self._path, names, self._columns)
 
@@ -218,7 +218,7 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     if not header.strip():
         raise pa.ArrowInvalid("its first line, which names the columns, is empty.")
     found = log.columns_in(next(csv.reader([header], delimiter=delimiter), []))
-    # ids of documents and rankers may look like numbers at first
+    # names of rankers may look like numbers at first
     types = {found[name]: pa.string() for name in ("ranker",) if name in found}
     convert = pa.csv.ConvertOptions(
         include_columns=list(found.values()),
@@ -227,7 +227,8 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
         false_values=["0", "false", "False"],
     )
     read = pa.csv.ReadOptions(block_size=1 << 24)
-    # By path: threads that read ahead from a Python file abort the process if it ends with an error in the meantime.
+    # By path, because threads that read ahead from a Python file abort a process that ends with an error in the
+    # meantime.
     with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
         for batch in reader:
             yield batch, found

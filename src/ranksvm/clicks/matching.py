@@ -49,7 +49,7 @@ def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
 def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Position of each wanted id among the known ids; -1 if it is absent.
 
-    If either are text, both are compared as text: the same ids are numbers in LETOR files and text in service stores.
+    If either kind is text, both are compared as text: ids that are numbers in LETOR files are text in service stores.
     """
     text = any(ids.dtype.kind in "US" for ids in (known, wanted))
     names, asked = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))

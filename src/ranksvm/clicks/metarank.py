@@ -39,7 +39,7 @@ class MetarankEvents:
     data : RankingData
         Features of the items that were shown, one row for each query and item.
     skipped : dict of str to int
-        Number of events that neither of them uses, by reason.
+        Number of events that neither ``log`` nor ``data`` uses, by reason.
 
     Examples
     --------
@@ -80,8 +80,8 @@ def read_metarank(
         The file: JSON lines, possibly compressed (gzip, bzip2, xz, zstd).
     query : str or None, default "query"
         Field of a ranking that names its query: rankings with the same value are impressions of one query. A ranking
-        without this field has a query of its own, named by the id of the ranking, as all have with None. Use None if
-        what is relevant depends on the user.
+        without this field has its own query, named by the id of the ranking. With None, every ranking has its own
+        query: use it if relevance depends on the user.
     types : collection of str, optional
         Types of the interactions that count as clicks. None: all.
 
@@ -96,7 +96,7 @@ def read_metarank(
     ParseError
         When a line is not a JSON object, or not an event, or a ranking has the id of an earlier one.
     DataError
-        When there are no rankings, or as for `ClickLog`.
+        When there are no rankings, or for the reasons of `ClickLog`.
     MissingDependencyError
         When the file is compressed by zstd, and zstandard is not installed.
 
@@ -205,7 +205,7 @@ def _lines(source: str) -> Iterator[bytes]:
 
 
 def _milliseconds(timestamp: Any) -> int:
-    """Since 1970, from a number of milliseconds or a date in ISO 8601."""
+    """Milliseconds since 1970, from a number of milliseconds or a date in ISO 8601."""
     if str(timestamp).isdigit():
         return int(timestamp)
     time = datetime.fromisoformat(timestamp)
@@ -222,7 +222,7 @@ def _clicks(
     types: Collection[str] | None,
     skipped: dict[str, int],
 ) -> set[tuple[str, str]]:
-    """Pairs (ranking, item) of the interactions; the others are counted."""
+    """Pairs (ranking, item) of the interactions that count as clicks; counts the others in ``skipped``."""
     shown = {(id, item["id"]) for id, ranking in rankings.items() for item in ranking["items"]}
     clicked = set()
     for event in interactions:

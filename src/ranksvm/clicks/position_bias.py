@@ -45,30 +45,32 @@ def position_bias(
 ) -> PositionBias:
     """Propensities of ranks, from clicks on documents that were shown at several ranks.
 
-    All methods assume the position-based model: a click needs that the rank is examined, which has probability p_k, and
-    that the document attracts, which has a probability r of the query and document. Then clicks of one document at
-    two ranks k and l, over the impressions there, have the ratio ``p_k / p_l`` whatever r is.
+    All methods assume the position-based model: a user clicks on a document if she examines its rank k, with
+    probability p_k, and the document attracts her, with a probability r that depends on the query and the document.
+    Then the expected click rates of a document at two ranks k and l have the ratio ``p_k / p_l``, whatever r is.
 
     - ``"harvest"``: intervention harvesting (Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias
       without intrusive interventions", WSDM 2019, estimator AllPairs): several rankers placed the same documents at
       different ranks. Let n_k be the number of impressions of a query that showed a document at k, and c_k the clicks
-      there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents shown at k and l have the expectations
-      ``p_k R_kl`` with ``R_kl = R_lk``, and p maximizes ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
-      from the paper in two ways. The paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give in
-      every query; n_k of the log replaces them, so that the division of traffic may depend on the query, and
-      ``n_k n_l / (n_k + n_l)`` gives more weight to documents with precise click rates (Mantel & Haenszel 1959). And
-      the paper maximizes a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the
-      rest is concave (a Bradley-Terry model). Both are consistent.
-    - ``"swap"``: ranks were exchanged at random, and ``base_rank`` says from where a document came (Joachims,
-      Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The method is the same, with one
-      stratum for each base rank over all queries instead of one for each document, so that queries need not repeat. The
-      choice of the exchanged ranks must not depend on the query.
+      there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents shown at k and l have the expectations ``p_k
+      R_kl`` with ``R_kl = R_lk``, and p maximizes ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs from
+      the paper in two ways. First, the paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give
+      in every query. Here the numbers n_k in the log replace them, so the division of traffic may depend on the query,
+      and click rates have the weight ``n_k n_l / (n_k + n_l)``, which is larger for documents with precise click rates
+      (Mantel & Haenszel 1959). Second, the paper maximizes a binomial likelihood over p and R. Here, conditioning on
+      ``C_kl + C_lk`` eliminates R and leaves a concave likelihood (a Bradley-Terry model). Both estimators are
+      consistent.
+    - ``"swap"``: ranks were exchanged at random, and ``base_rank`` is the rank of a document before the exchange
+      (Joachims, Swaminathan & Schnabel, WSDM 2017, section 5, exchange rank 1 with rank k). The method is the same, but
+      click rates are compared among documents with the same base rank, over all queries, instead of for each document.
+      So queries need not repeat. The choice of the exchanged ranks must not depend on the query.
     - ``"em"``: expectation maximization of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
-      "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data`` relevance
-      is a logistic regression on the features (regression EM; the paper uses boosted trees); without, a number for each
-      query and document, which needs documents at several ranks. It is as good as that regression, and a number for
-      each document is biased where these have few impressions (by 6 to 14 % with 200 impressions of each query of
-      MQ2008); intervals do not include that. So the other methods are preferable if they apply.
+      "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data``, relevance
+      is a logistic regression on the features (regression EM; the paper uses boosted trees), and the estimate is only
+      as good as that regression. Without ``data``, relevance is a separate number for each document of a query, which
+      needs documents at several ranks; the estimate is biased if documents have few impressions (by 6 to 14 % with 200
+      impressions of each query of MQ2008). The intervals do not include these errors, so prefer the other methods if
+      they apply.
 
     Intervals are percentiles of a bootstrap over queries (over 1,000 random groups of them if there are more).
 
@@ -82,15 +84,15 @@ def position_bias(
         Features for ``"em"``.
     curve : {"free", "power"}, default "free"
         ``"free"``: a propensity of its own for each rank. ``"power"``, for ``"harvest"`` and ``"swap"``: ``k ** -eta``
-        for one exponent eta, by the same likelihood. A small log suffices for it, and no rank remains unidentified;
-        but it is only as right as that curve.
+        for one exponent eta, by the same likelihood. A small log suffices, and no rank remains unidentified, but the
+        estimate is only as good as the assumed curve.
     trust : bool, default False
-        Whether to estimate trust bias too, for ``"harvest"`` and ``"swap"``: slope and offset of the click rate at rank
-        k as an affine function of its click rate at rank 1, from documents shown at both, by moments that
-        are free of the noise of click rates. Needs queries that repeat. With trust bias ratios of click rates depend
-        on relevance, and propensities without offset are wrong.
+        Whether to estimate trust bias too, for ``"harvest"`` and ``"swap"``. The click rate of a document at rank k is
+        then an affine function of its click rate at rank 1. Its slope and offset are estimated from documents shown at
+        both ranks, by moments that are corrected for the noise of click rates. This needs queries that repeat. If there
+        is trust bias, ratios of click rates depend on relevance, and propensities without offsets are wrong.
     n_ranks : int, optional
-        Only the first ranks; None: all of the log.
+        Number of ranks to use, from the top; None: all ranks of the log.
     n_bootstrap : int, default 200
         Number of bootstrap samples; 0: no intervals.
     confidence : float, default 0.95
@@ -150,7 +152,7 @@ def position_bias(
     return _result(found[0], None if offset is None else offset[0], samples, counts, name, confidence, diagnosis)
 
 
-# Weights of groups of queries, shape (n_samples, n_groups), to propensities and offsets, shape (n_samples, n_ranks)
+# Weights of groups of queries, shape (n_samples, n_groups) -> propensities and offsets, shape (n_samples, n_ranks)
 Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
@@ -355,7 +357,7 @@ def _unlinked(linked: np.ndarray) -> str:
 
 
 def _ranks(ranks: np.ndarray) -> str:
-    """The first of the ranks, from 1, as text."""
+    """The ranks, from 1, as text; at most ten of them."""
     found = (np.flatnonzero(ranks) + 1).tolist()
     return (
         ("Rank " if len(found) == 1 else "Ranks ")

@@ -6,9 +6,10 @@ from ranksvm.clicks.counts import ClickCounts, groups_of
 
 __all__ = ["FEW_CLICKS", "against", "comparable", "connected", "fitted", "fitted_power", "harvested", "swapped"]
 
-# Comparable clicks of a rank below which its propensity's error exceeds about 10 %. (In the mean of 10 logs of 10^5
-# clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks cost .03 to .09 of pairwise
-# accuracy, C chosen for each; without them, at the same C, less than .002: benchmarks/clicks_folds.py.)
+# If a rank has fewer comparable clicks than this, the error of its propensity exceeds about 10 %. (On average over 10
+# logs of 10^5 clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks lowered pairwise
+# accuracy by .03 to .09, with C chosen for each log; learning without them, with the same C, by less than .002:
+# benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
 # Maximum size of a table of groups and pairs of ranks: 64 MB.
@@ -70,7 +71,7 @@ def comparable(wins: np.ndarray) -> np.ndarray:
 
 
 def connected(wins: np.ndarray) -> np.ndarray:
-    """Whether each rank can be compared with rank 1: chains of clicks lead to it and back."""
+    """Whether each rank can be compared with rank 1: one chain of clicks leads to rank 1, and another one back."""
     from scipy.sparse.csgraph import connected_components
 
     return _same_as_first(connected_components(wins > 0, directed=True, connection="strong")[1])
@@ -94,7 +95,7 @@ def fitted(wins: np.ndarray) -> np.ndarray:
         weight = both * share * (1.0 - share)
         hessian = -weight
         hessian[..., np.arange(n_ranks), np.arange(n_ranks)] += weight.sum(axis=-1)
-        # the tiny addition keeps a table without clicks at some rank from being singular
+        # the tiny addition makes the matrix regular even if some rank has no clicks
         reduced = hessian[..., 1:, 1:] + 1e-10 * np.eye(n_ranks - 1)
         step = np.linalg.solve(reduced, gradient[..., None])[..., 0]
         log_p[..., 1:] += np.clip(step, -1.0, 1.0)

@@ -1,7 +1,7 @@
 """Comparisons by clicks that may be inspected and stopped at any time: confidence sequences.
 
-Both are mixtures of likelihood ratios, which are martingales for the true parameter: `win_interval` for wins and
-losses, for which a service stores only the counts, and `compare_credits` for credits between -1 and 1.
+Both functions use mixtures of likelihood ratios, which are martingales for the true parameter: `win_interval` for wins
+and losses, of which a service stores only the counts, and `compare_credits` for credits between -1 and 1.
 """
 
 import dataclasses
@@ -30,15 +30,16 @@ class InterleavingTest(Tabular):
     mean : float
         Mean credit: above 0 if users prefer A.
     interval : tuple of float
-        Its confidence interval, right for a number of impressions that was fixed beforehand.
+        Its confidence interval, valid if the number of impressions was fixed beforehand.
     p_value : float
-        Two-sided p-value of "neither is preferred", for a number that was fixed beforehand (t-test).
+        Two-sided p-value of "neither is preferred" (t-test), valid if the number of impressions was fixed beforehand.
     sequence : tuple of float
-        Its interval, valid at any time after any number of inspections: an element of a confidence sequence.
+        Confidence interval of the mean credit that is valid at any time, after any number of inspections: an element of
+        a confidence sequence.
     anytime_p_value : float
-        p-value that is right at any time.
+        p-value that is valid at any time.
     decided_at : int or None
-        Number of impressions after which the sequential test had decided; None: it has not decided.
+        Number of impressions after which the sequential test decided; None: it has not decided yet.
     n_impressions : int
         Number of impressions.
     wins_a, wins_b : int
@@ -70,19 +71,19 @@ class InterleavingTest(Tabular):
 def compare_credits(credits: ArrayLike, *, confidence: float = 0.95) -> InterleavingTest:
     """Whether users prefer A to B, by a test that may be inspected and stopped at any time.
 
-    With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))
-    exp(S^2 / (2 (h + V)))`` with h = 100 is a mixture over all effect sizes of the supermartingales
-    ``exp(x S - x^2 V / 2)`` of credits whose distribution is symmetric about 0 (de la Peña, Annals of Probability 1999;
-    Robbins, Annals of Mathematical Statistics 1970), which they are if A and B are equally good: E exceeds
-    ``1 / level`` at any time with probability at most ``level`` (Ville's inequality). The sequence of intervals of the
-    mean needs no symmetry, only credits between -1 and 1: the same mixture with V = n (Hoeffding's lemma).
+    Let S be the sum of the credits so far, and V the sum of their squares. If A and B are equally good, the
+    distribution of credits is symmetric about 0, and ``exp(x S - x^2 V / 2)`` is a supermartingale for every effect
+    size x (de la Peña, Annals of Probability 1999). The test uses their mixture over all x, ``E = sqrt(h / (h + V))
+    exp(S^2 / (2 (h + V)))`` with h = 100 (Robbins, Annals of Mathematical Statistics 1970): the probability that E ever
+    exceeds ``1 / level`` is at most ``level`` (Ville's inequality). The sequence of intervals of the mean needs no
+    symmetry, only credits between -1 and 1: it uses the same mixture with V = n (Hoeffding's lemma).
 
     Parameters
     ----------
     credits : array-like of shape (n_impressions,)
         Credits between -1 and 1, in the order of time.
     confidence : float, default 0.95
-        1 minus the level.
+        1 minus the level of the test.
 
     Returns
     -------
@@ -128,11 +129,11 @@ def compare_credits(credits: ArrayLike, *, confidence: float = 0.95) -> Interlea
 
 
 def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of a probability that may be inspected after every trial.
+    """Confidence interval of a probability, which may be inspected after every trial.
 
-    With the confidence given it holds the probability p at all times at once (Robbins 1970; Howard et al. 2021). It is
-    the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1 / (1 -
-    confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
+    With the given confidence, the intervals of all times contain the probability p (Robbins 1970; Howard et al. 2021).
+    The interval is the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1
+    / (1 - confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
 
     Parameters
     ----------

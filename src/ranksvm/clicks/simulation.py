@@ -51,14 +51,14 @@ def simulate_clicks(
     """Clicks of simulated users on rankings of labeled documents.
 
     Each impression shows the first ``n_ranks`` documents of a random query, as a random one of the rankers orders them.
-    A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness
-    ``a = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``, or 1 for labels from ``relevance`` and 0
-    for others.
+    A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness ``a
+    = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``; if ``relevance`` is given, g is 1 for labels of
+    at least ``relevance``, and 0 for others.
 
     - ``"position"``: the position-based model; ranks are examined independently of each other.
     - ``"cascade"``: the user reads from the top and leaves with the first click (Craswell et al., "An experimental
-      comparison of click position-bias models", WSDM 2008, section 3.4): examination depends on clicks above, so
-      that propensities of ranks alone are wrong. ``eta`` is not used.
+      comparison of click position-bias models", WSDM 2008, section 3.4): examination depends on the clicks above, so
+      propensities that depend only on the rank are wrong. ``eta`` is not used.
     - ``"trust"``: examined documents near the top are clicked more often than their relevance deserves (Agarwal et al.,
       "Addressing trust bias for unbiased learning-to-rank", WWW 2019): relevant ones with probability
       ``1 - (min(k, 20) + 1) / 100``, others with ``max(noise, 0.65 / min(k, 10))``, as simulated by Vardasbi,
@@ -69,7 +69,7 @@ def simulate_clicks(
     data : RankingData
         Labeled documents.
     ranker : fitted ranker, array-like of shape (n_rows,), or dict of str to either
-        Something with ``predict``, or a score for each row; several, by their names, have equal traffic. Ties are
+        A model with ``predict``, or a score for each row; several rankers, by name, have equal traffic. Ties are
         ordered by row.
     n_impressions : int, default 10000
         Number of lists that are shown.
@@ -82,7 +82,7 @@ def simulate_clicks(
     noise : float, default 0.1
         Probability, in [0, 1), of a click on an examined document without relevance.
     relevance : float, optional
-        Threshold of relevant labels; None: graded.
+        Smallest label of relevant documents; None: relevance is graded by the labels.
     drift : float, default 0.0
         Severity changes linearly during the log, from ``eta`` to ``eta + drift``.
     swap : {"none", "top", "adjacent", "shuffle", "last"}, default "none"
@@ -92,11 +92,11 @@ def simulate_clicks(
         last rank with a random one of all documents that the ranks above do not show, so that every document is shown
         some time; its ``base_rank`` may lie below the list.
     query_popularity : array-like of shape (n_queries,), optional
-        How often each query is asked, relative to the others, in the order of their first rows. None: equally often.
+        Relative frequency of each query, in the order of the queries' first rows. None: all are equally frequent.
     propensities : bool, default False
         Whether the log has the true probability that each row was examined, which ``bias="log"`` uses. In a cascade it
-        is the probability that no document above was clicked on, 0 below a document that everybody clicks on. For
-        trust bias it does not tell the offset of a rank.
+        is the probability that no document above was clicked on, 0 below a document that everybody clicks on. It does
+        not include the offsets of trust bias.
     random_state : int, Generator or None, default None
         Source of randomness.
 
@@ -172,12 +172,12 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     noise : float, default 0.1
         Attractiveness of a document without relevance.
     relevance : float, optional
-        Threshold of relevant labels; None: graded, as in `simulate_clicks`.
+        Smallest label of relevant documents; None: relevance is graded by the labels, as in `simulate_clicks`.
 
     Returns
     -------
     ndarray of float64, shape (n_rows,)
-        The probabilities: the truth that `metrics.estimate` is to find from simulated clicks.
+        The probabilities: the true values that `metrics.estimate` estimates from simulated clicks.
 
     Raises
     ------

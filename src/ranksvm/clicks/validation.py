@@ -22,13 +22,13 @@ from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
 
 __all__ = ["ClickValidation", "fit_from_clicks"]
 
-# C times the sum of the weights of all pairs, so that it means the same for any number of clicks
+# C times the sum of the weights of all pairs, a product that means the same for any number of clicks
 _BUDGETS = 10.0 ** np.arange(6)
 # share of the queries used to compare values of C
 _HELD_OUT = 0.25
 # maximum number of values beyond an edge of the default grid, as long as they are better
 _MOST_BEYOND = 3
-# minimum gain, as a share of the interval's width: small C differ in the last digits of one ranking
+# minimum gain, as a share of the interval's width: models with small C rank alike, and only the last digits differ
 _MATERIAL = 0.02
 
 
@@ -43,10 +43,10 @@ class ClickValidation(Tabular):
     C : float or None
         The chosen C; None if the model has none.
     Cs : ndarray of float64, shape (n_Cs,)
-        The values tried, in ascending order. Default values refer to the sum of the weights of the whole log: fits
-        on part of it had the same product of C and the sum of their weights.
+        The values tried, in ascending order. Default values are for the whole log: fits to a part of it had the same
+        product of C and the sum of the weights.
     estimates : list of CounterfactualEstimate
-        Quality of each value on the clicks of held-out queries.
+        Quality of the model for each value, by the clicks on held-out queries.
     metric : str
         The metric that chose C.
 
@@ -92,9 +92,9 @@ def fit_from_clicks(
 ) -> ClickValidation:
     """Fit a ranker on a log, with C chosen by clicks alone: counterfactual validation.
 
-    A quarter of the queries is held out. For every C a model is fitted on the clicks of the others, and the quality of
-    its ranking of the held-out queries is estimated by `metrics.estimate` from their clicks, with the same propensities
-    (by inverse exposures, ``"ips"``). The best C is used for a fit on the whole log.
+    A quarter of the queries is held out. For every C, a model is fitted on the clicks of the other queries. The quality
+    of its rankings of the held-out queries is estimated by `metrics.estimate` from the clicks on these, with the same
+    propensities (by inverse exposures, ``"ips"``). The best C is used for a fit on the whole log.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def fit_from_clicks(
     metric : str, default "dcg@10"
         What to choose by: "dcg@k" or "mean_relevant_rank".
     random_state : int, Generator or None, default 0
-        Source of the held-out queries.
+        Source of randomness for the choice of the held-out queries.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def fit_from_clicks(
         values = np.insert(values, place, beyond)
         estimates.insert(place, measured(beyond))
     whole = learner.problem(log)
-    if Cs is None:  # C for this sum of weights
+    if Cs is None:  # the same products with the sum of weights of the whole log
         values = values * (learner.scale(problem) / learner.scale(whole))
     C = float(values[_best(estimates)])
     if (beyond := _beyond(values, estimates)) is not None:
@@ -204,7 +204,7 @@ def _best(estimates: list[CounterfactualEstimate]) -> int:
 
 
 def _beyond(values: np.ndarray, estimates: list[CounterfactualEstimate]) -> float | None:
-    """The next value beyond an edge, if the estimate there is the best one, and better than its neighbor's."""
+    """The next value beyond an edge if the value there has the best estimate, better than its neighbor's; else None."""
     best = _best(estimates)
     if len(values) < 2 or 0 < best < len(values) - 1:
         return None
@@ -290,7 +290,7 @@ class _RelevanceLearner(_Learner[Weighted]):
     learns_from = "relevance(log, data, bias), with pair_weighting='label_gap'"
 
     def problem(self, log: ClickLog) -> Weighted:
-        """Rows that were shown, their relevance, and the number of impressions of their query."""
+        """Rows that were shown, their relevance, and weights in proportion to the impressions of their query."""
         label = relevance(log, self._data, self._bias)
         rows = np.flatnonzero(~np.isnan(label))
         number = self._data.queries.numbers()
@@ -321,12 +321,12 @@ class _OnlineLearner(_Learner[list[Weighted]]):
     """Learns from one impression after another."""
 
     def problem(self, log: ClickLog) -> list[Weighted]:
-        """Rows of each impression with clicks, and weighted pairs of them."""
+        """Rows of each impression with clicks, pairs of them, and the weights of the pairs."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
         pairs, weight = weighted_pairs(log, self._bias_of_pairs, self._rule)
         weight = weight / weight.mean() if len(weight) else weight
-        # pairs are in the order of the rows preferred
+        # pairs are in the order of the preferred rows
         impression = log.impression[pairs[:, 0]]
         borders = np.searchsorted(impression, np.arange(log.n_impressions + 1))
         for number in np.flatnonzero(np.diff(borders)).tolist():

@@ -29,18 +29,18 @@ def spread(places: np.ndarray, distance: float) -> np.ndarray:
     places : ndarray of float64, shape (n,)
         The desired positions, in any order.
     distance : float
-        The minimum distance of two positions; if n of them do not fit into [0, 1], a distance at which they do.
+        The minimum distance of two positions; it is reduced if n positions do not fit into [0, 1].
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        The places.
+        The positions, in the order of ``places``.
     """
     n = len(places)
     distance = min(distance, 1.0 / max(1, n - 1))
     order = np.argsort(places, kind="stable")
     offsets = distance * np.arange(n)
-    # distances of at least `distance` are an ascending order of what remains without the offsets
+    # positions are at least `distance` apart if they ascend after the offsets are subtracted
     found = isotonic_regression(places[order] - offsets, y_min=0.0, y_max=max(0.0, 1.0 - distance * (n - 1)))
     out = np.empty(n)
     out[order] = found + offsets
@@ -52,7 +52,7 @@ def end_labels(
 ) -> list["Annotation"]:
     """Write the name of each line to the right of the axes, joined to the end of the line.
 
-    The limits of the axes are fixed: places depend on them.
+    This fixes the limits of the axes, because the places of the names depend on them.
 
     Parameters
     ----------

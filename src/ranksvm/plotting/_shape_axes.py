@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-# Share of the height below the shapes, for the shares of the training rows, and the part of it that these use.
+# Share of the height below the shapes where bars show the training rows, and the part of it that the bars use.
 STRIP, BARS = 0.2, 0.8
 # Space for missing values, as a share of the width of the axes.
 MISSING = 0.14
@@ -46,7 +46,7 @@ def value_limits(shapes: list[Shape], bands: ShapeBands | None) -> tuple[float, 
 def draw_shape(
     ax: "Axes", shape: Shape, limits: tuple[float, float], band: Band | None, by_levels: bool | None
 ) -> None:
-    """Draw one shape; ``by_levels`` as `ShapeDisplay` has it, ``band`` the ends at the curve and at the levels."""
+    """Draw one shape, with the ends of its band, if any; for ``by_levels`` see `ShapeDisplay.plot`."""
     ax.set_ylim(limits)
     ax.axhline(0.0, **_ZERO)
     if shape.is_categorical:
@@ -70,7 +70,7 @@ def draw_shape(
 
 
 def draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
-    """Draw the cells of an interaction, from ``-largest`` to ``largest``; those without training rows stay empty."""
+    """Draw the cells of an interaction, with colors from ``-largest`` to ``largest``; cells without rows stay empty."""
     values = np.ma.masked_where(cells.shares == 0.0, cells.values)
     ax.set_facecolor("0.8")
     mesh = ax.pcolormesh(values, cmap="PuOr_r", vmin=-largest, vmax=largest, edgecolors="white", linewidth=0.5)
@@ -104,7 +104,7 @@ def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | N
         ax.set_xticks(marked, [f"{end:.2g}" for end in ends[marked]])
         ends = places
     elif ends[-1] == ends[-2]:
-        # the last level is one value: it would have no width
+        # the last level is one value, and would have no width
         ends = np.append(ends[:-1], ends[-1] + 0.03 * (ends[-1] - ends[0]))
         x = np.append(x[:-1], ends[-1])
     ax.plot(x, values, **_CURVE)

@@ -29,7 +29,7 @@ def percent(t: float) -> str:
 
 
 def series_name(name: str, t: float, several_t: bool) -> str:
-    """Name in the legend of the dimensions for t of a model."""
+    """Name in the legend for the dimensions that a model needs for the share t of the energy."""
     what = "rank" if t == 1.0 else f"dimensions for {percent(t)}"
     return f"{name}: {what}" if name and several_t else name or what
 
@@ -41,7 +41,7 @@ def legend(ax: "Axes", **options: Any) -> None:
 
 
 def count_axis(ax: "Axes", which: str) -> None:
-    """Make the axis "x" or "y" logarithmic; plain tick labels at powers of ten, and if few, at 2 and 5 times them."""
+    """Make the axis "x" or "y" logarithmic, with plain numbers at powers of ten and, if few, at 2 and 5 times them."""
     from matplotlib.ticker import NullLocator
 
     getattr(ax, f"set_{which}scale")("log")

@@ -17,7 +17,7 @@ __all__ = ["CutoffDisplay"]
 
 
 class CutoffDisplay:
-    """A metric such as NDCG@k against k, a line for each system; the first one has a band, its confidence intervals.
+    """A metric such as NDCG@k against k, with a line for each system, and confidence intervals for the first one.
 
     Parameters
     ----------

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DifferenceDisplay"]
 
-# more than a screen shows
+# maximum number of steps of the outline, more than a screen can show
 _STEPS = 500
 
 
 class DifferenceDisplay:
-    """The differences of two systems in a metric, ``b - a``, one for each query, the largest first.
+    """The differences ``b - a`` of two systems in a metric, one for each query, the largest first.
 
     Parameters
     ----------
     differences : ndarray of float64, shape (n_queries,)
-        The difference of each query; NaN where the metric is undefined.
+        The difference of each query; NaN if the metric is undefined for it.
     metric : str
         Name of the metric.
 

@@ -77,7 +77,7 @@ class DimensionHistogramDisplay:
         bins : int, default 10
             Number of equal parts of [0, 1].
         axes : sequence of matplotlib Axes, optional
-            One for each t to draw on; None: axes of a new figure.
+            Axes to draw on, one for each t; None: axes of a new figure.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class DimensionHistogramDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or bins are invalid, or there is not one of the axes for each t.
+            When spectra, energy or bins are invalid, or the number of axes is not the number of shares t.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -101,7 +101,7 @@ class DimensionHistogramDisplay:
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            One for each t to draw on; None: axes of a new figure.
+            Axes to draw on, one for each t; None: axes of a new figure.
         bar_kw : dict, optional
             Passed to ``ax.bar``.
 
@@ -113,7 +113,7 @@ class DimensionHistogramDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or bins are invalid, or there is not one of the axes for each t.
+            When spectra, energy or bins are invalid, or the number of axes is not the number of shares t.
         MissingDependencyError
             When matplotlib is not installed.
         """

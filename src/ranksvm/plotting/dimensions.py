@@ -23,7 +23,7 @@ _ALL: dict[str, Any] = {"marker": "_", "linestyle": "none", "color": "0.7", "zor
 class DimensionsDisplay:
     """Number of dimensions that the dual variables of each query need, against its documents or pairs, in log scale.
 
-    A grey dash marks the number of dimensions of each block, the upper bound of its rank. Each series has its own
+    A gray dash marks the number of dimensions of each block, the upper bound of its rank. Each series has its own
     marker, and each model the same color as in `DimensionHistogramDisplay`; with one model each t has its own color.
     Queries without pairs are omitted, and queries without energy have no points. `from_spectra` creates and draws it.
 

@@ -20,9 +20,9 @@ _OTHER_QUERY: dict[str, Any] = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 class EnergyDisplay:
     """Share of the energy of the dual variables in the first dimensions, with a curve for each query.
 
-    For one model all queries are drawn, the chosen ones in color and the others in grey; for several models only the
-    chosen ones, with a color and a marker for each query and dashes for each model. `from_spectra` creates and draws
-    it.
+    For one model, all queries are drawn: the chosen ones in color, the others in gray. For several models, only the
+    chosen queries are drawn, with a color and a marker for each query, and dashes for each model. `from_spectra`
+    creates and draws it.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class EnergyDisplay:
             points = _points(curve)
             label = f"query {query}, {name}" if name else f"query {query}"
             style: dict[str, Any] = {"color": colour(place), "linestyle": DASHES[model % len(DASHES)]}
-            # some points only, evenly on the logarithmic axis, so that curves remain visible
+            # only some points have markers, evenly on the logarithmic axis, so that curves remain visible
             marks = np.unique(np.geomspace(1, max(1, len(points[0])), 7).round().astype(int) - 1)
             style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markevery": marks.tolist()}
             style |= {"linewidth": 1.6, "label": label}

@@ -11,7 +11,7 @@ A = TypeVar("A")
 
 
 def axes_or_new(ax: A | None = None, **figure: Any) -> A:
-    """``ax``, or the axes of a new figure of pyplot if it is None."""
+    """Return ``ax``, or the axes of a new figure of pyplot if it is None."""
     pyplot = _pyplot()
     return pyplot.subplots(**figure)[1] if ax is None else ax
 

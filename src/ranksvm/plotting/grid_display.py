@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["GridDisplay"]
 
 KINDS = ("lines", "heatmap")
-# Size of a cell of the heat map with its number, and of what surrounds the cells, in inches.
+# Size of a cell of the heat map, and of the space for labels around all cells, in inches.
 _CELL, _AROUND = (0.56, 0.42), (2.2, 1.3)
 _CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0, "zorder": 1}
 
@@ -30,16 +30,16 @@ _CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0,
 class GridDisplay:
     """Scores over C and gamma: a line along C for each gamma, or a heat map with numbers; the choice is marked.
 
-    `from_estimator` creates and draws it; the constructor takes the numbers.
+    `from_estimator` creates and draws it; the constructor takes the scores as arrays.
 
     Parameters
     ----------
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C, ascending.
     gammas : ndarray of float64, shape (n_gammas,)
-        The values of gamma; empty if the kernel has none, and ``n_gammas`` is then 1 below.
+        The values of gamma; empty if the kernel has no gamma, and then the arrays below have one row.
     mean_scores : ndarray of float64, shape (n_gammas, n_Cs)
-        The mean score of each; NaN if it has none.
+        The mean score for each gamma and C; NaN if there is none.
     standard_errors : ndarray of float64, shape (n_gammas, n_Cs), optional
         Their standard errors, drawn as a band for the chosen gamma.
     metric : str, optional
@@ -62,7 +62,7 @@ class GridDisplay:
     image_ : matplotlib.image.AxesImage or None
         The heat map.
     texts_ : list of matplotlib.text.Text
-        Its numbers.
+        The numbers in the heat map.
 
     See Also
     --------
@@ -116,8 +116,8 @@ class GridDisplay:
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
-            (``plt.subplots(layout="constrained")``).
+            Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
+            engine (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
 
@@ -167,8 +167,8 @@ class GridDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
-            (``plt.subplots(layout="constrained")``).
+            Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
+            engine (``plt.subplots(layout="constrained")``).
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
         line_kw : dict, optional
@@ -242,7 +242,7 @@ class GridDisplay:
     def _plot_cells(self, image_kw: dict[str, Any]) -> None:
         from matplotlib.patches import Rectangle
 
-        # made for colour-blind people; also from dark to light in grey
+        # a color map for color-blind people, which runs from dark to light also in gray
         style = {"cmap": "cividis", "aspect": "auto", "origin": "lower"} | image_kw
         self.image_ = self.ax_.imshow(self.mean_scores, **style)
         shades = self.image_.norm(self.mean_scores)

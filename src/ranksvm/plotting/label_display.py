@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelDisplay"]
 
-# more levels are drawn as groups of about equally many documents
+# more than 12 labels are drawn as at most 10 groups of about equally many documents
 _LEVELS, _GROUPS = 12, 10
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class LabelDisplay:
-    """The distribution of scores, minus the mean of their query, for each label: a box from quartile to quartile.
+    """The distribution of scores minus the mean score of their query: for each label, a box from quartile to quartile.
 
     Scores are comparable within a query only. The whiskers end at the quantiles 0.05 and 0.95; a good model moves the
     boxes apart, the higher labels up. More than 12 labels are drawn as groups of about equally many documents.
@@ -32,7 +32,7 @@ class LabelDisplay:
     groups : list of str
         Names of the labels, or of groups of labels, ascending.
     counts : ndarray of int, shape (n_groups,)
-        Number of documents of each.
+        Number of documents in each group.
     quantiles : ndarray of float64, shape (n_groups, 5)
         Quantiles 0.05, 0.25, 0.5, 0.75 and 0.95 of their scores.
 
@@ -93,7 +93,7 @@ class LabelDisplay:
         centred = scores - (np.bincount(numbers, weights=scores) / queries.sizes)[numbers]
         levels = np.unique(y)
         if len(levels) > _LEVELS:
-            # ends are labels, so that no group is empty
+            # groups end at labels that occur, so that no group is empty
             ends = np.unique(np.quantile(y, np.linspace(0, 1, _GROUPS + 1), method="lower"))
             place = np.clip(np.searchsorted(ends, y, side="right") - 1, 0, len(ends) - 2)
             groups = [f"{low:.3g} to {high:.3g}" for low, high in itertools.pairwise(ends)]
@@ -136,7 +136,7 @@ class LabelDisplay:
             capprops={"color": colour(0)},
         )
         named = [f"{group}\n({count:,})" for group, count in zip(self.groups, self.counts.tolist(), strict=True)]
-        # names of groups are long
+        # names of groups are long, and would overlap
         slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if any(" to " in name for name in self.groups) else {}
         ax.set_xticks(range(len(named)), named, **slanted)
         ax.set_xlabel("label (documents)")

@@ -31,28 +31,28 @@ _OTHER_FEATURE: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1
 class PathDisplay:
     """Scores along C with a band of one standard error, or weights along C; the chosen C is marked and labeled.
 
-    `from_estimator` (scores) and `from_path` (weights) create and draw it; the constructor takes the numbers.
+    `from_estimator` (scores) and `from_path` (weights) create and draw it; the constructor takes arrays.
 
     Parameters
     ----------
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C, ascending.
     scores : ndarray of float64, shape (n_Cs, n_parts), optional
-        A metric for each C on each test part; this or ``coefs``.
+        The metric for each C on each test part; give either ``scores`` or ``coefs``.
     mean_scores, standard_errors : ndarray of float64, shape (n_Cs,), optional
-        Mean over the test parts, and its standard error (NaN if it has none); by default, over ``scores``.
+        Mean over the test parts, and its standard error (NaN if it has none); by default, computed from ``scores``.
     metric : str, optional
         Name of the metric.
     coefs : ndarray of float64, shape (n_Cs, n_features), optional
         Weights for each C.
     feature_names : sequence of str, optional
-        Names of the features; by default ``f1``, ``f2``, ..., numbered as in LETOR files
+        Names of the features; by default ``f1``, ``f2``, ..., numbered as in LETOR files.
     chosen_C : float, optional
         The C to mark.
     rule : {"best", "one_standard_error"}, optional
         The rule by which it was chosen.
     quantity : str, default "weight"
-        What ``coefs`` are.
+        Name of the quantity in ``coefs``, for the axis.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class PathDisplay:
     coef_lines_ : list of matplotlib.lines.Line2D
         The weight of each feature along C.
     chosen_line_ : matplotlib.lines.Line2D or None
-        The chosen C.
+        The line at the chosen C.
     labels_ : list of matplotlib.text.Annotation
         Names of the features with the largest weights, beside the ends of their lines.
 
@@ -123,15 +123,15 @@ class PathDisplay:
     def from_estimator(
         cls, estimator: RankSVMCV | AdditiveRankSVMCV, *, ax: "Axes | None" = None, **options: Any
     ) -> "PathDisplay":
-        """Draw the scores by which a RankSVMCV chose C, or an AdditiveRankSVMCV, for the setting that it chose.
+        """Draw the scores by which an estimator chose C; for an AdditiveRankSVMCV, the scores of the setting it chose.
 
         Parameters
         ----------
         estimator : RankSVMCV or AdditiveRankSVMCV
             A fitted estimator.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
-            (``plt.subplots(layout="constrained")``).
+            Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
+            engine (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
 
@@ -143,7 +143,7 @@ class PathDisplay:
         Raises
         ------
         OptionError
-            When the estimator is another one.
+            When the estimator is of another kind.
         NotFittedError
             When it is not fitted.
         MissingDependencyError
@@ -191,10 +191,10 @@ class PathDisplay:
         chosen_C : float, optional
             The C to mark.
         feature_names : sequence of str, optional
-            Names of the features; None: the names in the DataFrame the path was computed from, if it was one.
+            Names of the features; None: the names in the DataFrame that the path was computed from, if any.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
-            (``plt.subplots(layout="constrained")``).
+            Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
+            engine (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
 
@@ -233,10 +233,10 @@ class PathDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: axes of a new figure. The legend is outside of them if their figure has a layout
-            (``plt.subplots(layout="constrained")``).
+            Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
+            engine (``plt.subplots(layout="constrained")``).
         n_named : int, default 8
-            Number of features that have a color, dashes and a name; the others are grey. They are those with the
+            Number of features that have a color, dashes and a name; the others are gray. The named features have the
             largest weights anywhere along the path: first the largest at each C, then the second largest, and so on.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the mean score or the weights of the named features.
@@ -330,7 +330,7 @@ class PathDisplay:
 
 
 def _largest_anywhere(coefs: np.ndarray) -> np.ndarray:
-    """The features by their best place among the weights of one C; those of one place by how often they have it."""
+    """The features, sorted by their best place among the weights at any C, then by how often they have this place."""
     places = np.argsort(np.argsort(-np.abs(coefs), axis=1, kind="stable"), axis=1)
     best = places.min(axis=0)
     return np.lexsort((-(places == best).sum(axis=0), best))

@@ -36,8 +36,8 @@ class ProgressiveDisplay:
         Quantity to draw: a metric, or on a logarithmic axis ``"learn_seconds"`` or ``"rank_seconds"``; None: the first
         metric.
     window : int, optional
-        Number of last queries for a metric's moving mean and for the median of seconds; None: the mean over all queries
-        so far, and the seconds of each query.
+        Number of most recent queries in the moving mean of a metric, or in the moving median of seconds; None: the mean
+        over all queries so far, or the seconds of each query.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class ProgressiveDisplay:
         metric : str, optional
             A metric, ``"learn_seconds"`` or ``"rank_seconds"``; None: the first metric.
         window : int, optional
-            Number of last queries for a metric's moving mean and for the median of seconds; None: the mean over all
-            queries so far, and the seconds of each query.
+            Number of most recent queries in the moving mean of a metric, or in the moving median of seconds; None: the
+            mean over all queries so far, or the seconds of each query.
         ax : matplotlib Axes, optional
             Axes to draw on; None: axes of a new figure.
 
@@ -138,7 +138,7 @@ class ProgressiveDisplay:
             queries, mean = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0)
             style = {**line_style(place), "linewidth": 1.4, "label": name or None}
             if len(curves) > 1:
-                # dashes of a jagged line are hard to tell; markers of several lines alternate
+                # dashes of jagged lines are hard to tell apart, so lines also have markers, at alternating places
                 step = max(1, len(mean) // 8)
                 style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 7, "markeredgecolor": "white"}
                 style |= {"markevery": (min(place * step // len(curves), len(mean) - 1), step)}

@@ -15,7 +15,7 @@ __all__ = ["ClickRateDisplay", "PropensityDisplay"]
 
 
 class ClickRateDisplay:
-    """Click rate of each rank; a log may have a curve for each of several rankers.
+    """Click rate of each rank, with a curve for all rankers together or for each ranker.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PropensityDisplay:
     offset : ndarray of shape (n_ranks,), optional
         Offsets of trust bias.
     clip : float, default 0.0
-        Limit below which propensities count as this, drawn as a line; 0: none.
+        Lower limit of propensities, drawn as a line; 0: none.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""ShapeDisplay: what the features of an additive model add to scores, and pairs of them."""
+"""ShapeDisplay: what features of an additive model, and pairs of features, add to the scores."""
 
 import math
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ WIDTH, HEIGHT = 3.0, 2.3
 class ShapeDisplay:
     """Shapes of the features of an additive model, and the cells of its interactions, the largest first.
 
-    A shape is the linear part and the steps of a feature, with mean 0 over the training rows; all shapes have the same
-    vertical axis. Features with one value at each level have a point for each, and categories a bar. Missing values
-    have a mark of their own, at the right. Gray bars at the bottom show where the training rows are. Cells of an
-    interaction have colors, on one scale; those without training rows are gray. An interaction adds to the shapes of
-    its features.
+    A shape is the sum of the linear part and the steps of a feature, with mean 0 over the training rows; all shapes
+    have the same vertical axis. A feature with one value at each level is drawn as a point for each level, and a
+    category as a bar. Missing values have a separate mark at the right. Gray bars at the bottom show where the training
+    rows are. The cells of all interactions have one color scale; cells without training rows are gray. The values of an
+    interaction are added to the shapes of its features.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class ShapeDisplay:
         n_columns : int, default 3
             Maximum number of columns of a new figure.
         by_levels : bool or None, default None
-            Whether all levels of a feature have the same width, instead of the width of their interval. None: if half
-            of them are within a tenth of the range of the values.
+            Whether all levels of a feature have the same width, instead of the width of their interval. None: only if
+            half of the levels are within a tenth of the range of the values.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class ShapeDisplay:
         Raises
         ------
         OptionError
-            When there is another number of axes.
+            When the number of axes is not the number of terms.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -173,7 +173,7 @@ class ShapeDisplay:
             if isinstance(term, Cells):
                 mesh = draw_cells(each, term, max(cells) or 1.0)
                 bar = each.figure.colorbar(mesh, ax=each)
-                # vectors: a picture within SVG is not shown by pages that load nothing
+                # as vectors, because pages that load no files do not show a bitmap within an SVG
                 bar.solids.set_rasterized(False)
                 bar.ax.tick_params(labelsize="x-small")
                 each.set_title(literal(" x ".join(short_names(term.names))), fontsize="medium")

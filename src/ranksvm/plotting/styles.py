@@ -27,15 +27,15 @@ __all__ = [
     "short_names",
 ]
 
-# Colours that people with any kind of colour blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
+# Colors that people with any kind of color blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
 # without the yellow, which is pale on white: blue, vermillion, bluish green, reddish purple, orange, sky blue, black.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# 6 dashes and 7 colours have no common divisor: 42 lines differ, and neighbours differ in both
+# 6 dashes and 7 colors have no common divisor: 42 lines differ, and neighbors differ in both
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
 LETTERS = 22
-# fillings of bars
+# hatches of bars
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 
 
@@ -66,14 +66,14 @@ def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
 
 
 def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> None:
-    """A legend outside of the axes, or, in a figure of the user that makes no room for it, inside."""
+    """A legend outside of the axes, or inside if the figure, made by the user, has no layout engine to make room."""
     place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     named: dict[str, Any] = {} if handles is None else {"handles": handles}
     ax.legend(**named, **place, fontsize="small")
 
 
 def literal(name: str) -> str:
-    """A name as matplotlib shows it as it is: without the dollar signs that would make it mathematical text."""
+    """A name with escaped dollar signs, so that matplotlib does not read it as mathematical text."""
     return name.replace("$", r"\$")
 
 
@@ -99,7 +99,8 @@ def by_rule(rule: str | None) -> str:
 def short_names(names: Sequence[str]) -> list[str]:
     """Names shortened to fit into a figure; different names remain different.
 
-    The middle of a long name is left out. Where several names become the same, their common ends are left out instead.
+    The middle of a long name is left out. If several names would become the same, their common ends are left out
+    instead.
     """
     alike: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
@@ -122,7 +123,7 @@ def _ends(name: str) -> str:
 
 
 def _common_ends(names: set[str]) -> tuple[int, int]:
-    """Numbers of letters with which all of several different names begin, and end."""
+    """Numbers of letters that several different names have in common at their beginnings, and at their ends."""
 
     def n_common(names: list[str]) -> int:
         # the first and the last in alphabetical order differ first
@@ -133,7 +134,7 @@ def _common_ends(names: set[str]) -> tuple[int, int]:
 
 
 def _middle(name: str, first: int, last: int) -> str:
-    """A name without its first and last letters, with what is before it if there is room."""
+    """A name without its ``first`` and ``last`` letters; some of the first ones remain if there is room."""
     stop = min(len(name), max(len(name) - last, first + 1))
     start = max(0, stop - (LETTERS - 2), min(first, stop - LETTERS // 2))
     text = name[start : min(stop, start + LETTERS - 2)]
