@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import Features
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.exporting.scaling import QueryScaling, Scaling
@@ -44,7 +46,7 @@ class SelfTest:
         ]
 
 
-def self_test(scoring: Scoring, X: Any = None, qid: Any = None) -> SelfTest:
+def self_test(scoring: Scoring, X: Features | None = None, qid: ArrayLike | None = None) -> SelfTest:
     """Three documents and their scores.
 
     Parameters
@@ -95,7 +97,7 @@ def feature_ranges(scoring: Scoring, X: Any = None) -> tuple[np.ndarray, np.ndar
     return None
 
 
-def _chosen(scoring: Scoring, X: Any, qid: Any) -> np.ndarray:
+def _chosen(scoring: Scoring, X: Features, qid: ArrayLike | None) -> np.ndarray:
     if X.shape[1] != scoring.n_features:
         raise DataError(f"data has {X.shape[1]} features, but the model has {scoring.n_features}.")
     if X.shape[0] < N_DOCUMENTS:
@@ -113,7 +115,7 @@ def _chosen(scoring: Scoring, X: Any, qid: Any) -> np.ndarray:
     return np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
 
 
-def _of_one_query(qid: Any, n_rows: int) -> np.ndarray:
+def _of_one_query(qid: ArrayLike | None, n_rows: int) -> np.ndarray:
     for _, rows in Queries.from_qid(qid, n_rows):
         if len(rows) >= N_DOCUMENTS:
             return np.asarray(rows[:N_DOCUMENTS])

@@ -1,23 +1,28 @@
 """`export`: a fitted model in the format of another program."""
 
 import copy
-import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.special_files import is_special
+from ranksvm._util.types import Features, Json, MatrixLike, PathLike
 from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import feature_ranges, self_test
-from ranksvm.exporting.naming import mapped_names
+from ranksvm.exporting.naming import FeatureNames, mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, name_of
 from ranksvm.exporting.scaling import QueryScaling
 from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
 from ranksvm.exporting.templates import feature_templates
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["export"]
 
@@ -26,19 +31,19 @@ _PLAIN_FILE = re.compile(r"[\w.,+=@%-]+")
 
 
 def export(
-    model: Any,
-    path: str | os.PathLike[str] | None = None,
+    model: "BaseEstimator",
+    path: PathLike | None = None,
     *,
     to: str,
-    X: Any = None,
-    qid: Any = None,
-    names: Any = None,
+    X: MatrixLike | None = None,
+    qid: ArrayLike | None = None,
+    names: FeatureNames | None = None,
     name: str | None = None,
     store: str | None = None,
     table: str = "documents",
     query_column: str = "qid",
     non_negative: bool = False,
-    templates: Any = None,
+    templates: Json | None = None,
 ) -> Export:
     """Write a fitted model in the format of a search engine, a runtime or a programming language.
 
@@ -163,7 +168,7 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
         )
 
 
-def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
+def _rows(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None) -> tuple[Features, ArrayLike | None]:
     """Features and queries as arrays."""
     steps = steps_of(model)
     first, ranker = steps[0], steps[-1]
@@ -172,18 +177,18 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
         first = copy.copy(first)  # scikit-learn would warn that an array has no names
         del first.feature_names_in_
     if hasattr(first, "_features"):  # a ranker, not a scaler
-        X = first._features(X)
+        features: Features = first._features(X)
     else:
         with validation.as_data_error():
-            X = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
+            features = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
         if not any(getattr(step, "_takes_missing", False) for step in (first, ranker)):
-            validation.check_finite(X, 1, getattr(first, "feature_names_in_", None))
+            validation.check_finite(features, 1, getattr(first, "feature_names_in_", None))
     if qid is not None:
-        check_one_per_row("qid", qid, X.shape[0])
-    return X, qid
+        check_one_per_row("qid", qid, features.shape[0])
+    return features, qid
 
 
-def _model_name(target: Target, path: str | os.PathLike[str] | None, given: str | None) -> str:
+def _model_name(target: Target, path: PathLike | None, given: str | None) -> str:
     if not isinstance(given, str | None):
         raise OptionError(f"name must be text, got {given!r}.")
     name = name_of(path, given)
@@ -194,7 +199,7 @@ def _model_name(target: Target, path: str | os.PathLike[str] | None, given: str 
     return name
 
 
-def _file_name(target: Target, path: str | os.PathLike[str] | None, name: str) -> str:
+def _file_name(target: Target, path: PathLike | None, name: str) -> str:
     """The name that lines of installation call the file."""
     found = f"{name}{target.suffix}" if path is None or is_special(path) else Path(path).name
     return found if _PLAIN_FILE.fullmatch(found) else f"model{target.suffix}"

@@ -1,16 +1,18 @@
 """Names of features in an engine: mapped from those of the model, and checked."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from ranksvm._util.types import PathLike
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["duplicates_refused", "mapped_names", "read_names"]
+__all__ = ["FeatureNames", "duplicates_refused", "mapped_names", "read_names"]
+
+# Name in the model -> name in the engine; or the names of all features, in order.
+FeatureNames = Mapping[str, str] | Sequence[str]
 
 
-def mapped_names(names: Sequence[str], given: Any) -> list[str]:
+def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
     """The names of the features in an engine.
 
     Parameters
@@ -63,7 +65,7 @@ def duplicates_refused(names: Sequence[str]) -> None:
         raise OptionError(f"names: two features are called {twice!r}.")
 
 
-def read_names(path: str | os.PathLike[str]) -> dict[str, str] | list[str]:
+def read_names(path: PathLike) -> dict[str, str] | list[str]:
     """Names of features from a file: JSON (an object or a list), or lines of text.
 
     A line of text is the name in the model and, after a tab or spaces, the name in the engine; or every line is one

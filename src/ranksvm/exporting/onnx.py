@@ -5,9 +5,11 @@ sums of kernels cancel, and a rounding of the result alone changes no order. Onl
 """
 
 import json
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ranksvm.exceptions import MissingDependencyError, OptionError
 from ranksvm.exporting.request import Request, Target
@@ -15,6 +17,9 @@ from ranksvm.exporting.scaling import QueryScaling, Scaling
 from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear
 from ranksvm.exporting.tables import Table
 from ranksvm.exporting.trees import Leaf, Tree, single_function, tree_of
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
 
 __all__ = ["ONNX"]
 
@@ -28,18 +33,18 @@ IR_VERSION = 8
 class _Graph:
     """Nodes and constants of a graph under construction."""
 
-    def __init__(self, helper: Any, numpy_helper: Any):
+    def __init__(self, helper: ModuleType, numpy_helper: ModuleType):
         self.helper, self.numpy_helper = helper, numpy_helper
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+    def constant(self, value: ArrayLike, dtype: DTypeLike = np.float64) -> str:
         """The name of a tensor."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(self.numpy_helper.from_array(np.asarray(value, dtype=dtype), name))
         return name
 
-    def __call__(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+    def __call__(self, operator: str, *inputs: str, output: str | None = None, **attributes: object) -> str:
         """The name of the result of an operator."""
         name = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(operator, list(inputs), [name], **attributes))
@@ -138,7 +143,7 @@ def _one_where_zero(graph: _Graph, spread: str) -> str:
     return graph("Where", graph("Greater", spread, graph.constant(0.0)), spread, graph.constant(1.0))
 
 
-def _additive(graph: _Graph, Z: str, function: Additive, types: Any) -> str:
+def _additive(graph: _Graph, Z: str, function: Additive, types: "type[TensorProto]") -> str:
     """The linear part plus the trees. In the linear part a missing value counts as 0, if a tree has a value for it."""
     missing = graph("And", graph("Not", graph("Equal", Z, Z)), graph.constant(function.missing, np.bool_))
     filled = graph("Where", missing, graph.constant(0.0), Z)
@@ -231,7 +236,7 @@ def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
     return graph("Pow", bases, graph.constant(float(given["degree"])))
 
 
-def _fourier(graph: _Graph, Z: str, function: Fourier, types: Any) -> str:
+def _fourier(graph: _Graph, Z: str, function: Fourier, types: "type[TensorProto]") -> str:
     """Cosines and sines of phases between -pi and pi, in float32: not every runtime has these operators for float64."""
     frequencies, half = function.frequencies, len(function.frequencies)
     turns = graph("MatMul", Z, graph.constant(frequencies.T / (2.0 * np.pi)))

@@ -1,6 +1,5 @@
 """What every target is given to write, and what an export gives back."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.special_files import is_special
+from ranksvm._util.types import PathLike
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import SelfTest
 from ranksvm.exporting.scaling import QueryScaling, Scaling
@@ -208,7 +208,7 @@ class Export:
         """
         return self.content.decode()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the file, atomically.
 
         Parameters
@@ -220,7 +220,7 @@ class Export:
             file.write(self.content)
 
 
-def name_of(path: str | os.PathLike[str] | None, given: str | None) -> str:
+def name_of(path: PathLike | None, given: str | None) -> str:
     """Name of a model: the given one, or the stem of its file."""
     if given is not None:
         return given

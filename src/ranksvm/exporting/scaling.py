@@ -1,13 +1,18 @@
 """Scalers as what an exported model computes: one division per feature, or statistics of the documents of a query."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data.retriever_scores import normalized_scores
 from ranksvm.data.spread import inverse
 from ranksvm.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from sklearn.base import TransformerMixin
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 __all__ = ["QUERY_SCALERS", "QueryScaling", "Scaling", "scaling_of"]
 
@@ -123,7 +128,7 @@ def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:
     return found
 
 
-def _one(step: Any) -> Scaling | QueryScaling:
+def _one(step: "TransformerMixin") -> Scaling | QueryScaling:
     name = type(step).__name__
     if name in QUERY_SCALERS:
         options = {key: getattr(step, key) for key in ("with_mean", "with_std") if hasattr(step, key)}
@@ -140,19 +145,19 @@ def _one(step: Any) -> Scaling | QueryScaling:
     return _STATIC[name](step)
 
 
-def _standard(step: Any) -> Scaling:
+def _standard(step: "StandardScaler") -> Scaling:
     return _affine(step.n_features_in_, step.mean_ if step.with_mean else None, step.scale_)
 
 
-def _robust(step: Any) -> Scaling:
+def _robust(step: "RobustScaler") -> Scaling:
     return _affine(step.n_features_in_, step.center_, step.scale_)
 
 
-def _max_abs(step: Any) -> Scaling:
+def _max_abs(step: "MaxAbsScaler") -> Scaling:
     return _affine(step.n_features_in_, None, step.scale_)
 
 
-def _min_max(step: Any) -> Scaling:
+def _min_max(step: "MinMaxScaler") -> Scaling:
     # scikit-learn computes x * scale_ + min_
     scale = 1.0 / np.asarray(step.scale_, dtype=np.float64)
     low, high = (np.asarray(values, dtype=np.float64) for values in (step.data_min_, step.data_max_))
@@ -161,7 +166,7 @@ def _min_max(step: Any) -> Scaling:
     return Scaling(shift, scale, "min_max", low, high)
 
 
-def _affine(n_features: int, shift: Any, scale: Any) -> Scaling:
+def _affine(n_features: int, shift: ArrayLike | None, scale: ArrayLike | None) -> Scaling:
     return Scaling(
         np.zeros(n_features) if shift is None else np.asarray(shift, dtype=np.float64),
         np.ones(n_features) if scale is None else np.asarray(scale, dtype=np.float64),

@@ -1,7 +1,7 @@
 """What a fitted model computes, read from its attributes: names, scaler, and a function of the scaled features."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
 from ranksvm.exporting.tables import Table, tables_of
 
 if TYPE_CHECKING:  # linear models load no kernels
+    from sklearn.base import BaseEstimator
+
     from ranksvm.additive import AdditiveFunction
     from ranksvm.kernels import Kernel
 
@@ -182,7 +184,7 @@ class Scoring:
         return self.function(X if self.scaling is None else self.scaling(X))
 
 
-def scoring_of(model: Any) -> Scoring:
+def scoring_of(model: "BaseEstimator") -> Scoring:
     """What a model computes.
 
     Parameters
@@ -217,7 +219,9 @@ def scoring_of(model: Any) -> Scoring:
     return Scoring(type(ranker).__name__, names, scaling, _function_of(ranker, scaling))
 
 
-def _function_of(ranker: Any, scaling: Scaling | QueryScaling | None) -> Linear | Additive | KernelSum | Fourier:
+def _function_of(
+    ranker: "BaseEstimator", scaling: Scaling | QueryScaling | None
+) -> Linear | Additive | KernelSum | Fourier:
     if hasattr(ranker, "cuts_"):
         return _additive(ranker._function(), scaling)
     if hasattr(ranker, "frequencies_"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ranksvm._util.types import PathLike
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["feature_templates", "needed", "parameters_of", "read_templates"]
@@ -14,7 +15,7 @@ __all__ = ["feature_templates", "needed", "parameters_of", "read_templates"]
 _PARAMETER = re.compile(r"\{\{\{?\s*([\w.]+)\s*\}?\}\}|\{\{#toJson\}\}\s*([\w.]+)\s*\{\{/toJson\}\}")
 
 
-def feature_templates(given: Any) -> list[dict[str, Any]]:
+def feature_templates(given: object) -> list[dict[str, Any]]:
     """The features of a feature set.
 
     Parameters
@@ -73,7 +74,7 @@ def parameters_of(features: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for feature in features for name in feature.get("params", ())))
 
 
-def read_templates(path: str | os.PathLike[str]) -> Any:
+def read_templates(path: PathLike) -> object:
     """A file of JSON, as `feature_templates` takes it.
 
     Raises
@@ -89,13 +90,13 @@ def read_templates(path: str | os.PathLike[str]) -> Any:
         raise DataError(f"{os.fspath(path)}: templates are queries in JSON, and this is no JSON ({error}).") from None
 
 
-def _checked(feature: Any) -> dict[str, Any]:
+def _checked(feature: object) -> dict[str, Any]:
     if not isinstance(feature, Mapping) or not isinstance(feature.get("name"), str) or "template" not in feature:
         raise OptionError(f"templates: a feature of a feature set has a name and a template, got {feature!r}.")
     return dict(feature)
 
 
-def _from_query(name: Any, query: Any) -> dict[str, Any]:
+def _from_query(name: object, query: object) -> dict[str, Any]:
     if not isinstance(name, str) or not isinstance(query, Mapping) or not query:
         raise OptionError(
             f'templates: the query of {name!r} must be a dict such as {{"match": {{"title": "{{{{keywords}}}}"}}}}, '

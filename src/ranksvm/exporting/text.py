@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -27,7 +26,7 @@ def single(value: float) -> float:
         return float(str(np.float32(value)))
 
 
-def json_bytes(document: Any, indent: int | None = 2) -> bytes:
+def json_bytes(document: object, indent: int | None = 2) -> bytes:
     """A document of JSON, indented or in one line, that ends with a line break."""
     return (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
