@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from ranksvm import RankingData
 from ranksvm.datasets import convert_to_cache, iter_data, parquet, read_data, write_data
@@ -154,6 +155,8 @@ def test_invalid_categories():
         RankingData(X, y, feature_names=["a"], categories={"b": ["x"]})
     with pytest.raises(DataError, match="categories of 'a' must be distinct"):
         RankingData(X, y, feature_names=["a"], categories={"a": ["x", "x"]})
+    with pytest.raises(DataError, match="only features of a dense X may have categories"):
+        RankingData(sparse.csr_matrix(X), y, feature_names=["a"], categories={"a": ["x"]})
     for value in (1.0, -1.0, 0.5):
         data = RankingData(X + value, y, feature_names=["a"], categories={"a": ["x"]})
         with pytest.raises(DataError, match=f"a feature with 1 categories has the value {value:g} in row 0"):

@@ -122,7 +122,7 @@ def weight_intervals(
     queries = validation.queries(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
-    given = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+    given: dict[str, Any] = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     given |= {"pairs": pairs, "pair_weight": pair_weight, "event": event}
     given = {name: host_values(value) for name, value in given.items()}
     full.fit(X, y, qid=queries.numbers(), **given)

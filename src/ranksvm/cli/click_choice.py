@@ -10,6 +10,7 @@ from ranksvm.cli.click_evaluation import open_clicks
 from ranksvm.cli.rankers import make_ranker
 
 if TYPE_CHECKING:
+    from ranksvm._util.types import Features
     from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["ClickChoice", "check_click_choice", "chooses_by_clicks"]
@@ -68,7 +69,7 @@ class ClickChoice:
         self._estimator = make_ranker(options, C=1.0, Cs=None)
         self._log, self._bias = open_clicks(options)
 
-    def fit(self, train: "RankingData", X: Any) -> "ClickChoice":
+    def fit(self, train: "RankingData", X: "Features") -> "ClickChoice":
         """Choose C, and fit the model; X are the features of the training data, scaled."""
         import numpy as np
 

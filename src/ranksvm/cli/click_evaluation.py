@@ -17,7 +17,8 @@ from ranksvm.cli.terminal import say
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.clicks import PositionBias
+    from ranksvm.clicks import ClickLog, PositionBias
+    from ranksvm.clicks.log_file import ClickLogFile
     from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.metrics import CounterfactualEstimate
 
@@ -83,7 +84,7 @@ def check_clicks(options: dict[str, Any]) -> None:
         raise click.UsageError("--clicks needs the propensities of its ranks: give --bias (see `ranksvm bias`).")
 
 
-def open_log(path: Path) -> Any:
+def open_log(path: Path) -> "ClickLog | ClickLogFile":
     """A click log in a file, from events of Metarank, or the lists and clicks in the store of a service."""
     with open(path, "rb") as file:
         is_store = file.read(len(_SQLITE)) == _SQLITE
@@ -97,7 +98,7 @@ def open_log(path: Path) -> Any:
     return read_metarank(path).log if has_metarank_events(path) else ClickLog.scan(path)
 
 
-def open_clicks(options: dict[str, Any]) -> "tuple[Any, PositionBias]":
+def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, PositionBias]":
     """The click log and the propensities of its ranks, without the ranks below the first unknown propensity."""
     from ranksvm.clicks import ClickLog, PositionBias
 
@@ -170,7 +171,7 @@ def _cell(found: "CounterfactualEstimate", name: str) -> str:
     return f"{number(found.means[name])} [{number(low)}, {number(high)}]"
 
 
-def _results(data: Path, metrics: Any, options: dict[str, Any]) -> "dict[str, CounterfactualEstimate]":
+def _results(data: Path, metrics: list[str], options: dict[str, Any]) -> "dict[str, CounterfactualEstimate]":
     from ranksvm.metrics import estimate
 
     models = [load_scorer(path) for path in options["models"]]

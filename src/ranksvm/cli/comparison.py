@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ranksvm._util.parameters import PARAMETERS
 from ranksvm._util.text import power
@@ -20,6 +20,15 @@ from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, seconds
 from ranksvm.cli.rankers import make_ranker
 from ranksvm.cli.training_data import TrainingData
+
+if TYPE_CHECKING:
+    from ranksvm._util.types import Features
+    from ranksvm.cli.rankers import Estimator
+    from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+    from ranksvm.metrics import Evaluation
+
+    # What chooses C for a combination.
+    Choice = ChoosingRanker | LowRankChoice
 
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
 
@@ -64,7 +73,7 @@ class Tried:
     """
 
     settings: dict[str, Any]
-    ranker: Any
+    ranker: "Choice"
     seconds: float
 
     @property
@@ -161,7 +170,7 @@ class Comparison:
         for settings in self.combinations:
             # made before the time runs: its class is imported
             ranker = self._ranker(settings)
-            if settings["low_rank"] is not None:
+            if isinstance(ranker, LowRankChoice):
                 continue
             TrainingArguments(None, pairs=self._data.pairs).check_pairs(ranker.pair_selection, ranker.pair_weighting)
 
@@ -216,20 +225,20 @@ class Comparison:
         found = compare(*evaluations, metric=self._options["metric"])
         return {"runner_up": described(second.settings) | chosen_values(second), **dataclasses.asdict(found)}
 
-    def _ranker(self, settings: dict[str, Any]) -> Any:
+    def _ranker(self, settings: dict[str, Any]) -> "Choice":
         """The estimator that chooses C of a combination."""
         Cs, options = self.values_of_C(settings), self._data.resolved(self._options | settings)
         if settings["low_rank"] is None:
-            return make_ranker(options, Cs=Cs)
+            return cast("ChoosingRanker", make_ranker(options, Cs=Cs))
         how = {name: self._options[name] for name in ("metric", "convention", "rule")}
 
-        def make(C: float) -> Any:
+        def make(C: float) -> "Estimator":
             return make_ranker(options, Cs=None, gammas=None, C=C)
 
         make(Cs[0])  # `LowRankChoice` makes others while the time runs
         return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
 
-    def _evaluation(self, tried: Tried, watch: Stopwatch) -> Any:
+    def _evaluation(self, tried: Tried, watch: Stopwatch) -> "Evaluation":
         """The metric of each query at the chosen C, on the validation data or on the held-out folds."""
         from ranksvm.metrics import evaluate
         from ranksvm.model_selection import cross_validate
@@ -319,7 +328,7 @@ def _n_gammas(settings: dict[str, Any], gammas: list[float] | None) -> int:
     return DEFAULT_GAMMAS if gammas is None else len(gammas)
 
 
-def _one_thread_each(X: Any) -> bool:
+def _one_thread_each(X: "Features") -> bool:
     """Whether a fit is so small that it gains little from threads, so that these can fit other combinations.
 
     Eight combinations on MQ2008 fold 1, with five folds, take 0.99 s this way on two idle cores, and 1.43 s one by one.
@@ -339,7 +348,7 @@ def _not_converged_counted() -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def count(message: Any, category: Any, *others: Any, **named: Any) -> None:
+        def count(message: Warning | str, category: type[Warning], *others: Any, **named: Any) -> None:
             if issubclass(category, ConvergenceWarning):
                 found.append(str(message))
             else:

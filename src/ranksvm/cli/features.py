@@ -4,7 +4,7 @@ import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
@@ -13,17 +13,25 @@ from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.tables import count, counted
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from ranksvm._util.types import Features
     from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.estimators.base.ranker import Ranker
+
+    # A fitted ranker, or a Pipeline that ends with one.
+    Model: TypeAlias = Ranker | Pipeline
 
 __all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in"]
 
+T = TypeVar("T")
 # names listed in a message
 _LISTED = 5
 # What features without names are called. (Of 9 digits at most: no file has more features.)
 _NUMBERED = re.compile("f[1-9][0-9]{0,8}")
 
 
-def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Sequence[str] | None]:
+def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, Features, Sequence[str] | None]":
     """A model that takes columns by position, the features of a file in its order, and their names.
 
     The columns have been compared by name, and scikit-learn would warn that an array has no names.
@@ -36,7 +44,7 @@ def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Se
     return _by_position(model), X, names
 
 
-def matched_to(model: Any, data: "RankingData", path: Path) -> Any:
+def matched_to(model: "Model", data: "RankingData", path: Path) -> "Features":
     """The features of a file in the order of those of a model."""
     return matched(data, names_in(model), model.n_features_in_, path, "the model", categories_of(model))
 
@@ -48,7 +56,7 @@ def matched(
     path: Path,
     of: str,
     categories: Mapping[str, list[str]],
-) -> Any:
+) -> "Features":
     """The features of a file in the order of others: by name, where both have names, else by position.
 
     Features without names are called f1, f2, ... everywhere: columns of these names are matched with them by name.
@@ -93,7 +101,7 @@ def _in_order(data: "RankingData", names: Sequence[str] | None, n_features: int,
     return _by_place(data.X, n_features, path)
 
 
-def name_features(model: Any, names: Sequence[str] | None, categories: Mapping[str, list[str]] | None = None) -> Any:
+def name_features(model: T, names: Sequence[str] | None, categories: Mapping[str, list[str]] | None = None) -> T:
     """Store the names of the columns with the model: in the first step of a Pipeline, which receives them.
 
     The texts of columns that hold text are stored with them.
@@ -103,16 +111,16 @@ def name_features(model: Any, names: Sequence[str] | None, categories: Mapping[s
 
         steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)
     if categories:
-        model.categories_ = dict(categories)
+        steps_of(model)[-1].categories_ = dict(categories)
     return model
 
 
-def categories_of(model: Any) -> dict[str, list[str]]:
+def categories_of(model: "Model") -> dict[str, list[str]]:
     """The texts of the columns that held text when a model was trained."""
     return getattr(steps_of(model)[-1], "categories_", {})
 
 
-def known_texts(models: Iterable[Any]) -> dict[str, list[str]]:
+def known_texts(models: Iterable["Model"]) -> dict[str, list[str]]:
     """The texts of the columns that held text when some models were trained: all that one of the models knows."""
     known: dict[str, list[str]] = {}
     for model in models:
@@ -121,7 +129,7 @@ def known_texts(models: Iterable[Any]) -> dict[str, list[str]]:
     return known
 
 
-def names_in(model: Any) -> Sequence[str] | None:
+def names_in(model: "Model") -> Sequence[str] | None:
     """Names of the columns that a model was trained on, if they are known."""
     names = getattr(steps_of(model)[0], "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
@@ -132,7 +140,7 @@ def _are_numbered(names: Sequence[str] | None) -> bool:
     return names is not None and "f0" not in names and any(map(_NUMBERED.fullmatch, names))
 
 
-def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> Any:
+def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> "Features":
     from ranksvm.exceptions import DataError
 
     found = list(data.feature_names or ())
@@ -155,7 +163,7 @@ def _with_places(
     path: Path,
     of: str,
     categories: Mapping[str, list[str]],
-) -> Any:
+) -> "Features":
     """Features with the places of their texts in other lists of categories."""
     from ranksvm.data.text_categories import recoded
     from ranksvm.exceptions import DataError
@@ -174,7 +182,7 @@ def _with_places(
     return X
 
 
-def _by_place(X: Any, n_features: int, path: Path) -> Any:
+def _by_place(X: Any, n_features: int, path: Path) -> "Features":
     found = X.shape[1]
     if found == n_features:
         return X
@@ -202,7 +210,7 @@ def _by_place(X: Any, n_features: int, path: Path) -> Any:
     return wider
 
 
-def _by_position(model: Any) -> Any:
+def _by_position(model: "Model") -> "Model":
     steps = list(model.steps) if hasattr(model, "steps") else [("", model)]
     first = copy.copy(steps[0][1])
     del first.feature_names_in_

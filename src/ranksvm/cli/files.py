@@ -21,6 +21,7 @@ from ranksvm.cli.trec import Judged, refuse_trec, trec_kind
 if TYPE_CHECKING:
     import numpy as np
 
+    from ranksvm.cli.features import Model
     from ranksvm.data import Queries
     from ranksvm.datasets.cache.conversion import ConvertedData
     from ranksvm.datasets.ranking_data import RankingData
@@ -133,19 +134,19 @@ def is_model(path: Path) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def load_model(path: Path) -> Any:
+def load_model(path: Path) -> "Model":
     """A saved model that can score documents."""
     return _loaded(path, {})
 
 
-def load_scorer(path: Path) -> Any:
+def load_scorer(path: Path) -> "Model":
     """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
     from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS
 
     return _loaded(path, SAVED_LINEAR_RANKERS)
 
 
-def _loaded(path: Path, classes: "dict[str, type]") -> Any:
+def _loaded(path: Path, classes: "dict[str, type]") -> "Model":
     from ranksvm.exceptions import ModelFileError
     from ranksvm.model_files.persistence import load_as
 
@@ -171,12 +172,14 @@ def _check_order(path: Path) -> None:
                 )
 
 
-def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
+def model_scores(model: "Model", data: "RankingData", path: Path) -> "np.ndarray":
     """Scores of the rows of a data file, in their order."""
     return model_scores_on(None, model, data, path)[0]
 
 
-def model_scores_on(device: str | None, model: Any, data: "RankingData", path: Path) -> "tuple[np.ndarray, str | None]":
+def model_scores_on(
+    device: str | None, model: "Model", data: "RankingData", path: Path
+) -> "tuple[np.ndarray, str | None]":
     """The same on the GPU of this name, or on the CPU; and the name of the GPU."""
     from ranksvm.metrics.scorers import predict_scores
 

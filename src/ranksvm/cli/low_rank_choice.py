@@ -9,6 +9,14 @@ from ranksvm._util.text import power
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import ArrayLike
+
+    from ranksvm._util.types import Features
+    from ranksvm.cli.rankers import Estimator
+    from ranksvm.metrics import Evaluation
+
+    # Features, labels and queries of some rows.
+    Rows = tuple[Features, np.ndarray, np.ndarray | None]
 
 __all__ = ["LowRankChoice"]
 
@@ -41,7 +49,7 @@ class LowRankChoice:
 
     def __init__(
         self,
-        make: Callable[[float], Any],
+        make: "Callable[[float], Estimator]",
         Cs: Sequence[float],
         *,
         metric: str,
@@ -59,7 +67,14 @@ class LowRankChoice:
         self.label = label
 
     def fit(
-        self, X: Any, y: Any, *, qid: Any = None, group: Any = None, eval_set: Any = None, eval_qid: Any = None
+        self,
+        X: "Features",
+        y: "np.ndarray",
+        *,
+        qid: "np.ndarray | None" = None,
+        group: "ArrayLike | None" = None,
+        eval_set: "tuple[Features, np.ndarray] | None" = None,
+        eval_qid: "np.ndarray | None" = None,
     ) -> "LowRankChoice":
         """Choose C, and fit the model."""
         import numpy as np
@@ -77,11 +92,11 @@ class LowRankChoice:
         self.ranker_ = self.make(self.C_).fit(X, y, qid=qid, group=group) if fitted is None else fitted[chosen]
         return self
 
-    def predict(self, X: Any) -> "np.ndarray":
+    def predict(self, X: "Features") -> "np.ndarray":
         """Scores of the chosen model."""
         return self.ranker_.predict(X)
 
-    def _by_folds(self, X: Any, y: Any, qid: Any) -> None:
+    def _by_folds(self, X: "Features", y: "np.ndarray", qid: "np.ndarray | None") -> None:
         """Scores on the folds that `RankSVMCV` has."""
         import numpy as np
 
@@ -102,7 +117,9 @@ class LowRankChoice:
                 self.scores_[place, fold] = found.means[self.metric]
         self.mean_scores_, self.standard_errors_ = mean_and_standard_error(self.scores_)
 
-    def _on_validation(self, X: Any, y: Any, grouping: dict[str, Any], valid: tuple[Any, Any, Any]) -> list[Any]:
+    def _on_validation(
+        self, X: "Features", y: "np.ndarray", grouping: dict[str, Any], valid: "Rows"
+    ) -> "list[Estimator]":
         """Scores on validation data, which may also stop a fit early; returns the model of each C."""
         import numpy as np
 
@@ -123,7 +140,7 @@ class LowRankChoice:
         self.mean_scores_, self.standard_errors_ = np.array(scores), np.array(errors)
         return fitted
 
-    def _evaluated(self, C: float, ranker: Any, data: tuple[Any, Any, Any], where: str, steps: Steps) -> Any:
+    def _evaluated(self, C: float, ranker: "Estimator", data: "Rows", where: str, steps: Steps) -> "Evaluation":
         from ranksvm.metrics import evaluate
 
         X, y, qid = data

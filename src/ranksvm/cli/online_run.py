@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.estimators.base.online_ranker import OnlineRanker
     from ranksvm.metrics import CumulativeMetrics
 
 __all__ = ["CtrlC", "OnlineRun", "parts_of"]
@@ -39,7 +40,7 @@ class CtrlC:
             self._previous = signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
 
@@ -80,7 +81,7 @@ class OnlineRun:
     """
 
     learner: str
-    ranker: Any
+    ranker: "OnlineRanker"
     metrics: "CumulativeMetrics"
     checksum: int = 0
     names: tuple[str, ...] | None = None

@@ -1,15 +1,27 @@
 """The estimators that training commands fit, from their options."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm._util.parameters import option_names
+
+if TYPE_CHECKING:
+    from sklearn.base import TransformerMixin
+
+    from ranksvm import AdditiveRankSVM, FactorizedRankSVM, KernelRankSVM, RegularizedRankSVM
+    from ranksvm.cli.features import Model
+    from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+    from ranksvm.estimators.base.ranker import Ranker
+    from ranksvm.estimators.rank_svm import RankSVMCore
+
+    LowRank = FactorizedRankSVM | RegularizedRankSVM
+    Estimator = RankSVMCore | KernelRankSVM | AdditiveRankSVM | ChoosingRanker | LowRank
 
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 
 _CHOICE = ("metric", "convention", "rule")
 
 
-def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> Any:
+def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> "Estimator":
     """The estimator of a ``model``, ``kernel`` or ``low_rank``; with a range, an estimator that chooses.
 
     Ranges are ``Cs`` and ``gammas``; ``interactions`` may be a choice, too. An option that is None is not
@@ -37,7 +49,7 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     return ranksvm.KernelRankSVMCV(gammas=options["gammas"], **given)
 
 
-def _additive_ranker(options: dict[str, Any]) -> Any:
+def _additive_ranker(options: dict[str, Any]) -> "Estimator":
     from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV
 
     given = {name: options[name] for name in option_names("additive") if options.get(name) is not None}
@@ -55,7 +67,7 @@ def _choice(options: dict[str, Any]) -> dict[str, Any]:
     return {"Cs": Cs, "cv": options["folds"], **{name: options[name] for name in _CHOICE}}
 
 
-def _low_rank_ranker(options: dict[str, Any]) -> Any:
+def _low_rank_ranker(options: dict[str, Any]) -> "Estimator":
     from ranksvm import FactorizedRankSVM, RegularizedRankSVM
 
     model = options["low_rank"]
@@ -77,7 +89,7 @@ def chooses(options: dict[str, Any]) -> bool:
     return options["Cs"] is not None or options.get("gammas") is not None or options.get("interactions") == "auto"
 
 
-def with_scaler(scaler: Any, ranker: Any) -> Any:
+def with_scaler(scaler: "TransformerMixin | None", ranker: "Ranker") -> "Model":
     """The model to save: a Pipeline where features are scaled."""
     if scaler is None:
         return ranker

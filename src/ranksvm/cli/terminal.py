@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -23,10 +23,10 @@ _SPELLED = {"±": "+-", "─": "-", "━": "-", "╸": "-", "╺": "-", **dict.f
 _ERRORS = "ranksvm.spelled"
 
 
-def say(text: str = "", *, err: bool = False, **style: Any) -> None:
+def say(text: str = "", *, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
     """Print text for people, in which control characters, as of names in data, are escaped."""
     # the stream by name: without it click takes UTF-8 where the locale is ASCII
-    click.secho(visible(text), file=sys.stderr if err else sys.stdout, **style)
+    click.secho(visible(text), file=sys.stderr if err else sys.stdout, fg=fg, bold=bold)
 
 
 def print_data(text: str) -> None:
@@ -99,7 +99,7 @@ class _Descriptor(io.FileIO):
             raise
 
 
-def _text(number: int, stream: Any) -> io.TextIOWrapper:
+def _text(number: int, stream: TextIO | None) -> io.TextIOWrapper:
     """The stream of a descriptor, with the encoding that Python has chosen for it."""
     raw = _Descriptor(number)
     encoding = "utf-8" if stream is None else stream.encoding

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,10 +19,18 @@ from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import TransformerMixin
 
+    from ranksvm._util.types import Features
+    from ranksvm.cli.low_rank_choice import LowRankChoice
+    from ranksvm.cli.rankers import Estimator
     from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.estimators.base.ranker import Ranker
 
 __all__ = ["TrainingData", "metric_names", "training_data"]
+
+T = TypeVar("T")
+Fitted = TypeVar("Fitted", bound="Estimator | LowRankChoice")
 
 WEIGHTS = ("sample_weight", "query_weight", "propensity")
 # shown at the end, next to the metric that decides the choice
@@ -119,11 +127,11 @@ class TrainingData:
             scaler.fit(X["train"])
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
 
-    def named(self, model: Any) -> Any:
+    def named(self, model: T) -> T:
         """The model with the names of the features, if the training data have some."""
         return name_features(model, self.parts["train"].feature_names, self.parts["train"].categories)
 
-    def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
+    def fit(self, ranker: Fitted, X: dict[str, Any], evaluating: bool) -> Fitted:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
         train = self.parts["train"]
         arguments: dict[str, Any] = {**self.weights}
@@ -139,9 +147,12 @@ class TrainingData:
         if evaluating and "valid" in self.parts:
             arguments["eval_set"] = (X["valid"], self.parts["valid"].y)
             arguments["eval_qid"] = self.parts["valid"].query_ids
-        return ranker.fit(X["train"], **arguments)
+        ranker.fit(X["train"], **arguments)
+        return ranker
 
-    def means(self, ranker: Any, X: dict[str, Any], metrics: list[str], convention: str) -> dict[str, dict[str, float]]:
+    def means(
+        self, ranker: "Ranker", X: dict[str, Any], metrics: list[str], convention: str
+    ) -> dict[str, dict[str, float]]:
         """Metrics of every part that has labels: training data from which pairs were taken may have none."""
         from ranksvm.metrics import evaluate
         from ranksvm.metrics.scorers import predict_scores
@@ -198,7 +209,7 @@ def metric_names(metric: str) -> list[str]:
     return [parsed.name for parsed in parse_metrics([metric, *SHOWN_METRICS])]
 
 
-def _weights(name: str, path: Path, data: Any) -> "np.ndarray":
+def _weights(name: str, path: Path, data: "RankingData | DataInFile") -> "np.ndarray":
     """One number for each row, validated as in `fit`, so that an error names the file."""
     from ranksvm.data.pair_weights import PairWeights
     from ranksvm.exceptions import DataError
@@ -213,7 +224,7 @@ def _weights(name: str, path: Path, data: Any) -> "np.ndarray":
     return numbers
 
 
-def _scaler(name: str, X: Any) -> Any:
+def _scaler(name: str, X: "Features") -> "TransformerMixin":
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     from ranksvm._util.checks import is_sparse

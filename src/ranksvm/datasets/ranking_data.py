@@ -100,6 +100,8 @@ class RankingData:
                 raise DataError(f"there are categories of {name!r}, but no feature has this name.")
             if len(set(texts)) < len(texts):
                 raise DataError(f"the categories of {name!r} must be distinct, got {texts!r}.")
+        if self.categories and is_sparse(self.X):
+            raise DataError("X is sparse: only features of a dense X may have categories.")
 
     @property
     def n_rows(self) -> int:

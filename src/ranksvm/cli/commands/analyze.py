@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,11 @@ from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements
+
+if TYPE_CHECKING:
+    from ranksvm.analysis import DualSpectra
+    from ranksvm.cli.features import Model
+    from ranksvm.datasets.ranking_data import RankingData
 
 # queries that the table lists by default
 LISTED = 10
@@ -162,7 +167,9 @@ def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
     return [of_low_rank if low_rank else ["alpha"] for low_rank in has_low_rank]
 
 
-def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: list[float], n_jobs: int | None) -> Any:
+def _spectra(
+    model: "Model", kind: str, path: Path, rows: "RankingData", data: Path, energy: list[float], n_jobs: int | None
+) -> "DualSpectra":
     """The spectra of a model; the numbers of features and pairs must be those of its training data."""
     from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.exceptions import DataError
@@ -190,7 +197,7 @@ def _other_data(data: Path, found: str, model: Path, known: str) -> str:
     return f"{titled(data)} has {found}, {model} was trained on {known}: give the training data of the model."
 
 
-def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
+def _listed(spectra: "DualSpectra", chosen: tuple[str, ...], data: Path) -> list[Any]:
     """Ids of the queries to list: the requested ones, or else the largest."""
     import numpy as np
 

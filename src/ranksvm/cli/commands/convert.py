@@ -26,6 +26,7 @@ from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     from ranksvm.datasets.cache.conversion import ConvertedData
+    from ranksvm.datasets.runs import Qrels
 
 # suffixes of the formats that hold the names of features
 _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
@@ -110,7 +111,7 @@ def _through_memory(
     progress: Progress,
     watch: Stopwatch,
     reading: dict[str, Any],
-    qrels: Any,
+    qrels: "Qrels | None",
     escape_formulas: bool,
 ) -> "ConvertedData":
     """Convert data that are read, or, where they may be too large for that, mapped from a temporary cache."""

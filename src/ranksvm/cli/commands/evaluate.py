@@ -40,7 +40,10 @@ from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements, read_rankings
 
 if TYPE_CHECKING:
-    from ranksvm.datasets.runs import Qrels
+    import numpy as np
+
+    from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.datasets.runs import Qrels, Run
     from ranksvm.metrics import Evaluation
 
 # Number of systems up to which the table has the intervals of their metrics.
@@ -218,12 +221,12 @@ class _Evaluator:
                 results[next(names)] = self._run(path, qrels, progress)
         return results
 
-    def _qrels(self, rows: Any) -> "Qrels":
+    def _qrels(self, rows: "RankingData") -> "Qrels":
         from ranksvm.datasets.runs import Qrels
 
         return read_judgements(self._options["qrels"]) or Qrels.from_data(rows)
 
-    def _scored(self, rows: Any, scores: Any, qrels: "Qrels | None") -> "Evaluation":
+    def _scored(self, rows: "RankingData", scores: "np.ndarray", qrels: "Qrels | None") -> "Evaluation":
         from ranksvm.datasets.runs import Run
         from ranksvm.metrics import evaluate
 
@@ -242,7 +245,7 @@ class _Evaluator:
             progress.line(f"{titled(path)}: {queries(unjudged)} without judgments, ignored")
         return self._judged(run, qrels)
 
-    def _judged(self, run: Any, qrels: "Qrels") -> "Evaluation":
+    def _judged(self, run: "Run", qrels: "Qrels") -> "Evaluation":
         from ranksvm.metrics import evaluate_run
 
         convention, missing = self._options["convention"], self._options["missing"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,11 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_bars, print_json
 from ranksvm.cli.terminal import say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.analysis import Explanation
 
 # features that a table lists by default
 TABLE_TOP = 10
@@ -96,7 +101,7 @@ def explain_command(
         _show(report)
 
 
-def _query(explanation: Any, query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
+def _query(explanation: "Explanation", query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
     """Number of the chosen query: by its id, else the query of the document, else the first with two documents."""
     queries = explanation.queries
     ids = [str(query_id) for query_id in queries.keys]
@@ -116,7 +121,7 @@ def _query(explanation: Any, query: str | None, doc: str | None, labels: list[st
     return numbers[0]
 
 
-def _row(explanation: Any, number: int, doc: str, labels: list[str]) -> int:
+def _row(explanation: "Explanation", number: int, doc: str, labels: list[str]) -> int:
     """The row of a document of a query."""
     query = explanation.queries.keys[number]
     rows = _rows_called(doc, labels, explanation.queries.rows(number).tolist())
@@ -136,7 +141,7 @@ def _rows_called(doc: str, labels: list[str], among: Iterable[int]) -> list[int]
     return called or [row for row in among if str(row) == doc]
 
 
-def _importances(explanation: Any, importance: Any, top: int | None) -> list[dict[str, Any]]:
+def _importances(explanation: "Explanation", importance: "np.ndarray", top: int | None) -> list[dict[str, Any]]:
     """The most important features over all data."""
     import numpy as np
 

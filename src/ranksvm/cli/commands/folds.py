@@ -38,6 +38,7 @@ from ranksvm.cli.training_data import WEIGHTS, training_data
 
 if TYPE_CHECKING:
     from ranksvm._util.tables import Table
+    from ranksvm.datasets.runs import Run
     from ranksvm.metrics import Evaluation
 
 # the files of a fold below the folder of --output
@@ -52,7 +53,7 @@ class Tested(NamedTuple):
     report: dict[str, Any]
     validation_score: float | None
     evaluation: "Evaluation"
-    run: Any
+    run: "Run | None"
 
 
 @click.command("folds", short_help="Train and test on the official folds of a data set.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,15 @@ from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, number, print_facts, print_json, print_table, queries
 from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.estimators.base.additive_ranker import AdditiveRanker
+    from ranksvm.estimators.base.kernel_ranker import KernelRanker
+    from ranksvm.estimators.base.linear_ranker import LinearRanker
+    from ranksvm.estimators.base.ranker import Ranker
 
 
 @click.command("info", short_help="Show what is in a data or model file.")
@@ -70,7 +79,7 @@ def info_command(
         show(report)
 
 
-def _describe_data(file: Path, data: Any) -> dict[str, Any]:
+def _describe_data(file: Path, data: "RankingData") -> dict[str, Any]:
     from ranksvm.datasets.description import described_data
 
     return {"command": "info", "kind": "data", "path": str(file), **described_data(data)}
@@ -180,11 +189,11 @@ def _stream(file: Path) -> dict[str, Any] | None:
     }
 
 
-def _parameters(step: Any) -> dict[str, Any]:
+def _parameters(step: "BaseEstimator") -> dict[str, Any]:
     return {key: value for key, value in step.get_params(deep=False).items()}
 
 
-def _signs(ranker: Any, names: Sequence[str] | None) -> dict[str, int] | None:
+def _signs(ranker: "Ranker", names: Sequence[str] | None) -> dict[str, int] | None:
     """The features whose weights must have a sign, as they are called, and the signs; None without any."""
     signs = getattr(ranker, "monotone_", None)
     if signs is None:
@@ -192,7 +201,9 @@ def _signs(ranker: Any, names: Sequence[str] | None) -> dict[str, int] | None:
     return {feature_label(place, names): int(sign) for place, sign in enumerate(signs) if sign}
 
 
-def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) -> dict[str, Any]:
+def _weights(
+    ranker: "LinearRanker | KernelRanker", names: Sequence[str] | None, n_weights: int | None
+) -> dict[str, Any]:
     """The largest weights (all if ``n_weights`` is None), largest first, and totals over all weights."""
     import numpy as np
 
@@ -216,7 +227,7 @@ def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) ->
     }
 
 
-def _curves(ranker: Any, names: Sequence[str] | None, n_curves: int | None) -> list[dict[str, Any]]:
+def _curves(ranker: "AdditiveRanker", names: Sequence[str] | None, n_curves: int | None) -> list[dict[str, Any]]:
     """The features of an additive model whose curves spread scores most (all if ``n_curves`` is None)."""
     import numpy as np
 
@@ -264,6 +275,6 @@ def _stream_in_words(online: dict[str, Any]) -> str:
     return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; {so_far}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,7 +5,7 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import Judged, read_judgements
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ranksvm.datasets.ranking_data import RankingData
 
 DEFAULT_MODEL = Path("online.rsvm")
@@ -53,7 +55,9 @@ class _Every(click.Tuple):
     def __init__(self) -> None:
         super().__init__([click.STRING, click.IntRange(min=1)])
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: Sequence[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
         if value[0] != "every":
             self.fail(f"write --checkpoint every N, found {' '.join(value)!r}.", param, ctx)
         return super().convert(value, param, ctx)
@@ -251,7 +255,7 @@ class _Online:
                         self._save(ctrl_c)
                 self._tell(every)
 
-    def _write_run(self, data: "RankingData", scores: Any) -> None:
+    def _write_run(self, data: "RankingData", scores: "np.ndarray") -> None:
         from ranksvm.datasets.runs import Run
         from ranksvm.datasets.trec_files import run_lines
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,11 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, print_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.datasets.ranking_data import RankingData
 
 
 @click.command("predict", short_help="Score the rows of a data file.")
@@ -87,7 +92,7 @@ def predict_command(
         write_text(None, lines)
 
 
-def _lines(rows: Any, scores: Any, layout: str, run_name: str) -> Iterable[str]:
+def _lines(rows: "RankingData", scores: "np.ndarray", layout: str, run_name: str) -> Iterable[str]:
     if layout == "scores":
         # repr: the shortest text that reads back as the same number
         return map(repr, scores.astype(float).tolist())

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -23,6 +23,11 @@ from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_json, print_table
 from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import candidates, read_judgements, read_rankings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.datasets.ranking_data import RankingData
 
 # limits of a table on a screen by default; the other formats hold everything
 TABLE_TOP = 10
@@ -156,7 +161,12 @@ def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Pa
 
 
 def _rankings(
-    data: Any, docids: list[str], scores: Any, labels: Any, ranked: Any, by_docid: bool
+    data: "RankingData",
+    docids: list[str],
+    scores: "np.ndarray",
+    labels: "np.ndarray | None",
+    ranked: "np.ndarray | None",
+    by_docid: bool,
 ) -> dict[str, list[Ranked]]:
     """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids.
 

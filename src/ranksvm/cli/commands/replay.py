@@ -1,7 +1,7 @@
 """``ranksvm replay``: rebuild any past model of a service from its log."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from ranksvm.cli.options.shared import OUTPUT_FILE, json_option, quiet_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, seconds
+
+if TYPE_CHECKING:
+    from ranksvm.serving.replay import Replay
 
 
 @click.command("replay", short_help="Rebuild any past model of a service.")
@@ -56,7 +59,7 @@ def replay_command(store: str, until: int | None, output: Path | None, as_json: 
         _show(report)
 
 
-def _report(store: str, found: Any, output: Path | None) -> dict[str, Any]:
+def _report(store: str, found: "Replay", output: Path | None) -> dict[str, Any]:
     learning = found.learning
     return {
         "command": "replay",

@@ -28,6 +28,7 @@ from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 if TYPE_CHECKING:
     import numpy as np
 
+    from ranksvm.cli.features import Model
     from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.report import Report
 
@@ -155,7 +156,7 @@ def _given_scores(path: Path, test: "RankingData") -> "np.ndarray":
         raise DataError(f"{path}: {error}") from None
 
 
-def _matched(model: Any, data: "RankingData", path: Path) -> "tuple[Any, RankingData]":
+def _matched(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, RankingData]":
     """A model that takes columns by position, and the data with these columns."""
     from ranksvm.datasets.ranking_data import RankingData
 

@@ -11,6 +11,7 @@ from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress
 
 if TYPE_CHECKING:
+    from ranksvm.cli.features import Model
     from ranksvm.serving.learning import Learning, Settings
     from ranksvm.serving.service import Service
     from ranksvm.serving.store import Store
@@ -24,7 +25,7 @@ class Propensities(click.ParamType):
 
     name = "propensities"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
         from ranksvm.clicks import PositionBias
         from ranksvm.serving.click_learning import curve, given
 
@@ -42,7 +43,7 @@ class FeatureRange(click.ParamType):
 
     name = "range"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
         outside, colon, multiple = value.partition(":")
         if outside not in ("clip", "refuse", "none") or (colon and outside == "none"):
             self.fail(f"{value!r} is none of clip, clip:20, refuse, refuse:20 and none (20 is a multiple).", param, ctx)
@@ -59,7 +60,7 @@ class Network(click.ParamType):
 
     name = "network"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from ipaddress import ip_network
 
         try:
@@ -354,7 +355,7 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
     return {name: by_position(model) for name, model in models.items()}, settings
 
 
-def _loaded(path: Path | None) -> Any:
+def _loaded(path: Path | None) -> "Model | None":
     from ranksvm.cli.files import load_model
 
     return None if path is None else load_model(path)

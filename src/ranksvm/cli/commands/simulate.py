@@ -1,7 +1,7 @@
 """``ranksvm simulate``: drive a running service with labeled data and simulated users."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries, seconds
 from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgements
+
+if TYPE_CHECKING:
+    from ranksvm.serving.simulation import Connection
 
 # queries between two progress lines
 _EVERY = 100
@@ -128,7 +131,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
     )
 
 
-def _learned(connection: Any, last: int) -> dict[str, Any]:
+def _learned(connection: "Connection", last: int) -> dict[str, Any]:
     """The overview of the service, after it has learned from the last feedback, or after 10 seconds."""
     import time
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -48,6 +48,9 @@ from ranksvm.cli.output.tables import number, print_json, print_table
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
+
+if TYPE_CHECKING:
+    from ranksvm.cli.rankers import Estimator
 
 # What is compared beside C, and how it is displayed.
 _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:g}".format, "interactions": str}
@@ -153,6 +156,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     by_clicks, choosing = options["by_clicks"], chooses(options) and not options["by_clicks"]
     # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
     iterations_from = 2 if choosing or by_clicks else int(options["low_rank"] == "factorized")
+    choice: ClickChoice | Estimator
     with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])

@@ -40,7 +40,7 @@ class Interactions(click.ParamType):
 
     name = "pairs"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
         if value == "auto" or isinstance(value, int):
             return value
         if value.isascii() and value.isdigit():
@@ -55,7 +55,9 @@ class InteractionsList(click.ParamType):
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+    def convert(
+        self, value: str | list[str | int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str | int]:
         if isinstance(value, list):
             return value
         items = value.split(",") if ":" not in value else [value]

@@ -15,7 +15,9 @@ class _Device(click.ParamType):
 
     name = "device"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: str | list[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | list[str]:
         names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
         return names[0] if len(names) == 1 else names
 

@@ -1,7 +1,6 @@
 """The option ``--monotone``: signs that weights must have, for features as data files name or number them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -33,7 +32,7 @@ class Monotone(click.ParamType):
         return value
 
 
-def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> Any:
+def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> str | dict[int, int] | None:
     """The parameter ``monotone`` of an estimator for a value of the option.
 
     Columns without names are numbered from 1, as in LETOR text. A name that is a number is taken for a name.

@@ -1,7 +1,7 @@
 """Learners of ``ranksvm online`` and ``ranksvm serve``, and the options that each of them has."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -9,6 +9,9 @@ from click.core import ParameterSource
 from ranksvm import estimators
 from ranksvm.cli.options.shared import Number, all_options, flag, list_option
 from ranksvm.estimators import ONLINE_CHOICES
+
+if TYPE_CHECKING:
+    from ranksvm.estimators.base.online_ranker import OnlineRanker
 
 __all__ = ["learner_options", "make_learner"]
 
@@ -18,7 +21,7 @@ _OPTIONS = list(dict.fromkeys(name for choice in ONLINE_CHOICES.values() for nam
 class _Decay(Number):
     """A number above 0 and at most 1."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
         if number > 1:
             self.fail(f"{value!r} is above 1; a decay of 1 forgets nothing.", param, ctx)
@@ -30,7 +33,9 @@ class _Levels(click.ParamType):
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+    def convert(
+        self, value: str | list[float], param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float]:
         if isinstance(value, list):
             return value
         try:
@@ -95,7 +100,7 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
     return all_options(*options)
 
 
-def make_learner(ctx: click.Context, options: dict[str, Any]) -> Any:
+def make_learner(ctx: click.Context, options: dict[str, Any]) -> "OnlineRanker":
     """The unfitted ranker; options of other learners are refused."""
     learner = options["learner"]
     choice = ONLINE_CHOICES[learner]

@@ -28,7 +28,7 @@ class _WordOrNumber(Number):
     def __init__(self, words: tuple[str, ...], zero: bool):
         self._words, self._zero = words, zero
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value in self._words:
             return value
         return 0.0 if self._zero and value == "0" else super().convert(value, param, ctx)

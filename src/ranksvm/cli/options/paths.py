@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -18,6 +18,8 @@ STDIN = Path("-")
 STDOUT = Path("/dev/stdout")
 
 _META = "ranksvm.files"
+# Device and inode of a file, or a name: equal for two spellings of one file. None: it can be shared.
+_Identity = tuple[int, int] | str | None
 
 
 class _File(NamedTuple):
@@ -25,14 +27,14 @@ class _File(NamedTuple):
 
     option: str
     path: str
-    identity: Any
+    identity: _Identity
     written: bool
 
 
 class _InputFile(click.Path):
     """A file to read, or ``-``; it must not be written by the same command."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = STDIN if str(value) == "-" else _named(super().convert(value, param, ctx))
         _enter(self, param, ctx, path, written=False)
         return path
@@ -41,7 +43,7 @@ class _InputFile(click.Path):
 class _OutputFile(click.Path):
     """A file to write, or ``-``; refused before any work if its folder is absent or the command reads it."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = STDOUT if str(value) == "-" else _named(super().convert(value, param, ctx))
         if not is_special(path):
             if not path.parent.is_dir():
@@ -84,7 +86,7 @@ def prints_on_stdout(ctx: click.Context, param: click.Parameter, value: bool) ->
     return value
 
 
-def _named(value: Any) -> Path:
+def _named(value: object) -> Path:
     """A path that is not taken for ``-``: pathlib would shorten ``./-``."""
     path = Path(str(value))
     return path.absolute() if path == STDIN else path
@@ -120,7 +122,7 @@ def _enter(
     known.append(new)
 
 
-def _identity(path: Path) -> Any:
+def _identity(path: Path) -> _Identity:
     """Equal for two spellings of, or links to, one file; None for devices and pipes, which can be shared."""
     try:
         if path == STDIN:

@@ -50,7 +50,7 @@ class Number(click.ParamType):
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         try:
@@ -71,7 +71,9 @@ class NumberRange(click.ParamType):
     def __init__(self, zero: bool = False):
         self._zero = zero
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+    def convert(
+        self, value: str | list[float], param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float]:
         if isinstance(value, list):
             return value
         try:
@@ -92,7 +94,9 @@ class Shares(click.ParamType):
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+    def convert(
+        self, value: str | list[float], param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float]:
         if isinstance(value, list):
             return value
         try:
@@ -114,7 +118,7 @@ class CommaList(click.ParamType):
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+    def convert(self, value: str | list[str], param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
         if isinstance(value, list):
             return value
         names = [name.strip() for name in value.split(",") if name.strip()]
@@ -128,7 +132,7 @@ class IntList(click.ParamType):
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+    def convert(self, value: str | list[int], param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
         if isinstance(value, list):
             return value
         try:
@@ -143,7 +147,7 @@ class IntList(click.ParamType):
 class Name(click.Choice):
     """One of several names of the Python API; ``-`` is accepted for ``_``."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         known = {str(choice).replace("-", "_"): choice for choice in self.choices}
         return super().convert(known.get(str(value).replace("-", "_"), value), param, ctx)
 
@@ -156,7 +160,7 @@ class NameList(click.ParamType):
     def __init__(self, choices: list[str]):
         self._list, self._item = CommaList(), Name(choices)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+    def convert(self, value: str | list[str], param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
         names = self._list.convert(value, param, ctx)
         return list(dict.fromkeys(self._item.convert(name, param, ctx) for name in names))
 

@@ -8,8 +8,8 @@ import keyword
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import click
 
@@ -26,9 +26,10 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 _DEBUG = "ranksvm.debug"
 _ARGUMENTS = "ranksvm.arguments"
+_Decorated = TypeVar("_Decorated", bound=Callable | click.Command)
 
 
-def debug_option(command: Any) -> Any:
+def debug_option(command: _Decorated) -> _Decorated:
     """The option ``--debug``: errors are shown with their traceback."""
     return click.option(
         "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
@@ -180,7 +181,7 @@ def _is_broken_pipe(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+def _show_warning(message: object, *_: object, **__: object) -> None:
     warn(str(message))
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm.cli.output.progress import Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_table, seconds, weights
@@ -19,6 +19,11 @@ from ranksvm.estimators.base.summary import (
     low_rank_in_words,
     size_in_words,
 )
+
+if TYPE_CHECKING:
+    from ranksvm.cli.click_choice import ClickChoice
+    from ranksvm.cli.comparison import Choice
+    from ranksvm.cli.rankers import Estimator
 
 __all__ = [
     "by_rule",
@@ -50,7 +55,7 @@ def described_data(data: TrainingData) -> dict[str, Any]:
     }
 
 
-def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], convention: str) -> dict[str, Any]:
+def fit_report(ranker: "Estimator", scaler: str, means: dict[str, dict[str, float]], convention: str) -> dict[str, Any]:
     """The fitted model, its certificate, and its metrics on every part."""
     return {
         "C": float(ranker.fitted_params_["C"]),
@@ -75,7 +80,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
     }
 
 
-def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
+def _loss_and_pairs(ranker: "Estimator") -> dict[str, Any]:
     """The loss and its pairs; low-rank models have only one choice, which is not a parameter."""
     fitted = ranker.fitted_params_
     loss = fitted.get("loss", "hinge")
@@ -91,7 +96,7 @@ def _device(device: str | list[str]) -> str:
     return device if isinstance(device, str) else ", ".join(device)
 
 
-def _signs(ranker: Any) -> dict[str, int] | None:
+def _signs(ranker: "Estimator") -> dict[str, int] | None:
     """How many weights must have a sign; None if all are free."""
     signs = getattr(ranker, "monotone_", None)
     if signs is None:
@@ -99,7 +104,7 @@ def _signs(ranker: Any) -> dict[str, int] | None:
     return {"increasing": int((signs > 0).sum()), "decreasing": int((signs < 0).sum())}
 
 
-def candidates(ranker: Any) -> list[dict[str, Any]]:
+def candidates(ranker: "Choice | ClickChoice") -> list[dict[str, Any]]:
     """The values of C, and of gamma or of an additive model's settings, that were tried, with their scores."""
     settings = _settings(ranker)
     shape = len(settings), len(ranker.Cs_)

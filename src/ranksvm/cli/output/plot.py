@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ranksvm.cli.comparison import Comparison
 
 __all__ = ["check_plot", "save_figure", "write_choice", "write_plot"]
@@ -65,7 +68,7 @@ def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> 
     save_figure(axes.figure, path)
 
 
-def _draw(ranker: Any, metric: str, rule: str, axes: Any) -> int:
+def _draw(ranker: Any, metric: str, rule: str, axes: "Axes") -> int:
     """Draw the scores of a ranker that chose C, and gamma; returns the number of its lines."""
     from ranksvm.plotting import GridDisplay, PathDisplay
 
@@ -80,7 +83,7 @@ def _draw(ranker: Any, metric: str, rule: str, axes: Any) -> int:
     return 1
 
 
-def save_figure(figure: Any, path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure to a file, in the format of its extension."""
     from ranksvm._util.atomic_files import atomic_write
 

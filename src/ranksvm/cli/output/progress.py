@@ -5,13 +5,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ranksvm._util.live_line import LiveLine, terminal
 from ranksvm._util.log_records import is_passing, steps_of
 from ranksvm._util.text import visible
 from ranksvm.cli.output.tables import counted
 from ranksvm.cli.terminal import say, takes_live_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Progress", "Stopwatch"]
 
@@ -69,7 +72,7 @@ class Progress:
         self._n_done = 0
         self._done = ""
         self._printed_at = 0.0
-        self._console: Any = None
+        self._console: Console | None = None
         self._live: LiveLine | None = None
         self._handler = _Handler(self)
         self._logger = logging.getLogger("ranksvm")

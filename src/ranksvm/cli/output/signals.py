@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 __all__ = ["TerminatedError", "terminable", "woken_by_signals"]
 
@@ -32,7 +31,7 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _raise_terminated(*_: Any) -> None:
+def _raise_terminated(*_: object) -> None:
     # one is enough: a second signal must not end the removal of files with a traceback
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise TerminatedError

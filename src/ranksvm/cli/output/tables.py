@@ -5,12 +5,16 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ranksvm._util.json_values import plain
 from ranksvm._util.text import aligned, count, counted, number, power, queries, seconds, visible, weights
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = [
     "ANSWERED",
@@ -110,14 +114,14 @@ def json_text(document: dict[str, Any]) -> str:
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _text(words: str, style: str = "") -> Any:
+def _text(words: str, style: str = "") -> "Text":
     """Text, not str: file names may hold square brackets, which rich would take for markup."""
     from rich.text import Text
 
     return Text(visible(words), style=style)
 
 
-def _table(columns: Sequence[str], left: int = 1) -> Any:
+def _table(columns: Sequence[str], left: int = 1) -> "Table":
     """An empty table whose first ``left`` columns are aligned to the left, the others to the right."""
     from rich import box
     from rich.table import Table
@@ -128,7 +132,7 @@ def _table(columns: Sequence[str], left: int = 1) -> Any:
     return table
 
 
-def _print(title: str | None, table: Any) -> None:
+def _print(title: str | None, table: "Table") -> None:
     from rich.console import Console
     from rich.measure import Measurement
 
