@@ -1,5 +1,7 @@
 """Confidence intervals of the weights of a linear ranker, from one fit."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone

@@ -1,4 +1,4 @@
-"""Choice of C by the clicks on held-out queries, where a log is all that is known."""
+"""Choice of C by the clicks on held-out queries, if there is a click log but no labels."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ class ClickChoice:
     metric_ : str
         What the scores estimate.
     ranker_ : estimator
-        That of the chosen C, fitted on the whole log.
+        The estimator with the chosen C, fitted on the whole log.
     """
 
     by = "clicks of held-out queries"
@@ -80,7 +80,7 @@ class ClickChoice:
         data = RankingData(X, train.y, train.qid, train.docid)
         form = "pairs" if self._bias.offset is None else "relevance"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GridEdgeWarning)  # said below the table, as for labels
+            warnings.simplefilter("ignore", GridEdgeWarning)  # a note below the table says so, as for labels
             found = fit_from_clicks(self._estimator, data, self._log, self._bias, form=form, Cs=self._Cs)
         ends = np.array([one.intervals[found.metric] for one in found.estimates])
         self.ranker_, self.metric_ = found.model, found.metric

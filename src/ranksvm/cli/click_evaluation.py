@@ -1,4 +1,4 @@
-"""The options --clicks and --bias: models evaluated, and trained, by a click log."""
+"""The options --clicks and --bias: evaluation of models, and training, with a click log."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _METRICS = "dcg@10,mean_relevant_rank"
-# rankers of a log with a row of their own in the table
+# maximum number of rankers of a log that have their own rows in the table
 _MOST_RANKERS = 6
 # the first bytes of a database of SQLite
 _SQLITE = b"SQLite format 3\0"
@@ -77,7 +77,7 @@ def estimator_options(command: Callable) -> Callable:
 
 
 def check_clicks(options: dict[str, Any]) -> None:
-    """Refuse half of a log and its propensities."""
+    """Refuse a log without propensities, or propensities without a log."""
     if options["clicks"] is None and options["bias"] is not None:
         raise click.UsageError("--bias needs a click log: give --clicks as well.")
     if options["clicks"] is not None and options["bias"] is None:
@@ -156,7 +156,7 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
 
 
 def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:
-    """Share of the first ten ranks that no list showed, and that each of a few rankers never showed."""
+    """Shares of the first ten ranks whose documents no list, or no list of a ranker in the log, ever showed."""
     rows = [["never shown", *(f"{100 * found.unseen_share:.1f} %" for found in results)]]
     rankers = list(results[0].unseen_by_ranker)
     if 1 < len(rankers) <= _MOST_RANKERS:

@@ -22,13 +22,13 @@ __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "mod
 
 # What makes a model: the settings of a combination that are not scaler, loss and pairs.
 MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("additive"), *names_in("kernel"), *names_in("low_rank"))))
-# The models of low rank have these, and no choice.
+# Settings that are fixed for models of low rank.
 _OF_LOW_RANK = {
     each.name: OF_OTHERS[each.name][0]
     for each in PARAMETERS
     if each.tuned and each.section == "pairs" and each.low_rank
 }
-# Options of one kind of model, to refuse them where none of it is compared.
+# Options of kernels, which are refused if no kernel is compared.
 _OF_KERNELS = tuple(name for name in KERNEL_OPTIONS if name not in ("gamma", "random_state", "memory_limit"))
 
 
@@ -85,7 +85,7 @@ def check_models(options: dict[str, Any]) -> None:
 
 
 def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
-    """Refuse signs of weights beside models that cannot keep them: the comparison would not be among equals."""
+    """Refuse signs of weights if a compared model cannot keep them: the comparison would not be fair."""
     if kernels:
         raise click.UsageError(NO_SIGNS)
     if low_rank:
@@ -93,7 +93,7 @@ def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
 
 
 def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings of each model: `MODEL_SETTINGS`, and those of loss and pairs if a model has no choice of them."""
+    """The settings of each model: `MODEL_SETTINGS`, and loss and pairs if they are fixed for the model."""
     nothing = dict.fromkeys(MODEL_SETTINGS)
     models: list[dict[str, Any]] = [nothing] if _compares_linear(options) else []
     if "additive" in options["model"]:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
 
 # Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 a fit takes a second
-# or more, where one along the path of a linear model takes some milliseconds. Additive models, between both, try every
-# second one.
+# or more, but one along the path of a linear model takes some milliseconds. Additive models, whose fits take times in
+# between, try every second value.
 COARSE = {"additive": 2, None: 4}
 # the number of gammas that KernelRankSVMCV tries by default
 DEFAULT_GAMMAS = 4
@@ -49,7 +49,7 @@ def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     every = itertools.product(options["scaler"], compared_models(options), *(options[name] for name in names))
     for scaler, model, *values in every:
-        # the model's own loss and pairs, if it has no choice, take precedence
+        # if a model has a fixed loss and fixed pairs, these take precedence
         settings = {"scaler": scaler} | dict(zip(names, values, strict=True)) | model
         if settings["loss"] != "huber":
             settings["huber_width"] = None
@@ -60,7 +60,7 @@ def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tried:
-    """A combination of settings and what chose its C.
+    """A combination of settings, and the estimator that chose its C.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ class Comparison:
         return [_cell(settings, name) for name, heading in HEADINGS.items() if heading in columns]
 
     def fits(self, settings: dict[str, Any]) -> int:
-        """Number of fits that choose C, and gamma, of a combination."""
+        """Number of fits needed to choose C, and gamma, for a combination."""
         parts = 1 if "valid" in self._data.parts else self._options["folds"]
         return len(self.values_of_C(settings)) * _n_gammas(settings, self._options["gammas"]) * parts
 
     def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the field's own name)
-        """The values of C to try: for models that cost more than linear ones, a part of the default range."""
+        """The values of C to try: for models that take longer than linear ones, a part of the default range."""
         Cs = self._options["Cs"]
         return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[:: COARSE[settings["model"]]]
 
@@ -168,7 +168,7 @@ class Comparison:
         from ranksvm.fits.training_set import TrainingArguments
 
         for settings in self.combinations:
-            # made before the time runs: its class is imported
+            # made before the timer starts, because this imports its class
             ranker = self._ranker(settings)
             if isinstance(ranker, LowRankChoice):
                 continue
@@ -205,7 +205,7 @@ class Comparison:
         with watch("training"):
             with one_blas_thread():
                 parallel_map(try_one, linear, n_threads)
-            # one after another: one kernel matrix is in memory at a time, and a fit uses all threads
+            # one after another, so that only one kernel matrix is in memory; each fit uses all threads
             for settings in combinations:
                 if not is_linear(settings):
                     try_one(settings)
@@ -235,7 +235,7 @@ class Comparison:
         def make(C: float) -> "Estimator":
             return make_ranker(options, Cs=None, gammas=None, C=C)
 
-        make(Cs[0])  # `LowRankChoice` makes others while the time runs
+        make(Cs[0])  # imports the class, which `LowRankChoice` needs while the timer runs
         return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
 
     def _evaluation(self, tried: Tried, watch: Stopwatch) -> "Evaluation":

@@ -1,4 +1,4 @@
-"""Training data that stay in their file, or in the cache of it, because memory would not hold them."""
+"""Training data that stay in their file, or in its cache, because they do not fit into memory."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ __all__ = ["DataInFile", "data_in_file", "large_data"]
 
 @dataclass
 class DataInFile:
-    """A cache larger than memory: what a training command asks of a `RankingData`.
+    """A cache larger than memory, with the attributes of `RankingData` that a training command uses.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class DataInFile:
 
 
 def large_data(path: Path, options: dict[str, Any]) -> bool:
-    """Whether a file may not fit into the memory of a linear or additive model's fit."""
+    """Whether a file may be too large to fit a linear or additive model to it in memory."""
     from ranksvm._util import checks
     from ranksvm._util.memory import memory_bytes, memory_complaint
     from ranksvm.datasets.cache.conversion import memory_to_read
@@ -81,7 +81,7 @@ def large_data(path: Path, options: dict[str, Any]) -> bool:
 def data_in_file(
     path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
 ) -> DataInFile:
-    """The data of a large file: a cache as it is, another file as a cache that is written unless there is one."""
+    """The data of a large file: of a cache, or of the cache of another file, which is written if absent."""
     from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 
     _refuse(options)
@@ -122,7 +122,7 @@ def _cached(path: Path, options: dict[str, Any], progress: Progress, watch: Stop
 
 
 def _refuse(options: dict[str, Any]) -> None:
-    """Options that need the rows in memory."""
+    """Refuse options that need the rows in memory."""
     size = "TRAIN is larger than memory (--memory-limit)"
     if options["scaler"] != "none":
         raise click.UsageError(f"{size}: --scaler {options['scaler']} needs it in memory; scale the features first.")

@@ -34,7 +34,7 @@ _NUMBERED = re.compile("f[1-9][0-9]{0,8}")
 def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, Features, Sequence[str] | None]":
     """A model that takes columns by position, the features of a file in its order, and their names.
 
-    The columns have been compared by name, and scikit-learn would warn that an array has no names.
+    The returned model has no feature names, because scikit-learn would warn that the array has none.
     """
     names, n_features = names_in(model), model.n_features_in_
     X = matched_to(model, data, path)
@@ -57,11 +57,11 @@ def matched(
     of: str,
     categories: Mapping[str, list[str]],
 ) -> "Features":
-    """The features of a file in the order of others: by name, where both have names, else by position.
+    """The features of a file in the order of the wanted ones: by name if both have names, else by position.
 
     Features without names are called f1, f2, ... everywhere: columns of these names are matched with them by name.
-    By position missing features are 0 and further ones are ignored: LETOR text omits zeros, so a file may lack the last
-    features of another one.
+    If they are matched by position, missing features are 0 and additional ones are ignored: LETOR text omits zeros, so
+    a file may lack the last features of another one.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def names_in(model: "Model") -> Sequence[str] | None:
 
 
 def _are_numbered(names: Sequence[str] | None) -> bool:
-    """Whether columns are called as features without names are: f1, f2, ..., not from f0 on."""
+    """Whether columns have the names of features without names: f1, f2, ..., and no f0."""
     return names is not None and "f0" not in names and any(map(_NUMBERED.fullmatch, names))
 
 

@@ -90,7 +90,7 @@ def to_cache(
     reading: dict[str, Any],
     qrels: "Qrels | None" = None,
 ) -> "ConvertedData":
-    """Write the cache of a data file of any format, a part at a time, with what `read` prints."""
+    """Write the cache of a data file of any format, a part at a time, and print what `read` prints."""
     from ranksvm.datasets.cache.conversion import convert_to_cache
 
     name = titled(source)
@@ -162,7 +162,7 @@ def _loaded(path: Path, classes: "dict[str, type]") -> "Model":
 
 
 def _check_order(path: Path) -> None:
-    """Refuse a model and data that are exchanged: ``path``, given as the model, is none, but another input is one."""
+    """Refuse exchanged files: ``path``, given as the model, is no model, but another input is one."""
     if not is_model(path):
         for option, other in inputs_given():
             if is_model(other):
@@ -180,7 +180,7 @@ def model_scores(model: "Model", data: "RankingData", path: Path) -> "np.ndarray
 def model_scores_on(
     device: str | None, model: "Model", data: "RankingData", path: Path
 ) -> "tuple[np.ndarray, str | None]":
-    """The same on the GPU of this name, or on the CPU; and the name of the GPU."""
+    """The scores of `model_scores`, on the GPU ``device``, or on the CPU if it is None; and the name of the GPU."""
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
@@ -245,7 +245,7 @@ def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]
     pairs : ndarray of int64, shape (n_pairs, 2)
         Row numbers (preferred, other).
     weights : ndarray of float64, shape (n_pairs,)
-        Weight of each pair; 1 where a line gives none.
+        Weight of each pair; 1 if a line gives none.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def _text(path: Path, expected: str) -> str:
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the name of the file to errors of the system in the block."""
+    """Add the name of the file to an OSError that the block raises."""
     try:
         yield
     except OSError as error:
@@ -333,7 +333,7 @@ def _is_number(text: str) -> bool:
 
 
 def names_of(paths: list[Path]) -> list[str]:
-    """File names if they are distinct, else whole paths (numbered where even these are equal)."""
+    """File names if they are distinct, else whole paths (numbered if even these are equal)."""
     names = [path.name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
@@ -341,7 +341,7 @@ def names_of(paths: list[Path]) -> list[str]:
 
 
 def row_labels(data: "RankingData") -> list[str]:
-    """Document ids as text; the number of the row, from 0, where the file has none."""
+    """Document ids as text; the number of the row, from 0, if the file has none."""
     if data.docid is None:
         return [str(row) for row in range(data.n_rows)]
     return [str(docid) or str(row) for row, docid in enumerate(data.docid.tolist())]

@@ -1,4 +1,4 @@
-"""Choice of C for a model of low rank, by one fit for every C and test part."""
+"""Choice of C for a model of low rank, by one fit for every C and fold, or on validation data."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class LowRankChoice:
     Cs_, scores_, mean_scores_, standard_errors_, C_, best_score_
         As in `RankSVMCV`.
     ranker_ : estimator
-        That of the chosen C, fitted to all data.
+        The estimator with the chosen C, fitted to all data.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LowRankChoice:
         return self.ranker_.predict(X)
 
     def _by_folds(self, X: "Features", y: "np.ndarray", qid: "np.ndarray | None") -> None:
-        """Scores on the folds that `RankSVMCV` has."""
+        """Scores on the same folds as in `RankSVMCV`."""
         import numpy as np
 
         from ranksvm.data import Queries

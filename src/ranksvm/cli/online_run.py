@@ -97,7 +97,7 @@ class OnlineRun:
         return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
 
     def learn(self, data: "RankingData") -> "np.ndarray":
-        """Rank and learn from some queries, one after another; the scores by which each was ranked."""
+        """Rank and learn from some queries, one after another; return the scores by which each was ranked."""
         checksum = _checksum(data, self.checksum)
         scores = self.ranker.predict_then_learn(data.X, data.y, qid=data.qid)
         pointers = data.queries.pointers.tolist()
@@ -156,12 +156,12 @@ class OnlineRun:
         return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"], None if names is None else tuple(names))
 
     def rest_of(self, stream: "Iterator[RankingData]", source: str) -> "Iterator[RankingData]":
-        """The rest of a stream after the queries so far, which must be those that were learned from.
+        """The rest of a stream after its first queries, which must be those that were learned from.
 
         Raises
         ------
         DataError
-            When the queries differ, have another number of features, or the stream ends before.
+            When the queries differ or have another number of features, or the stream has fewer queries.
         """
         from ranksvm.exceptions import DataError
 
@@ -191,7 +191,7 @@ class OnlineRun:
             )
 
     def _in_order(self, batch: "RankingData", source: str) -> "RankingData":
-        """A batch with the features in the order of the first batch ever."""
+        """A batch with the features in the order of the very first batch."""
         from ranksvm.datasets.ranking_data import RankingData
 
         if self.n_queries == 0:

@@ -22,9 +22,9 @@ _CHOICE = ("metric", "convention", "rule")
 
 
 def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> "Estimator":
-    """The estimator of a ``model``, ``kernel`` or ``low_rank``; with a range, an estimator that chooses.
+    """The estimator for the options; if they have a range to choose from, one that chooses.
 
-    Ranges are ``Cs`` and ``gammas``; ``interactions`` may be a choice, too. An option that is None is not
+    Ranges are ``Cs`` and ``gammas``; ``interactions`` may also be a choice. An option that is None is not
     passed on; ``changes`` override ``options``. With ``only_fit`` a RankSVM is made without the interface of
     scikit-learn, which cross-validation needs.
     """
@@ -90,7 +90,7 @@ def chooses(options: dict[str, Any]) -> bool:
 
 
 def with_scaler(scaler: "TransformerMixin | None", ranker: "Ranker") -> "Model":
-    """The model to save: a Pipeline where features are scaled."""
+    """The model to save: a Pipeline if features are scaled."""
     if scaler is None:
         return ranker
     from sklearn.pipeline import Pipeline

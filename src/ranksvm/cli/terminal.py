@@ -1,7 +1,7 @@
-"""What the command writes: standard streams in any condition, and text from data that cannot steer a terminal.
+"""The output of the command: standard streams in any condition, and text in which data cannot control a terminal.
 
-A stream may be closed, full, or unable to express a character. A command ends with the exit code of what it did: nobody
-has to hear its progress, but a result that standard output does not take is an error.
+A stream may be closed, full, or unable to encode a character. A command fails if standard output does not take its
+result; it does not fail if standard error does not take its progress.
 """
 
 import codecs
@@ -18,19 +18,19 @@ from ranksvm._util.text import visible
 
 __all__ = ["print_data", "say", "standard_streams", "takes_color", "takes_live_line"]
 
-# What stands for characters that an encoding lacks; others are escaped as Python writes them.
+# Replacements of characters that an encoding lacks; other characters are escaped as in Python.
 _SPELLED = {"±": "+-", "─": "-", "━": "-", "╸": "-", "╺": "-", **dict.fromkeys("▏▎▍▌▋▊▉█▐▕", "#")}
 _ERRORS = "ranksvm.spelled"
 
 
 def say(text: str = "", *, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
-    """Print text for people, in which control characters, as of names in data, are escaped."""
-    # the stream by name: without it click takes UTF-8 where the locale is ASCII
+    """Print text for people; control characters, which names in data may contain, are escaped."""
+    # without an explicit stream, click writes UTF-8 even if the locale is ASCII
     click.secho(visible(text), file=sys.stderr if err else sys.stdout, fg=fg, bold=bold)
 
 
 def print_data(text: str) -> None:
-    """Print a line of data on stdout: as it is, in UTF-8 as in a file; on a terminal as `say` does."""
+    """Print a line of data on stdout: on a terminal as `say` does, else unchanged, in UTF-8 as in a file."""
     if sys.stdout.isatty():
         say(text)
     else:
@@ -43,7 +43,7 @@ def takes_color() -> bool:
 
 
 def takes_live_line() -> bool:
-    """Whether stderr is a terminal that can write over a line."""
+    """Whether stderr is a terminal that can overwrite a line."""
     return sys.stderr.isatty() and not _is_dumb()
 
 
@@ -53,19 +53,19 @@ def _is_dumb() -> bool:
 
 @contextlib.contextmanager
 def standard_streams() -> Iterator[None]:
-    """Context in which the standard streams are open, and stderr takes everything."""
-    if sys.platform == "win32":  # consoles there are no files
+    """Context in which the standard streams are open, and in which writing to stderr never fails."""
+    if sys.platform == "win32":  # consoles are not files there
         yield
         return
     for number, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            # A file that the command opens would take the number, and what a library prints would get into it. Opened
-            # the wrong way round, so that using stdin or stdout is an error.
+            # Otherwise a file that the command opens would get this number, and a library might print into it. Stdin is
+            # opened for writing and stdout for reading, so that using them is an error.
             os.set_inheritable(os.open(os.devnull, flags), True)
     before = sys.stdin, sys.stdout, sys.stderr
-    # streams that somebody has put in their place are left alone
+    # streams that were replaced before are kept
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 (open until the end)
     if sys.stdout is sys.__stdout__:
@@ -81,7 +81,7 @@ def standard_streams() -> Iterator[None]:
 
 
 class _Descriptor(io.FileIO):
-    """A descriptor to write to: standard output fails once, with its name; standard error never does."""
+    """A descriptor to write to, which raises the first error of standard output, and none of standard error."""
 
     def __init__(self, number: int):
         super().__init__(number, "w", closefd=False)
@@ -94,7 +94,7 @@ class _Descriptor(io.FileIO):
         except OSError as error:
             if not self._may_fail:
                 return len(data)
-            self._may_fail = False  # what is left is dropped at the end of Python
+            self._may_fail = False  # the rest is dropped when Python ends
             error.filename = "standard output"
             raise
 

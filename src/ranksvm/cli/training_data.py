@@ -39,14 +39,14 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 
 @dataclass
 class TrainingData:
-    """The data files of a training command, by part: train, and valid and test where given.
+    """The data files of a training command, by part: train, and valid and test if given.
 
     Parameters
     ----------
     parts : dict of str to RankingData
-        Their contents; of training data larger than memory a `DataInFile`.
+        Their contents; a `DataInFile` for training data larger than memory.
     paths : dict of str to Path
-        Paths of these files, and of those of weights and pairs.
+        Paths of these files, and of the files of weights and pairs.
     weights : dict of str to ndarray
         Weights of the rows of the training data, by their name in ``fit``.
     pairs : tuple of (ndarray, ndarray), optional
@@ -81,7 +81,7 @@ class TrainingData:
         return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
 
     def resolved(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with the columns of features where these are given by name or number."""
+        """The options, in which features are given by their columns instead of names or numbers."""
         names, n_features = self.parts["train"].feature_names, self.parts["train"].n_features
         signs = signs_of_columns(options["monotone"], names, n_features)
         return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
@@ -159,7 +159,7 @@ class TrainingData:
 
         measured = {}
         for part, data in self.parts.items():
-            if isinstance(data, DataInFile):  # its scores are not worth another reading
+            if isinstance(data, DataInFile):  # scores would need another pass over the file
                 continue
             if part == "train" and not self.from_labels and (data.y == data.y[0]).all():
                 continue

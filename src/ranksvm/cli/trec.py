@@ -20,7 +20,7 @@ __all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "refuse_t
 
 
 class Judged:
-    """Labels of relevance judgments for the rows of a file, a part at a time; 0 without a judgment.
+    """Gives the rows of a file the labels of relevance judgments, a part at a time; 0 without a judgment.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models in the formats of other programs: search engines, runtimes, languages; written, and some of them read."""
+"""Models in the formats of search engines, runtimes and programming languages; some of these are also read."""
 
 from typing import TYPE_CHECKING
 

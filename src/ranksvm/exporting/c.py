@@ -1,4 +1,4 @@
-"""Functions of C that score documents, without dependencies but the C library."""
+"""C functions that score documents, and need only the C library."""
 
 import json
 
@@ -6,7 +6,7 @@ from ranksvm.exporting.code import AdditiveTemplates, Language, ScoringTemplates
 
 __all__ = ["C"]
 
-# Of C89 and later.
+# The code is valid in C89 and later.
 _FILE = """/* $about
    Install: compile this file with your sources, link with -lm, and declare
      ${single}void ${name}_scores(const double *documents, size_t n_documents, double *scores);

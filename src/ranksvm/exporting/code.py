@@ -15,11 +15,11 @@ __all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
 # Numbers, or names, in one line of a file.
 PER_LINE = 6
-# Arrays whose length does not depend on the number of features, and the maximum number of values in one string literal
-# of such an array.
+# Arrays whose length does not depend on the number of features.
 LONG = ("CUTS", "VALUES")
+# Maximum number of values in one string literal of such an array.
 PER_TEXT = 2_000
-# A self-test accepts scores that differ by this part of the largest.
+# Tolerance of a self-test, relative to the largest score.
 TOLERANCE = 1e-9
 
 
@@ -41,9 +41,9 @@ class Language:
         Template of an array, with the placeholders ``array``, ``type``, ``length``, ``numbers`` and ``function``, the
         name in lower case.
     scores, additive : callable
-        From a `Request` to the functions that score: of a linear model, and of an additive one.
+        From a `Request`, write the scoring functions of a linear model, and of an additive one.
     literal : callable
-        From the name of a feature to a string of the language.
+        Writes the name of a feature as a string literal of the language.
     entry : str
         Format string of one value of the self-test; its arguments are document, column and value.
     entry_indent : str
@@ -53,10 +53,10 @@ class Language:
     declaration : str
         Template of a separate declaration of an array, with the placeholders of ``array``.
     single : str
-        Template of what the file has only if it scores documents one by one, with the placeholder ``name``.
+        Template of a part that is written only if documents are scored one by one, with the placeholder ``name``.
     long_array : str
-        Template of an array of any number of values, if the length of ``array`` is limited, with the placeholders of
-        ``array`` and ``texts``, the numbers as string literals.
+        Template for long arrays, if a language limits the length of ``array``. It has the placeholders of ``array`` and
+        ``texts``, the numbers as string literals.
     """
 
     title: str
@@ -143,7 +143,7 @@ class Language:
 
 
 class ScoringTemplates(NamedTuple):
-    """Templates of the functions that score in a language with the syntax of C: one document, or all of a query.
+    """Templates of scoring functions, for one document or a query, in a language with the syntax of C.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class ScoringTemplates(NamedTuple):
     spread : str
         Computes the deviation; no placeholders.
     value, value_of_query : str
-        A feature of a document, by itself and in its query.
+        Expression for a feature of a document, in the function for one document and in the function for a query.
     centred : str
         The variable that has the feature relative to its mean.
     variables : str
@@ -186,7 +186,7 @@ class ScoringTemplates(NamedTuple):
         if scaling.method == "min_max":
             return filled(self.by_query, name=name, body=self.min_max)
         value = self.centred if scaling.with_mean else self.value_of_query
-        if scaling.with_std:  # a constant feature has none
+        if scaling.with_std:  # the deviation of a constant feature is 0
             value = f"(deviation > 0 ? {value} / deviation : {'0' if scaling.with_mean else value})"
         body = filled(
             self.standard,
@@ -199,7 +199,7 @@ class ScoringTemplates(NamedTuple):
 
 
 class AdditiveTemplates(NamedTuple):
-    """Templates of the functions that score with an additive model in a language with the syntax of C.
+    """Templates of the scoring functions of an additive model in a language with the syntax of C.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class AdditiveTemplates(NamedTuple):
     scaled : str
         The parameters of ``sums`` for shift and scale; no placeholders.
     mean, deviation : str
-        Shift and scale from the statistics.
+        Expressions for shift and scale, from the statistics.
     """
 
     sums: str
@@ -271,8 +271,8 @@ def _texts(words: list[str], indent: str) -> str:
 def _table_arrays(function: Additive) -> dict[str, np.ndarray]:
     """The arrays of an additive model.
 
-    A row of ``TABLES`` is a feature, where its cuts begin, and how many there are; the same of another feature, or
-    none; and where the values of the intervals begin.
+    A row of ``TABLES`` has seven numbers: a feature, the index of its first cut, and the number of its cuts; the same
+    for a second feature, or zeros; and the index of the first value.
     """
     rows, cuts, values = [], [np.empty(0)], []
     n_cuts = n_values = 0

@@ -1,4 +1,4 @@
-"""The documents of a self-test: three of the user's data, or three that a scaler suggests, and what they score."""
+"""The documents of a self-test and their scores: three documents of the user's data, or three invented ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,9 @@ from ranksvm.exporting.tables import Axis
 __all__ = ["SelfTest", "feature_ranges", "self_test"]
 
 N_DOCUMENTS = 3
-# Features that an invented document has: more would not be read by anyone.
+# Maximum number of features of an invented document, so that people can read it.
 N_INVENTED = 20
-# Multiples of a feature's scale, by document: (feature number + document) modulo 3 chooses.
+# Values in invented documents, in units of a feature's scale; (feature number + document number) modulo 3 selects one.
 STEPS = (0.25, 1.0, -0.5)
 
 
@@ -30,16 +30,16 @@ class SelfTest:
     Parameters
     ----------
     X : ndarray of float64, shape (3, n_features)
-        The documents; each value is a number of float32.
+        The documents; float32 represents each value exactly.
     scores : ndarray of float64, shape (3,)
-        What the model gives.
+        The scores of the model.
     """
 
     X: np.ndarray
     scores: np.ndarray
 
     def by_name(self, names: list[str], columns: np.ndarray) -> list[dict[str, Any]]:
-        """For files of JSON: the features that are not 0, by name, and the score of each document."""
+        """Each document as a JSON object: its features that are not 0, by name, and its score."""
         return [
             {"features": {names[j]: float(x[j]) for j in columns if x[j]}, "score": float(score)}
             for x, score in zip(self.X, self.scores, strict=True)
@@ -54,8 +54,9 @@ def self_test(scoring: Scoring, X: Features | None = None, qid: ArrayLike | None
     scoring : Scoring
         The model.
     X : ndarray or CSR matrix of shape (n_rows, n_features), optional
-        Data to take them from: the documents of lowest, middle and highest score, or, if features are scaled by query,
-        the first three of the first query that has three. None: they are made up.
+        Data from which the documents are taken. If features are scaled by query, they are the first three of the first
+        query that has three. Else, for a linear model, they are the documents with the lowest, middle and highest
+        score, and for others the first three. None: they are invented.
     qid : array-like of shape (n_rows,), optional
         Query of each row.
 
@@ -65,7 +66,7 @@ def self_test(scoring: Scoring, X: Features | None = None, qid: ArrayLike | None
         The documents.
     """
     rows = _invented(scoring) if X is None else _chosen(scoring, X, qid)
-    # engines of float32 then read the same numbers, and every format can write them
+    # engines that compute in float32 then read the same numbers, and every format can write them
     rows = rows.astype(np.float32).astype(np.float64)
     if not (isinstance(scoring.scaling, QueryScaling) and scoring.scaling.of_retrievers):
         rows = np.nan_to_num(rows, nan=0.0)
@@ -85,7 +86,7 @@ def feature_ranges(scoring: Scoring, X: Any = None) -> tuple[np.ndarray, np.ndar
     Returns
     -------
     tuple of ndarray, or None
-        None where nothing is known.
+        None if they are not known.
     """
     if X is not None:
         low, high = X.min(axis=0), X.max(axis=0)
@@ -106,7 +107,7 @@ def _chosen(scoring: Scoring, X: Features, qid: ArrayLike | None) -> np.ndarray:
         rows = _of_one_query(qid, X.shape[0])
     elif isinstance(scoring.function, Linear):
         scaling, coef = scoring.scaling, scoring.function.coef
-        # in the order of scores: the shift is the same for all rows
+        # the order of the scores; a shift is the same for all rows and would not change it
         order = np.argsort(np.ravel(X @ (coef if scaling is None else coef / scaling.scale)), kind="stable")
         rows = order[[0, len(order) // 2, -1]]
     else:
@@ -149,7 +150,7 @@ def _invented(scoring: Scoring) -> np.ndarray:
 
 
 def _middles(axis: Axis) -> np.ndarray:
-    """A value in each interval; for a category, the values that have one; none if only missing values have one."""
+    """A value in each interval, or in each category of a categorical feature; none if there are no cuts."""
     cuts = axis.cuts[int(axis.missing) :]
     if not len(cuts):
         return cuts

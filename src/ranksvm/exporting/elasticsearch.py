@@ -17,7 +17,7 @@ from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, sin
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
 
-# Documents of each shard that are scored again.
+# Number of documents of each shard that are rescored.
 WINDOW = 100
 
 
@@ -32,8 +32,8 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        JSON; the key ``ranksvm`` has the line that installs it and the self-test, ``rescore`` is a part of a search,
-        and ``featureset`` has the features that the model needs, if there are templates.
+        JSON; the key ``ranksvm`` has the installation commands and the self-test, ``rescore`` is a part of a
+        search, and ``featureset`` has the features that the model needs, if there are templates.
     """
     # the plugins read the definition from a string that holds JSON
     if request.additive is None:
@@ -77,7 +77,7 @@ def _install(request: Request) -> str:
 
 
 def _rescore(model: str, parameters: list[str]) -> dict[str, Any]:
-    """The value of ``rescore`` in a search; in a search template its parameters are filled in."""
+    """The value of ``rescore`` in a search; a search template fills in its parameters."""
     sltr = {"params": {name: f"{{{{{name}}}}}" for name in parameters}, "model": model}
     return {
         "window_size": WINDOW,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export"]
 
-# What may be written into a remark of any format: no line breaks, quotes, or ends of comments.
+# File names that are safe in a comment of any format: no line breaks, quotes or ends of comments.
 _PLAIN_FILE = re.compile(r"[\w.,+=@%-]+")
 
 
@@ -48,7 +48,7 @@ def export(
     """Write a fitted model in the format of a search engine, a runtime or a programming language.
 
     Every file says how to install it, and has a self-test: three documents and their scores. Scalers before the ranker
-    become part of the file; where the engine has normalizers, they become those.
+    become part of the file, as normalizers of the engine if it has any.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def export(
         File to write, atomically; None: write no file. The result has the content in either case.
     to : str
         The format, such as "solr", "onnx" (needs ``pip install "ranksvm[onnx]"``), "sql", "python" or "json"; ``ranksvm
-        export --help`` lists all. Kernel models are for "onnx", and exact ones with the kernels rbf and poly for
-        "svm-rank" and "libsvm". Additive models are for all others; "solr", "elasticsearch", "opensearch" and "xgboost"
-        take those without a linear part (``linear=False``).
+        export --help`` lists all. Kernel models can be written for "onnx"; those with the kernels rbf and poly, without
+        random Fourier features, also for "svm-rank" and "libsvm". Additive models can be written in all formats except
+        these two, "liblinear" and those for hybrid search; for "solr", "elasticsearch", "opensearch" and "xgboost" they
+        must have no linear part (``linear=False``).
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        Features, from which the documents of the self-test are taken, and the range of each feature for
-        ``non_negative``.
+        Data that provides the documents of the self-test and, for ``non_negative``, the range of each feature.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row of X, or the name of the column of X that has the queries.
     names : dict or sequence of str, optional
@@ -200,6 +200,6 @@ def _model_name(target: Target, path: PathLike | None, given: str | None) -> str
 
 
 def _file_name(target: Target, path: PathLike | None, name: str) -> str:
-    """The name that lines of installation call the file."""
+    """The name of the file in the installation instructions."""
     found = f"{name}{target.suffix}" if path is None or is_special(path) else Path(path).name
     return found if _PLAIN_FILE.fullmatch(found) else f"model{target.suffix}"

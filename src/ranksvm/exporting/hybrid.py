@@ -14,9 +14,9 @@ from ranksvm.exporting.vespa import first_phase, scaled, vespa_feature
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH", "VESPA"]
 
-# Best documents of each retriever whose scores are combined.
+# Number of best documents of each retriever whose scores are combined.
 WINDOW = 100
-# The most queries of a hybrid query of OpenSearch.
+# Maximum number of queries in a hybrid query of OpenSearch.
 MOST_QUERIES = 5
 # Kinds of retrievers of Elasticsearch; any other template is a query for a `standard` retriever.
 _RETRIEVERS = {
@@ -116,7 +116,7 @@ def write_vespa(request: Request) -> bytes:
     Returns
     -------
     bytes
-        A schema's ``rank-profile``, for a file of its own beside the schema.
+        A schema's ``rank-profile``, for a separate file next to the schema.
     """
     columns = request.used_columns()
     features = [vespa_feature(request.names[column]) for column in columns]
@@ -198,7 +198,7 @@ def _weights(request: Request) -> np.ndarray:
 
 
 def _queries(request: Request) -> list[dict[str, Any]]:
-    """The query of each retriever, in the order of the model: from the templates, or a query to be replaced."""
+    """The query of each retriever, in the order of the model: from the templates, or else a placeholder."""
     if request.templates is None:
         request.notes.append(
             "put your own queries in place of those that say REPLACE, or pass templates (--templates)."
@@ -216,7 +216,7 @@ def _retriever(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inputs(names: list[str]) -> list[str]:
-    """A name of an input for each feature, each once."""
+    """A unique name for the input of each feature."""
     found: list[str] = []
     for name in names:
         word = "weight_" + re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")

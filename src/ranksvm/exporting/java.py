@@ -8,9 +8,10 @@ from ranksvm.exporting.request import Request
 
 __all__ = ["JAVA"]
 
-# An array takes about 8 bytes of bytecode a number, of which a method has 65,535, and a class as many constants.
+# Maximum number of features. An array takes about 8 bytes of bytecode for each number; a method has at most 65,535
+# bytes, and a class as many constants.
 LARGEST = 5_000
-# Of the functions of an additive model, each of which takes 7 whole numbers.
+# Maximum number of functions in an additive model, each of which takes 7 integers.
 MOST_TABLES = 1_000
 
 _FILE = """// $about
@@ -228,7 +229,7 @@ _JAVA = Language(
 
 
 def _write(request: Request) -> bytes:
-    """The class; a file is called like it."""
+    """The class; its file must have the same name."""
     if request.scoring.n_features > LARGEST:
         raise OptionError(
             f"a Java class cannot hold the arrays of {request.scoring.n_features:,} features, only about "

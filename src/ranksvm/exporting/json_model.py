@@ -1,4 +1,4 @@
-"""A description of a linear or additive model in JSON, with the names of its features, for programs of one's own."""
+"""A description of a linear or additive model in JSON, with the names of its features, for your own programs."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _FORMULAS: dict[Any, str] = {
     "standard": "sum over features of weight * (x - mean) / deviation, 0 where a feature is constant; mean and "
     "deviation (of the population) over the documents of the query",
 }
-# Of a linear model this is all.
+# What an additive model adds to the formula.
 _TABLES = (
     "; plus the value of each table: an axis takes interval k of a feature if its value, scaled in the same way, "
     "reaches k of the cuts, and interval 0 if it is missing; a missing value is 0 in the sum if the feature is marked "

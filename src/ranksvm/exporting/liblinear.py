@@ -12,7 +12,7 @@ __all__ = ["LIBLINEAR", "is_liblinear", "read_liblinear"]
 
 
 def write(request: Request) -> bytes:
-    """The model file: a regression, since ``predict`` of LIBLINEAR prints the value of one.
+    """The model file, written as a regression, because LIBLINEAR's ``predict`` prints the values of a regression.
 
     Parameters
     ----------

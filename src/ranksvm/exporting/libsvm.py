@@ -18,7 +18,7 @@ __all__ = ["LIBSVM", "is_libsvm", "read_libsvm"]
 
 
 def write(request: Request) -> bytes:
-    """The model file: a support vector regression, since ``svm-predict`` prints the value of one.
+    """The model file, written as a support vector regression, because ``svm-predict`` prints its values.
 
     Parameters
     ----------

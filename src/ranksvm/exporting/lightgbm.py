@@ -1,4 +1,4 @@
-"""Model files of LightGBM: trees, and leaves with linear functions for what is linear in a model."""
+"""Model files of LightGBM: trees, and trees with linear leaves for the linear part of a model."""
 
 import re
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from ranksvm.exporting.trees import Leaf, Split, Tree, tree_of
 
 __all__ = ["LIGHTGBM"]
 
-# How a node treats missing values: those of features without a level for them are 0, as in LightGBM itself.
+# How a node treats missing values. If the feature has no level for them, they count as 0, as in LightGBM itself.
 _MISSING_IS_ZERO, _MISSING_GOES_LEFT = 0, 10
-# What LightGBM does not take in the name of a feature.
+# Characters that LightGBM does not allow in the name of a feature.
 _NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')
 
 
 @dataclass
 class _Arrays:
-    """A tree as LightGBM has it: arrays of nodes, whose children are nodes, or leaves as ``~number``."""
+    """A tree in the form of LightGBM: arrays with an entry for each node; a leaf as a child is ``~number``."""
 
     columns: list[int] = field(default_factory=list)
     thresholds: list[float] = field(default_factory=list)
@@ -33,7 +33,7 @@ class _Arrays:
     leaves: list[float] = field(default_factory=list)
 
     def add(self, tree: Tree) -> int:
-        """Add a tree; its number as a child."""
+        """Add a tree; return its number as a child."""
         if isinstance(tree, Leaf):
             self.leaves.append(tree.value)
             return ~(len(self.leaves) - 1)
@@ -103,7 +103,7 @@ def write(request: Request) -> bytes:
 
 
 def _linear(columns: Sequence[int], coef: np.ndarray, missing: bool) -> str:
-    """The tree of a linear function of some features, or of one; its missing values have 0."""
+    """The tree of a linear function of some features; if ``missing``, of one, whose missing values count as 0."""
     tree = Split(columns[0], LOWEST, missing, Leaf(0.0), Leaf(0.0))
     terms = ([] if missing else columns), columns
     return _text(

@@ -12,9 +12,10 @@ from ranksvm.exporting.text import single
 
 __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scale_of_scores"]
 
-# A range of "min_max" that float32 changes by more than this part is written as a deviation, which it does not change.
+# A feature whose "min_max" range float32 would change by more than this part gets a "standard" normalizer instead.
 RANGE_ERROR = 1e-6
-# A feature whose values exceed its range by this factor keeps no digits of float32 for differences if it starts at 0.
+# If the values of a feature exceed its range by this factor, its range is not extended to 0: float32 would have no
+# digits left for differences.
 FAR = 1e3
 
 
@@ -31,8 +32,8 @@ class LuceneFeature:
     weight : float
         The weight.
     shift, scale, high : float or None
-        Normalizer: mean and standard deviation, or for "min_max" smallest value, and largest value in ``high``; None
-        without a normalizer.
+        Parameters of the normalizer: mean and standard deviation; or for "min_max" the smallest value, the range, and
+        the largest value. None without a normalizer.
     style : {"standard", "min_max"}
         Which normalizer.
     """
@@ -99,7 +100,7 @@ def _feature(column: int, name: str, weight: float, scaling: Scaling | None) -> 
 
 
 def offset_of(request: Request, features: list[LuceneFeature]) -> float:
-    """What the engine's scores are above those of the model.
+    """The engine's scores minus the scores of the model.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def offset_of(request: Request, features: list[LuceneFeature]) -> float:
     Returns
     -------
     float
-        The constant that comes from shifts of their own and, within round-off, from those of float32.
+        A constant, up to round-off: the engine has other shifts than the model, or rounds them to float32.
     """
     affine = request.affine()
     moved = 0.0
@@ -122,13 +123,13 @@ def offset_of(request: Request, features: list[LuceneFeature]) -> float:
 
 
 def scale_of_scores(request: Request, features: list[LuceneFeature]) -> str:
-    """What the engine's scores are, in words."""
+    """A description of the engine's scores."""
     shifted = f" plus {offset_of(request, features):.9g}" if request.ranges is not None else ""
     return f"the score of the model{shifted}, in float32"
 
 
 def lucene_test(request: Request, features: list[LuceneFeature]) -> list[dict[str, Any]]:
-    """The self-test, with the scores that the engine gives: those of the features that it has, plus the offset.
+    """The self-test, with the scores of the engine: sums over the features that it has, plus the offset.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ def lucene_test(request: Request, features: list[LuceneFeature]) -> list[dict[st
 def _shifted(request: Request) -> Scaling:
     """The scaling with shifts at which no feature lowers the score: the smallest value, or the largest if w < 0.
 
-    0 counts as a value, since engines take it for a feature that a document does not match, unless a feature is so far
-    from 0 that float32 would lose its differences.
+    The range of a feature includes 0, because engines use 0 for a feature that a document does not match, unless the
+    feature is so far from 0 that float32 would lose its differences.
     """
     assert request.ranges is not None
     low, high = (np.asarray(values, dtype=np.float64) for values in request.ranges)
@@ -165,7 +166,7 @@ def _shifted(request: Request) -> Scaling:
             f"a document without {', '.join(named[:5])}{', ...' if len(named) > 5 else ''} may have a negative score: "
             "the values of this feature are too far from 0 for float32."
         )
-    # float32 below the smallest value, and above the largest
+    # the next float32 below the smallest value, and above the largest
     down = np.nextafter(low.astype(np.float32), np.float32(-np.inf))
     up = np.nextafter(high.astype(np.float32), np.float32(np.inf))
     down, up = np.where(low == 0.0, 0.0, down), np.where(high == 0.0, 0.0, up)

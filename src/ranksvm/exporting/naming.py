@@ -1,4 +1,4 @@
-"""Names of features in an engine: mapped from those of the model, and checked."""
+"""Names of features in an engine, mapped from their names in the model, and checked."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
     Raises
     ------
     OptionError
-        When a name is unknown, empty, not text, or names two features.
+        When a name is unknown, empty, not text, or the name of two features.
     """
     if given is None:
         found = list(names)
@@ -68,7 +68,7 @@ def duplicates_refused(names: Sequence[str]) -> None:
 def read_names(path: PathLike) -> dict[str, str] | list[str]:
     """Names of features from a file: JSON (an object or a list), or lines of text.
 
-    A line of text is the name in the model and, after a tab or spaces, the name in the engine; or every line is one
+    A line of text has the name in the model and, after a tab or spaces, the name in the engine. Or every line has one
     name, in the order of the columns. Empty lines and lines that begin with ``#`` are ignored.
 
     Parameters
@@ -79,7 +79,7 @@ def read_names(path: PathLike) -> dict[str, str] | list[str]:
     Returns
     -------
     dict or list
-        As `mapped_names` takes them.
+        The names, for `mapped_names`.
 
     Raises
     ------

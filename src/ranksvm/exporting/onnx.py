@@ -1,7 +1,8 @@
 """ONNX: a graph of plain operators, and of trees for an additive model.
 
-It leads from float32 features of any number of documents to float32 scores. Everything between is computed in float64:
-sums of kernels cancel, and a rounding of the result alone changes no order. Only the sum of trees is of float32.
+The input is the features of any number of documents, the output their scores, both in float32. The graph computes in
+float64, because the terms of kernel models cancel; rounding the final scores does not reverse the order of two
+documents. Only the sum of the trees is in float32.
 """
 
 import json
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ONNX"]
 
-# Read by onnxruntime 1.10 (2021) and later; reductions have their axes as attributes, cosines are of float32.
+# onnxruntime 1.10 (2021) and later read this version. It has the axes of ReduceMin, ReduceMax and ReduceMean as
+# attributes.
 OPSET = 15
-# Of the operators of ai.onnx.ml: this version has trees of float64.
+# Version of the operators of ai.onnx.ml; it has trees with float64 thresholds.
 ML_OPSET = 3
 IR_VERSION = 8
 
@@ -39,13 +41,13 @@ class _Graph:
         self.constants: list[Any] = []
 
     def constant(self, value: ArrayLike, dtype: DTypeLike = np.float64) -> str:
-        """The name of a tensor."""
+        """Add a constant tensor; return its name."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(self.numpy_helper.from_array(np.asarray(value, dtype=dtype), name))
         return name
 
     def __call__(self, operator: str, *inputs: str, output: str | None = None, **attributes: object) -> str:
-        """The name of the result of an operator."""
+        """Add an operator; return the name of its result."""
         name = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
@@ -79,7 +81,7 @@ def write(request: Request) -> bytes:
         scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
     elif isinstance(function, Additive):
         operators["ai.onnx.ml"] = ML_OPSET
-        # unscaled features and cuts: each value is on the same side of a cut as in training
+        # with unscaled features and cuts, each value is on the same side of a cut as in training
         if request.query_scaling is None:
             Z, function = X, single_function(request, "ONNX")
         scores = _additive(graph, Z, function, TensorProto)
@@ -109,7 +111,7 @@ def write(request: Request) -> bytes:
 
 
 def _properties(request: Request) -> dict[str, str]:
-    """What a person, or a program, wants to know of a file: as metadata, which must be text."""
+    """The metadata of the file, all as text: how to install it, names of features, and the self-test."""
     columns = np.arange(request.scoring.n_features)
     return {
         "ranksvm.install": f"onnxruntime.InferenceSession({request.file!r}).run(None, {{'features': X}})",
@@ -139,7 +141,7 @@ def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> st
 
 
 def _one_where_zero(graph: _Graph, spread: str) -> str:
-    # numerators are 0 there, or the value itself is wanted
+    # where the spread is 0, the numerator is 0, or is to be left as it is
     return graph("Where", graph("Greater", spread, graph.constant(0.0)), spread, graph.constant(1.0))
 
 
@@ -156,7 +158,7 @@ def _additive(graph: _Graph, Z: str, function: Additive, types: "type[TensorProt
 
 
 def _tree_attributes(graph: _Graph, tables: list[Table]) -> dict[str, Any]:
-    """All trees as the operator has them: a list for each property of the nodes, and of the leaves."""
+    """All trees as attributes of the operator: a list for each property of the nodes, and of the leaves."""
     forest = _Forest()
     for number, table in enumerate(tables):
         forest.add(tree_of(table), number, 0)
@@ -173,7 +175,7 @@ def _tree_attributes(graph: _Graph, tables: list[Table]) -> dict[str, Any]:
 
 
 class _Forest:
-    """Lists with an entry for each node of all trees, and the values of leaves with their places there."""
+    """Lists with an entry for each node of all trees; the leaves' indices in these lists, and their values."""
 
     def __init__(self) -> None:
         properties = ("treeids", "nodeids", "featureids", "modes", "missing_value_tracks_true")
@@ -183,7 +185,7 @@ class _Forest:
         self.values: list[float] = []
 
     def add(self, tree: Tree, number: int, node: int) -> int:
-        """Add a tree, or the part of it that begins at a node; the number of the node after it."""
+        """Add a tree, or a subtree with its root at number ``node``; return the number of the next free node."""
         if isinstance(tree, Leaf):
             self.leaves.append(self._node(number, node, 0, "LEAF", 0, 0.0))
             self.values.append(tree.value)
@@ -194,7 +196,7 @@ class _Forest:
         return self.add(tree.above, number, following)
 
     def _node(self, tree: int, node: int, column: int, mode: str, missing_is_true: int, cut: float) -> int:
-        """Add an entry for a node; its place."""
+        """Add an entry for a node; return its index."""
         for listed, value in zip(self.nodes.values(), (tree, node, column, mode, missing_is_true, 0, 0), strict=True):
             listed.append(value)
         self.cuts.append(cut)

@@ -1,4 +1,4 @@
-"""What the readers of model files give, and what they have in common."""
+"""The result of the readers of model files, and functions that they share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = [
     "support_vectors",
 ]
 
-# A larger id is taken for damage unless the number of features is given: its weights would fill the memory.
+# A larger id counts as damage unless the number of features is given, because the weights would fill the memory.
 MOST_FEATURES = 100_000_000
 
 
@@ -30,7 +30,7 @@ class LinearFile:
     coef : ndarray of float64, shape (n_features,)
         The weights, in the order of the feature ids of the file, from 1.
     source : str
-        The program or class that wrote it, for people.
+        The program or class that wrote it, for display.
     names : list of str, optional
         Names of the features, if the file has them.
     """
@@ -46,7 +46,7 @@ def broken(path: str, line: int, reason: str) -> ModelFileError:
 
 
 def number(path: str, line: int, text: str) -> float:
-    """A finite number, as C reads it."""
+    """A finite number, in a form that C reads."""
     try:
         if not text.isascii() or "_" in text:  # digits of other scripts, and 1_000, are numbers of Python alone
             raise ValueError
@@ -72,7 +72,7 @@ def _entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, floa
 
 
 def settings_until(path: str, lines: list[str], last: str) -> tuple[dict[str, list[str]], int]:
-    """Settings, one to a line, ``name value ...``, up to a line that begins the numbers.
+    """Settings, one per line (``name value ...``), up to the line after which the numbers follow.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _check_two_classes(path: str, settings: dict[str, list[str]]) -> None:
 
 
 def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]) -> np.ndarray:
-    """The weights with a higher score for the larger of two labels: these files score the first one higher."""
+    """The weights that give the larger of two labels a higher score; in these files the first label has it."""
     labels = [number(path, 1, word) for word in settings.get("label", [])]
     return -coef if len(labels) == 2 and labels[0] < labels[1] else coef
 
@@ -124,7 +124,7 @@ def support_vectors(path: str, lines: list[str], first: int) -> list[tuple[float
     lines : list of str
         Its lines.
     first : int
-        Index of the first line that may be one.
+        Index of the first line that may hold a support vector.
 
     Returns
     -------

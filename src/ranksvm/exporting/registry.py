@@ -1,4 +1,4 @@
-"""The formats that models are written in. A format is loaded on first use, so that the help lists them without it."""
+"""The formats that models are written in; their modules are imported on first use, and not to list them in the help."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTIONS", "FORMATS", "target_of"]
 
-# What the help says of formats -> name of each -> its module in this folder, and its `Target` there.
+# Description of some formats in the help -> name of each format -> its module in this folder, and the `Target` in it.
 DESCRIPTIONS = {
     "models of their learning-to-rank plugins": {
         "solr": "solr.SOLR",

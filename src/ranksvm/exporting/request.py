@@ -1,4 +1,4 @@
-"""What every target is given to write, and what an export gives back."""
+"""The input of every export target, and the result of an export."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -85,26 +85,26 @@ class Request:
         return self.scoring.scaling if isinstance(self.scoring.scaling, QueryScaling) else None
 
     def affine(self) -> Scaling:
-        """The scaling, ``(x - 0) / 1`` without one."""
+        """The scaling; ``(x - 0) / 1`` without a scaler, and for a per-query scaler."""
         n = self.scoring.n_features
         by_query = self.query_scaling is not None
         return Scaling(np.zeros(n), np.ones(n)) if by_query or self.scaling is None else self.scaling
 
     def folded(self) -> tuple[np.ndarray, float]:
-        """Weights of the features as they are, and the intercept that the shift leaves."""
+        """Weights of the unscaled features, and the intercept that results from the shift."""
         if self.scaling is None:
             return self.coef, 0.0
         weights = self.coef / self.scaling.scale
         return weights, -float(weights @ self.scaling.shift)
 
     def unscaled(self) -> Additive:
-        """The function of the features as they are, of an additive or a linear model."""
+        """The scoring function of an additive or a linear model, for unscaled features."""
         n = self.scoring.n_features
         function = self.additive or Additive(self.coef, np.zeros(n, dtype=bool), [])
         return function if self.scaling is None else function.of_unscaled(self.scaling)
 
     def used_columns(self) -> np.ndarray:
-        """Columns that matter; a note says which features are left out."""
+        """Columns that can change the score; a note says which features are left out."""
         matters = self.coef != 0.0 if self.additive is None else self.additive.used
         used = np.flatnonzero(matters)
         left_out = [self.names[j] for j in np.flatnonzero(~matters)]
@@ -124,15 +124,15 @@ class Target:
     Parameters
     ----------
     name : str
-        As ``to`` names it.
+        Its name, as the value of ``to``.
     suffix : str
         Usual extension of the file.
     write : callable
-        From a `Request` to the content of the file.
+        Converts a `Request` to the content of the file.
     query_methods : frozenset
         Methods of per-query scalers that it can compute.
     no_query_scaler : str
-        Why it cannot compute others, as the end of a sentence.
+        Why it cannot compute other per-query scalers, as the end of a sentence.
     kernels : bool
         Whether `write` takes kernel models.
     additive : bool
@@ -144,7 +144,7 @@ class Target:
     store : str
         Default feature store.
     check_name : callable, optional
-        Raises OptionError for a name of a model that the format does not take.
+        Raises OptionError if the format does not allow a model's name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Scalers as what an exported model computes: one division per feature, or statistics of the documents of a query."""
+"""Scalers as formulas of an exported model: a shift and a scale for each feature, or statistics of a query."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,10 @@ class Scaling:
     shift, scale : ndarray of float64, shape (n_features,)
         The numbers; ``scale`` is positive.
     style : {"standard", "min_max"}
-        How engines that know both describe it: by mean and standard deviation, or by smallest and largest value.
+        How an engine with both kinds of normalizers describes the scaling: by mean and standard deviation, or by
+        smallest and largest value.
     low, high : ndarray of float64, shape (n_features,), optional
-        Smallest and largest value in the training data, where the scaler knows them.
+        Smallest and largest value in the training data, if the scaler stores them.
     """
 
     shift: np.ndarray
@@ -54,7 +55,9 @@ class Scaling:
 
 @dataclass(frozen=True)
 class QueryScaling:
-    """Features scaled by statistics of the documents of a query; 0 where a feature is constant in it.
+    """Features scaled by statistics of the documents of a query.
+
+    A feature that is constant in the query becomes 0 by "min_max", and by "standard" unless ``with_mean`` is False.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ class QueryScaling:
 
 
 def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:
-    """What the scalers before a ranker compute.
+    """The scaling that the scalers before a ranker compute together.
 
     Parameters
     ----------
@@ -112,7 +115,7 @@ def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:
     Raises
     ------
     OptionError
-        When a step is not a known scaler, is not linear, or queries and the training data both scale the features.
+        When a step is not a known scaler or is not linear, or when a per-query scaler is combined with another scaler.
     """
     found: Scaling | QueryScaling | None = None
     for step in steps:

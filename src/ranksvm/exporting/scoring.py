@@ -1,4 +1,4 @@
-"""What a fitted model computes, read from its attributes: names, scaler, and a function of the scaled features."""
+"""The scoring function of a fitted model, from its attributes: names, scaler, and a function of scaled features."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -92,11 +92,11 @@ class Additive:
     coef : ndarray of float64, shape (n_features,)
         Weights of the linear part.
     missing : ndarray of bool, shape (n_features,)
-        Features whose missing values have a value in their table; the score is NaN for missing values of others.
+        Features whose table has a value for missing values. A missing value of another feature makes the score NaN.
     tables : list of Table
-        Functions of one feature, then those of two.
+        Functions of one feature, then functions of two.
     intercept : float
-        What is added to each score.
+        A constant, which is added to each score.
     """
 
     coef: np.ndarray
@@ -113,7 +113,7 @@ class Additive:
 
     @property
     def used(self) -> np.ndarray:
-        """Whether each feature matters."""
+        """Whether each feature can change the score."""
         used = self.coef != 0.0
         used[[axis.feature for table in self.tables for axis in table.axes]] = True
         return used
@@ -135,7 +135,7 @@ class Additive:
         for table in self.tables:
             axes = tuple(axis.moved(scaling.shift[axis.feature], scaling.scale[axis.feature]) for axis in table.axes)
             values = table.values
-            if len(axes) == 1 and axes[0].missing:  # the intercept counts a shift for missing values too
+            if len(axes) == 1 and axes[0].missing:  # the new intercept subtracts a shift of missing values too
                 values = values.copy()
                 values[0] += coef[axes[0].feature] * scaling.shift[axes[0].feature]
             tables.append(Table(axes, values))
@@ -153,7 +153,7 @@ class Scoring:
     names : list of str
         Names of the features, in the order of the columns.
     scaling : Scaling, QueryScaling or None
-        What happens to the features first.
+        How the features are scaled first.
     function : Linear, Additive, KernelSum or Fourier
         The score of the scaled features.
     """
@@ -185,7 +185,7 @@ class Scoring:
 
 
 def scoring_of(model: "BaseEstimator") -> Scoring:
-    """What a model computes.
+    """The scoring function of a model.
 
     Parameters
     ----------
@@ -200,8 +200,8 @@ def scoring_of(model: "BaseEstimator") -> Scoring:
     Raises
     ------
     OptionError
-        When it is not such a model, or its scores are not a function of features: those of a precomputed kernel, or of
-        a kernel that is a Python function.
+        When ``model`` is not such an estimator, or no formula of the features gives its scores, because its kernel is
+        precomputed or a Python function.
     """
     steps = steps_of(model)
     *scalers, ranker = steps
@@ -249,7 +249,7 @@ def _function_of(
 def _additive(function: "AdditiveFunction", scaling: Scaling | QueryScaling | None) -> Linear | Additive:
     offset = None
     if scaling is not None:
-        # features that are scaled by query are about 1
+        # features that are scaled by query have values around 1
         offset = np.abs(scaling.shift) / scaling.scale if isinstance(scaling, Scaling) else np.ones(function.n_features)
     tables = tables_of(function, offset)
     if not tables:

@@ -17,9 +17,9 @@ __all__ = ["SOLR"]
 
 # Solr adds this to the threshold of a node.
 SLACK = np.float32(1e-6)
-# Below it is nothing but missing values.
+# Only missing values are below this number.
 LOWEST_SINGLE = -np.finfo(np.float32).max
-# ZooKeeper takes files up to this size unless it is told otherwise.
+# Maximum size of a file, in bytes, in the default configuration of ZooKeeper.
 LARGEST = 1_000_000
 _NORM = "org.apache.solr.ltr.norm"
 
@@ -35,7 +35,7 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        JSON; Solr ignores the key ``ranksvm``, which has the line that installs it and the self-test.
+        JSON; Solr ignores the key ``ranksvm``, which has the installation command and the self-test.
     """
     return _linear_model(request) if request.additive is None else _trees_model(request)
 
@@ -107,7 +107,7 @@ def _node(tree: Tree, names: list[str]) -> dict[str, Any]:
 
 
 def _threshold(cut: float) -> str:
-    """The number to which Solr adds its slack: values that are at most the sum are below the cut."""
+    """The threshold for a cut: Solr adds its slack to it, and values up to the sum count as below the cut."""
     if cut <= LOWEST_SINGLE:
         return str(LOWEST_SINGLE)
     below = np.nextafter(np.float32(cut), np.float32(-np.inf))

@@ -1,4 +1,4 @@
-"""Vectors as ``id:value`` text, ids from 1, as the model files of SVM-light, LIBSVM and LETOR have them."""
+"""Vectors as ``id:value`` text, ids from 1, as in the files of SVM-light, LIBSVM and LETOR."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray
 
 
 def rbf_or_poly(function: object, program: str) -> tuple[str, dict[str, float]]:
-    """Name and parameters of the kernel; OptionError if it is none of those that SVM-light and LIBSVM have."""
+    """Name and parameters of the kernel; OptionError if SVM-light and LIBSVM do not have it."""
     assert isinstance(function, KernelSum)
     given, name = function.kernel.parameters, function.kernel.name
     if name not in ("rbf", "poly"):

@@ -1,4 +1,4 @@
-"""SQL: a view of the documents with their scores; per-query scalers by window functions."""
+"""SQL: a view of the documents with their scores; window functions compute per-query scalers."""
 
 import math
 
@@ -25,7 +25,7 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        Statements that can be run again, for engines with quoted identifiers of the standard (PostgreSQL, SQLite,
+        Statements that can be run again, for engines with the quoted identifiers of the standard (PostgreSQL, SQLite,
         DuckDB, Snowflake; MySQL in the mode ANSI_QUOTES).
     """
     columns = [int(column) for column in request.used_columns()]
@@ -93,7 +93,7 @@ def _null_remark(request: Request) -> str:
 
 
 def _additive_terms(request: Request) -> list[tuple[float, str]]:
-    """The linear part and the trees, of columns or, if they are scaled by query, of those of a subquery."""
+    """The linear part and the trees, of the columns of the table or, if they are scaled by query, of a subquery."""
     if request.query_scaling is None:
         function, names = request.unscaled(), [_quoted(name) for name in request.names]
     else:
@@ -139,12 +139,12 @@ def _static_terms(request: Request, columns: list[int]) -> list[tuple[float, str
 
 def _min_max(name: str) -> str:
     low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
-    # 0 where the feature is constant in the query; 1e0 keeps integers from being divided as such
+    # 0 if the feature is constant in the query; 1e0 prevents the division of integers
     return f"COALESCE(1e0 * ({name} - {low}) / NULLIF({high} - {low}, 0), 0e0)"
 
 
 def _standard(request: Request, columns: list[int], names: list[str], table: str, window: str) -> tuple[list[str], str]:
-    """The scaled features, and the query of deviations from which they come: window functions cannot be nested.
+    """The scaled features, and the subquery that computes deviations for them: window functions cannot be nested.
 
     A feature that is constant in the query is found by its smallest and largest value, since the mean of equal numbers
     may differ from them by round-off.

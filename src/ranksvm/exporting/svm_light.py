@@ -1,7 +1,7 @@
 """Model files of SVM-rank and SVM-light, written and read.
 
-A file has eleven lines of settings, each with a remark after ``#``, and a line for every support vector, ``alpha*y``
-before its features. A linear model is one support vector, the weights.
+A file has eleven lines of settings, each with a remark after ``#``, and a line for every support vector:
+``alpha*y`` and its features. A linear model has one support vector, its weights.
 """
 
 import re

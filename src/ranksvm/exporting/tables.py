@@ -11,12 +11,12 @@ if TYPE_CHECKING:  # linear models load no additive ones
 
 __all__ = ["LOWEST", "Axis", "Table", "tables_of"]
 
-# A cut that every value reaches and no missing value does: comparisons with NaN are false.
+# A cut that every value reaches, except missing ones: comparisons with NaN are false.
 LOWEST = -float(np.finfo(np.float64).max)
 # The scalers of scikit-learn and of an exported model round differently, and each cut is a value of the training data:
 # cuts are lowered by this many units of round-off, so that the value stays above its cut.
 ROUND_OFF = 16.0
-# Numbers of float32 that count as a category.
+# Width of the interval of a category, in units of the spacing of float32.
 CATEGORY_WIDTH = 4
 
 
@@ -31,9 +31,9 @@ class Axis:
     cuts : ndarray of float64, shape (n_cuts,)
         The cuts, ascending; the first one is `LOWEST` if missing values have an interval, which is then interval 0.
     missing : bool
-        Whether they have.
+        Whether missing values have an interval.
     category : bool
-        Whether every second cut ends the interval of one value, which begins at the cut before.
+        Whether the feature is categorical. The interval of a category begins at one cut and ends at the next.
     """
 
     feature: int
@@ -52,11 +52,11 @@ class Axis:
         return replace(self, cuts=cuts)
 
     def single(self) -> "Axis":
-        """The same with cuts of float32, some of which may be equal then."""
+        """The same axis with its cuts rounded to float32, so that some may be equal."""
         cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
         if self.category:
             values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
-            # not the next number: Solr rounds once more
+            # wider than to the next number, because Solr rounds once more
             np.maximum(ends, _after(values) + CATEGORY_WIDTH * np.spacing(np.abs(values)), out=ends)
             np.minimum(ends[:-1], values[1:], out=ends[:-1])
         return replace(self, cuts=cuts.astype(np.float64))
@@ -82,7 +82,7 @@ class Table:
         return self.values[tuple(axis.intervals_of(X[:, axis.feature]) for axis in self.axes)]
 
     def single(self) -> tuple["Table", int]:
-        """The same with cuts of float32, and how many intervals are empty then and left out."""
+        """The same table with cuts of float32, without intervals that become empty, and the number of these."""
         axes, values, n_empty = [], self.values, 0
         for dimension, axis in enumerate(map(Axis.single, self.axes)):
             empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
@@ -100,12 +100,12 @@ def tables_of(function: "AdditiveFunction", offset: np.ndarray | None = None) ->
     function : AdditiveFunction
         The function.
     offset : ndarray of float64, shape (n_features,), optional
-        Size of what a scaler subtracts, in units of the scaled features; None without a scaler.
+        Absolute value of what a scaler subtracts, in units of the scaled features; None without a scaler.
 
     Returns
     -------
     list of Table
-        The functions of single features, then those of two; none for a feature whose values are all 0.
+        The functions of one feature, then functions of two; there is none for a feature whose values are all 0.
     """
 
     def axis_of(feature: int, bins: "FeatureBins") -> Axis:
@@ -143,7 +143,7 @@ def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
     values = bins.cuts if bins.categories is None else bins.categories
     slack = np.zeros(len(values))
     if offset is not None:
-        # values that were scaled in float32 are numbers of float32
+        # if float32 represents all values exactly, they were scaled in float32
         single = np.array_equal(values.astype(np.float32), values)
         slack = ROUND_OFF * np.finfo(np.float32 if single else np.float64).eps * (np.abs(values) + offset)
     cuts = values - slack
@@ -155,5 +155,5 @@ def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
 
 
 def _after(values: np.ndarray) -> np.ndarray:
-    """The next number after each value; after 0, one that no program takes for 0."""
+    """The next number after each value; after 0, the smallest normal one: programs may take smaller ones for 0."""
     return np.where(values == 0.0, np.finfo(values.dtype).tiny, np.nextafter(values, np.inf, dtype=values.dtype))

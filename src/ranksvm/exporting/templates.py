@@ -32,7 +32,7 @@ def feature_templates(given: object) -> list[dict[str, Any]]:
     Raises
     ------
     OptionError
-        When it is neither, or a name occurs twice.
+        When ``given`` is none of these, or a name occurs twice.
     """
     if not isinstance(given, Mapping) or not given:
         raise OptionError(f"templates must be a dict of names and queries, or a feature set, got {given!r}.")
@@ -50,7 +50,7 @@ def feature_templates(given: object) -> list[dict[str, Any]]:
 
 
 def needed(features: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
-    """The features with these names, or all if one is computed from others, which may be any.
+    """The features with these names, or all features if any of them is computed from others.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def parameters_of(features: list[dict[str, Any]]) -> list[str]:
 
 
 def read_templates(path: PathLike) -> object:
-    """A file of JSON, as `feature_templates` takes it.
+    """The content of a JSON file, for `feature_templates`.
 
     Raises
     ------

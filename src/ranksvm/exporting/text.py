@@ -21,7 +21,7 @@ def exact(value: float) -> str:
 
 
 def single(value: float) -> float:
-    """The number that an engine of float32 has, with few digits."""
+    """A number rounded to float32, as a float with few digits."""
     with np.errstate(over="ignore"):
         return float(str(np.float32(value)))
 
@@ -32,7 +32,7 @@ def json_bytes(document: object, indent: int | None = 2) -> bytes:
 
 
 def curl_line(key: str, file: str, method: str, address: str) -> str:
-    """The shell command that sends the part of a JSON file under a key."""
+    """The shell command that sends the value of a key in a JSON file."""
     return (
         f"jq .{key} {shell_word(file)} | curl -X {method} {address} -H 'Content-Type: application/json' "
         "--data-binary @-"

@@ -15,7 +15,7 @@ __all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "single_fun
 
 @dataclass(frozen=True)
 class Leaf:
-    """The value of documents.
+    """A leaf: the value of all documents that reach it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """Documents apart by one feature.
+    """A node that divides the documents by one feature.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Split:
     cut : float
         Documents with ``x >= cut`` are in ``above``, others in ``below``.
     missing : bool
-        Whether missing values have a level: they are in ``below``.
+        Whether the feature has a level for missing values, which are then in ``below``.
     below, above : Leaf or Split
-        The trees of both.
+        The subtrees.
     """
 
     column: int
@@ -50,7 +50,7 @@ class Split:
 
     @property
     def missing_below(self) -> bool:
-        """Whether missing values are in ``below``: where these have no level, programs take them for 0."""
+        """Whether missing values are in ``below``: if these have no level, programs treat them as 0."""
         return self.missing or self.cut > 0.0
 
 
@@ -89,9 +89,9 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 
 
 def single_function(request: Request, engine: str) -> Additive:
-    """The function of the features as they are, for an engine that compares float32, by which the self-test is scored.
+    """The function of unscaled features for an engine that compares float32; the self-test is scored by it.
 
-    A value of the training data that is at a cut stays there when both are rounded.
+    A value of the training data that equals a cut still equals it after both are rounded.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def single_function(request: Request, engine: str) -> Additive:
 
 
 def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
-    """The trees of an engine that has nothing else, and numbers of float32.
+    """The trees for an engine that adds up trees only, in float32.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     trees : list of Leaf or Split
         The trees, each of which has no negative value if scores must not be negative.
     offset : float
-        What their sum is above the score of the model.
+        The sum of the trees minus the score of the model.
 
     Raises
     ------
@@ -155,13 +155,13 @@ def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
 
 
 def score_of_trees(request: Request, offset: float) -> str:
-    """What the engine's scores are, in words."""
+    """A description of the engine's scores."""
     shifted = f" plus {offset:.9g}" if request.non_negative else ""
     return f"the score of the model{shifted}, in float32"
 
 
 def expected_of(request: Request, offset: float) -> list[dict[str, Any]]:
-    """The self-test of an engine that scores all features: values that are not 0 by name, and scores with an offset."""
+    """The self-test for an engine that takes all features: those that are not 0, by name, and scores plus an offset."""
     columns = np.arange(request.scoring.n_features)
     tests = request.test.by_name(request.names, columns)
     return [test | {"score": test["score"] + offset} for test in tests]

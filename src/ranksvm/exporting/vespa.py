@@ -1,4 +1,4 @@
-"""A rank profile of Vespa: an expression, or in the global phase one over features that are normalized across hits."""
+"""A rank profile of Vespa: an expression, which is in the global phase if features are normalized across hits."""
 
 import re
 
@@ -27,7 +27,7 @@ def write(request: Request) -> bytes:
     Returns
     -------
     bytes
-        A schema's ``rank-profile``, for a file of its own beside the schema.
+        A schema's ``rank-profile``, for a separate file next to the schema.
     """
     if request.additive is not None and request.query_scaling is not None:
         raise OptionError(
@@ -107,7 +107,7 @@ def _additive(request: Request, features: dict[int, str]) -> list[str]:
 
 
 def _if(tree: Tree, features: dict[int, str]) -> str:
-    """A tree, in the form to which Vespa itself brings those of XGBoost: comparisons with missing values are false."""
+    """A tree, in the form to which Vespa converts trees of XGBoost: comparisons with missing values are false."""
     if isinstance(tree, Leaf):
         return exact(tree.value)
     feature, cut = features[tree.column], exact(tree.cut)
@@ -140,7 +140,7 @@ def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
 
 
 def vespa_feature(name: str) -> str:
-    """The rank feature of a name: a word is an attribute; OptionError if it is none."""
+    """The rank feature of a name, where a single word names an attribute; OptionError if there is none."""
     if IDENTIFIER.fullmatch(name):
         return f"attribute({name})"
     if _FEATURE.fullmatch(name):

@@ -14,7 +14,7 @@ from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, sin
 
 __all__ = ["XGBOOST", "is_xgboost", "read_xgboost"]
 
-# Of 2023; later versions read it.
+# Version of 2023; later versions read its files.
 VERSION = [2, 0, 0]
 # What XGBoost writes for the parent of a root.
 NO_PARENT = 2**31 - 1

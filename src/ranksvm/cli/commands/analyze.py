@@ -157,7 +157,7 @@ def analyze_command(
 
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
-    """The kinds of matrices to analyze of each model: the requested ones, or its dual variables if it has no other."""
+    """The kinds of matrices to analyze for each model: the requested ones, or its dual variables if it has no other."""
     has_low_rank = [hasattr(steps_of(model)[-1], "low_rank_coef") for model in models]
     if matrices != "alpha" and not any(has_low_rank):
         raise click.UsageError(

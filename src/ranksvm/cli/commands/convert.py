@@ -114,7 +114,7 @@ def _through_memory(
     qrels: "Qrels | None",
     escape_formulas: bool,
 ) -> "ConvertedData":
-    """Convert data that are read, or, where they may be too large for that, mapped from a temporary cache."""
+    """Convert data that are read into memory or, if they may be too large, mapped from a temporary cache."""
     from ranksvm._util.atomic_files import temporary_beside, temporary_file
     from ranksvm._util.checks import is_sparse
     from ranksvm._util.memory import memory_bytes

@@ -82,12 +82,12 @@ def _examined() -> dict[str, Any]:
 
 
 def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The packages that ranksvm needs, and its extras with theirs, as its metadata name them."""
+    """The packages that ranksvm needs, and its extras with their packages, from its metadata."""
     required: list[dict[str, Any]] = []
     extras: dict[str, list[dict[str, Any]]] = {}
     for line in importlib.metadata.requires("ranksvm") or []:
         match = _REQUIREMENT.match(line)
-        if match is None or match["name"] == "ranksvm":  # an extra that is several others
+        if match is None or match["name"] == "ranksvm":  # an extra that combines others
             continue
         marker = match["marker"] or ""
         extra = _EXTRA.search(marker)
@@ -107,7 +107,7 @@ def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _is_of_older_python(marker: str) -> bool:
-    """Whether a package is for older versions of Python only: this one has what it gives."""
+    """Whether a package is only for versions of Python older than this one, which includes its functions."""
     import sys
 
     older = _OLDER_PYTHON.search(marker)

@@ -155,7 +155,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
 
 
 def _settle(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
-    """Tell data from runs among the arguments; defaults that depend on that."""
+    """Tell data from runs among the arguments, and set the defaults that depend on this."""
     options["data"] = None
     for path in inputs:
         if is_model(path):

@@ -231,7 +231,7 @@ def _have_weights(features: list[dict[str, Any]]) -> bool:
 
 
 def _beside(*values: float | str | None) -> list[str]:
-    """Values of one feature; 0 for one that is only round-off of the other, such as a mean of scaled features."""
+    """Values of one feature as text; 0 for one that is only round-off compared to another, such as a mean of 0."""
     negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
     return [
         f"{value if abs(value) > negligible else 0:.4g}" if isinstance(value, float) else value or ""

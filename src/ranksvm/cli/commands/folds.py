@@ -103,7 +103,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     names = [metric.name for metric in parse_metrics(options["metrics"])]
     options["metric"] = parse_metric(options["metric"]).name
     folds = find_folds(options["folder"])
-    # what the training of a fold reads, but this command has no options for
+    # options that training reads, but this command does not have
     options |= dict.fromkeys((*WEIGHTS, "pairs", "clicks", "bias")) | {
         "valid": folds[0].valid,
         "keep_on_interrupt": False,
@@ -183,7 +183,7 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
         data.check_choice(options["folds"])
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
-    # made before the time runs: its class is imported
+    # made before the timer starts, because this imports its class
     ranker = make_ranker(data.resolved(options), only_fit=True)
     with watch("training"):
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))
@@ -244,7 +244,7 @@ def _means(tested: list[Tested]) -> dict[str, float]:
 
 
 def _write(tested: list[Tested], table: "Table", options: dict[str, Any]) -> list[Path]:
-    """Write the requested files; their paths."""
+    """Write the requested files; return their paths."""
     if options["table_file"] is not None:
         kind = _kind_of(options["table_file"])
         text = table.to_csv(footer=True) if kind == ".csv" else table.to_latex() if kind == ".tex" else table.to_html()
@@ -304,7 +304,7 @@ def _document(tested: list[Tested], written: list[Path], options: dict[str, Any]
 
 
 def _open_fits(tested: list[Tested]) -> dict[str, list[str]]:
-    """Why fits ended that did not converge, such as early stopping -> their folds."""
+    """Status of fits that did not converge, such as early stopping -> their folds."""
     found: dict[str, list[str]] = {}
     for each in tested:
         if not each.report["converged"]:

@@ -12,7 +12,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import counted, print_json
 
-# those of ranksvm.estimators.imported_ranker, which must not be imported for --help
+# the formats of ranksvm.estimators.imported_ranker, which must not be imported for --help
 FORMATS = ["svm-rank", "liblinear", "libsvm", "xgboost", "sklearn"]
 
 

@@ -170,7 +170,7 @@ def _rankings(
 ) -> dict[str, list[Ranked]]:
     """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids.
 
-    With ``ranked`` only these rows, and the queries that have some.
+    ``ranked`` selects rows; queries without such rows are omitted.
     """
     import numpy as np
 

@@ -21,7 +21,7 @@ RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_abov
 
 
 class Propensities(click.ParamType):
-    """A file of `PositionBias`, or the name of a curve; converted to what it changes in a `ClickLearning`."""
+    """A file of `PositionBias`, or the name of a curve; converted to changes of a `ClickLearning`."""
 
     name = "propensities"
 
@@ -39,7 +39,7 @@ class Propensities(click.ParamType):
 
 
 class FeatureRange(click.ParamType):
-    """What happens to features outside their range, and the range; converted to what it changes in a `RangeRule`."""
+    """How features outside their range are treated, and the range; converted to changes of a `RangeRule`."""
 
     name = "range"
 
@@ -298,7 +298,7 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
     if options["follow_drift"] is not None:
         says["follow_drift"] = options["follow_drift"]
     bias = options["bias"]
-    # an estimate goes on from where it is
+    # an estimate that is in use goes on
     if bias is not None and not (bias["source"] == now.source == "estimated"):
         says |= bias
     if now.source == "none":

@@ -52,7 +52,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 if TYPE_CHECKING:
     from ranksvm.cli.rankers import Estimator
 
-# What is compared beside C, and how it is displayed.
+# What is compared besides C, and how it is displayed.
 _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:g}".format, "interactions": str}
 
 

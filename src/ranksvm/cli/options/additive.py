@@ -26,7 +26,7 @@ __all__ = [
 
 # Parameters of the estimator that options set.
 ADDITIVE_OPTIONS = tuple(name for name in names_in("additive") if name != "model")
-# Options of other models, and the reason.
+# Options of other models -> the reason in the error message.
 _MISSING = {
     "kernel": "give one of them",
     "low_rank": "give one of them",
@@ -36,7 +36,7 @@ _EXPECTED = "a number from 0, auto, or pairs such as 1:3,bm25:age, by number (fr
 
 
 class Interactions(click.ParamType):
-    """A number, "auto", or a list of ``FEATURE:FEATURE``; of the list the text itself, checked."""
+    """A number, "auto", or a list of ``FEATURE:FEATURE``, which is checked and stays text."""
 
     name = "pairs"
 
@@ -65,7 +65,7 @@ class InteractionsList(click.ParamType):
 
 
 class Categories(click.ParamType):
-    """Names or numbers of features, separated by commas; the text itself, checked."""
+    """Names or numbers of features, separated by commas, which are checked and stay text."""
 
     name = "features"
 

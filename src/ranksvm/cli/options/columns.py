@@ -8,7 +8,7 @@ __all__ = ["column_of"]
 
 
 def column_of(option: str, feature: str, names: Sequence[str] | None, n_features: int) -> int:
-    """The column, from 0, of a feature in the training data. A name that is a number is taken for a name."""
+    """The column, from 0, of a feature in the training data. A number that is a feature's name counts as the name."""
     if names is not None and feature in names:
         return names.index(feature)
     number = int(feature) if feature.isascii() and feature.isdigit() else 0

@@ -14,9 +14,9 @@ __all__ = ["LOW_RANK_OPTIONS", "MISSING", "OF_OTHERS", "check_low_rank_options"]
 LOW_RANK_OPTIONS = {model: option_names(model) for model in LOW_RANK}
 # Options of these models alone.
 _OWN = tuple(each.name for each in PARAMETERS if each.section == "low_rank" and each.help and each.models)
-# Options of other models: the value that describes these models, and the reason.
+# Options of other models -> the only value that low-rank models allow, and the reason.
 OF_OTHERS = {each.name: each.low_rank for each in PARAMETERS if each.low_rank is not None}
-# Options of other models that these have, and the reason.
+# Options that low-rank models do not have -> the reason.
 MISSING = {
     "Cs": "the low-rank models are not fitted along a range of C: give -C",
     "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",

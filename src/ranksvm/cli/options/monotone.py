@@ -13,7 +13,7 @@ _ALL = ("increasing", "decreasing")
 
 
 class Monotone(click.ParamType):
-    """``increasing``, ``decreasing``, or a list of ``FEATURE=SIGN``; the text itself, checked."""
+    """``increasing``, ``decreasing``, or a list of ``FEATURE=SIGN``, which is checked and stays text."""
 
     name = "signs"
 
@@ -35,7 +35,7 @@ class Monotone(click.ParamType):
 def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> str | dict[int, int] | None:
     """The parameter ``monotone`` of an estimator for a value of the option.
 
-    Columns without names are numbered from 1, as in LETOR text. A name that is a number is taken for a name.
+    Columns without names are numbered from 1, as in LETOR text. A number that is a feature's name counts as the name.
     """
     if text is None or text in _ALL:
         return text

@@ -13,7 +13,7 @@ from ranksvm._util.special_files import descriptor_of, is_special
 
 __all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "inputs_given", "is_stdout", "prints_on_stdout", "titled"]
 
-# What ``-`` becomes: the readers of data know the first as str, the writers of files the second on every system.
+# What ``-`` becomes. Readers of data take STDIN as a str; writers of files take STDOUT on every system.
 STDIN = Path("-")
 STDOUT = Path("/dev/stdout")
 
@@ -23,7 +23,7 @@ _Identity = tuple[int, int] | str | None
 
 
 class _File(NamedTuple):
-    """A file of a command line: the option, its path, and what identifies it, however it is spelled."""
+    """A file of a command line: its option, its path, and an identity that all spellings of the path share."""
 
     option: str
     path: str
@@ -52,7 +52,7 @@ class _OutputFile(click.Path):
                 self.fail(f"{str(path.parent)!r} is not writable.", param, ctx)
         _enter(self, param, ctx, path, written=True)
         if is_stdout(path) and ctx is not None:
-            # nothing else may come between: the tables of the command go to stderr
+            # the file must contain nothing else: the tables of the command go to stderr
             sys.stdout.flush()
             ctx.with_resource(contextlib.redirect_stdout(sys.stderr))
         return path
@@ -63,7 +63,7 @@ OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
 
 
 def inputs_given() -> list[tuple[str, Path]]:
-    """The files that the command that runs reads, each with the option or argument that names it."""
+    """The files that the current command reads, each with the option or argument that names it."""
     ctx = click.get_current_context(silent=True)
     files: list[_File] = [] if ctx is None else ctx.meta.get(_META, [])
     return [(file.option, Path(file.path)) for file in files if not file.written]
@@ -87,7 +87,7 @@ def prints_on_stdout(ctx: click.Context, param: click.Parameter, value: bool) ->
 
 
 def _named(value: object) -> Path:
-    """A path that is not taken for ``-``: pathlib would shorten ``./-``."""
+    """A path that is not taken for ``-``, to which pathlib would shorten ``./-``."""
     path = Path(str(value))
     return path.absolute() if path == STDIN else path
 

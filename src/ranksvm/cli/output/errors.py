@@ -47,7 +47,7 @@ def is_debugging(ctx: click.Context) -> bool:
 
 
 def command_line(ctx: click.Context, program: str = "ranksvm") -> str:
-    """The command line that is run, as it can be given to a shell again."""
+    """The command line of this run, quoted for a shell."""
     return f"{program} {shlex.join(ctx.find_root().meta[_ARGUMENTS])}"
 
 
@@ -60,7 +60,7 @@ class OneSentenceErrors(click.Command):
             return super().main(*args, standalone_mode=standalone_mode, **kwargs)  # type: ignore[call-overload]
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
-        """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
+        """Parse the arguments; Ctrl-C ends this with one line, instead of click's "Aborted!"."""
         given = list(args)
         try:
             ctx = super().make_context(info_name, args, *others, **kwargs)
@@ -114,16 +114,16 @@ class Program(OneSentenceErrors, click.Group):
         self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Commands in the order of use, not the alphabet."""
+        """Commands in the order of use, not in alphabetical order."""
         return [*self._modules, *(name for name in self.commands if name not in self._modules)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None if there is none."""
         known = cmd_name in self._modules or cmd_name in self.commands
-        # for an unknown name click suggests one of all commands
+        # for an unknown name all are imported, because click suggests similar ones
         for name in [cmd_name] if known else self._modules:
             if name not in self.commands:
-                # a keyword names no module
+                # a module cannot have the name of a keyword
                 module = f"{name}_model" if keyword.iskeyword(name) else name
                 self.add_command(getattr(importlib.import_module(f"ranksvm.cli.commands.{module}"), f"{name}_command"))
         return super().get_command(ctx, cmd_name)
@@ -144,13 +144,13 @@ def _one_line_for_signals() -> Iterator[None]:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody may be listening any more
+    with contextlib.suppress(OSError, ValueError):  # stderr may be closed
         sys.stderr.write(f"\n{line}\n")
         sys.stderr.flush()
 
 
 def _answer(error: click.ClickException, arguments: Sequence[str], ctx: click.Context | None = None) -> None:
-    """Make the message of an error fit for a terminal; with --json print it as the document, unless there is one."""
+    """Escape the message of an error for a terminal; with --json, print it as the document if none was printed."""
     error.message = visible(error.message)  # type: ignore[misc]
     options = list(itertools.takewhile(lambda argument: argument != "--", arguments))
     if "--json" not in options or (ctx is not None and ANSWERED in ctx.meta):

@@ -1,4 +1,4 @@
-"""Sentences below a table of metrics: what queries without relevant documents, and without a ranking, count."""
+"""Sentences below a table of metrics: how queries without relevant documents, or without a ranking, count."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ __all__ = ["note_on_no_relevant", "notes_on"]
 
 
 def notes_on(results: "Mapping[str, Evaluation]", missing: str = "zero") -> list[str]:
-    """What a reader who compares the numbers of several systems with those of another tool has to know."""
+    """Notes for a reader who compares the numbers of several systems with those of another tool."""
     notes = [note_on_no_relevant([next(iter(results.values()))])]
     for name, result in results.items():
         if result.n_missing:
@@ -22,7 +22,7 @@ def notes_on(results: "Mapping[str, Evaluation]", missing: str = "zero") -> list
 
 
 def note_on_no_relevant(parts: "Sequence[Evaluation]") -> str:
-    """What queries without a relevant document count, here and elsewhere, in the mean over some evaluations.
+    """How queries without a relevant document count, here and in other tools, in the mean over some evaluations.
 
     Of 156 test queries of MQ2008, fold 1, 51 have no relevant document: a linear model has NDCG@10 0.4841 under the
     convention "default", and 0.8110 = 0.4841 + 51/156 in XGBoost (`tests/metrics/test_conventions.py`).

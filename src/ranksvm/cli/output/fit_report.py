@@ -124,7 +124,7 @@ def candidates(ranker: "Choice | ClickChoice") -> list[dict[str, Any]]:
 
 
 def _settings(ranker: Any) -> list[dict[str, Any]]:
-    """What was compared beside C, by row of the scores."""
+    """The settings that were compared besides C, one for each row of the scores."""
     if hasattr(ranker, "step_weights_"):
         # listed functions of two features are the same in all settings
         return [
@@ -154,7 +154,7 @@ def by_rule(rule: str) -> str:
 
 
 def score(mean: float, error: float | None) -> str:
-    """A mean and its standard error, if there is one; `score_heading` says what stands behind the ±."""
+    """A mean and its standard error, if there is one; `score_heading` says what follows the ±."""
     return f"{number(mean)} ± {number(error)}" if _is_known(error) else number(mean)
 
 

@@ -40,8 +40,9 @@ class Stopwatch:
 class Progress:
     """Shows steps, and the log records of ``ranksvm``, within a block.
 
-    What passes is shown in the live line of a terminal; from a level of ``verbose`` on it is printed. Without a
-    terminal nothing passes, so level 0 prints, too, and what it leaves out is printed after `LONGEST_SILENCE`.
+    Each kind of step has a level: its texts are printed if ``verbose`` is at least this level. On a terminal, the level
+    of iterations, and of each of many fits, is at least 1. Other texts appear in the live line of a terminal; without a
+    terminal, they are printed only after `LONGEST_SILENCE`.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Progress:
     Attributes
     ----------
     heading : str
-        Shown in front of what happens now.
+        Text in front of the current step.
     n_fits : int or None
         Number of fits of all comparisons in the block; None: each comparison counts its own.
     """
@@ -136,9 +137,10 @@ class Progress:
         self._pass(text, self._fits_from, passes=steps is not None)
 
     def _pass(self, text: str, level: int, *, passes: bool) -> None:
-        """Print a text from a level on, which on a terminal is at least 1 for what passes; below, show it now.
+        """Print a text from a level of ``verbose`` on, or else show it in the live line.
 
-        Without a terminal it is shown after a long silence, with the number of fits done so far.
+        On a terminal the level is at least 1 for a text that ``passes``. Without a terminal, a text below the level is
+        printed after a long silence, with the number of fits done so far.
         """
         if self._verbose >= (max(1, level) if passes and self._live is not None else level):
             self.line(text)

@@ -39,12 +39,12 @@ def _raise_terminated(*_: object) -> None:
 
 @contextlib.contextmanager
 def woken_by_signals() -> Iterator[None]:
-    """Context in which no signal waits for a blocking read; only for the main thread.
+    """Context in which a signal interrupts any blocking read; only for the main thread.
 
-    Python's handlers run between two instructions of the interpreter. A signal that arrives after the last of them and
-    before the system call of a read is noticed when the read returns, which may be never: nothing interrupts it. Here a
-    thread learns of each signal and then sends another one, whose handler does nothing, to the main thread: a blocking
-    call is interrupted by it, and Python runs the handlers that are due.
+    Python's handlers run between two instructions of the interpreter. If a signal arrives after the last instruction
+    and before the system call of a read, its handler runs only when the read returns, which may never happen. Therefore
+    a thread is told of each signal, and sends another one, whose handler does nothing, to the main thread. This
+    interrupts the blocking call, and Python runs the pending handlers.
     """
     if not hasattr(signal, "pthread_kill"):  # Windows
         yield

@@ -37,9 +37,9 @@ __all__ = [
 BAR_WIDTH = 24
 # a terminal narrower than this breaks the lines
 NARROWEST = 20
-# characters to which a table with cells is never squeezed
+# minimum width of a table with cells, in characters
 LEAST_WIDTH = 80
-# whether the command that runs has printed its document: a mark in the context of click
+# key in the context of click: whether the current command has printed its document
 ANSWERED = "ranksvm.answered"
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
@@ -110,7 +110,7 @@ def print_json(document: dict[str, Any]) -> None:
 def json_text(document: dict[str, Any]) -> str:
     """The document as JSON; numbers that JSON cannot express (nan, inf) become null."""
     text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
-    # only inside strings: what a terminal may obey, and parts of file names that are not UTF-8
+    # these occur only in strings: control characters of a terminal, and bytes of file names that are not UTF-8
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -138,7 +138,7 @@ def _print(title: str | None, table: "Table") -> None:
 
     # Tables written to a file or a pipe are not cut, however wide.
     width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 200
-    # with a height, too: else rich takes 80 columns for a terminal that it calls dumb
+    # the height is also given: otherwise rich assumes 80 columns for a dumb terminal
     console = Console(width=width, height=25, highlight=False)
 
     def needed() -> int:
