@@ -88,7 +88,9 @@ def bias_command(log: Path, **options: Any) -> None:
         if options["plot"] is not None:
             from ranksvm.plotting.figures import axes_in_memory
 
-            save_figure(bias.plot(axes_in_memory(figsize=(6.4, 4.0), layout="constrained")).figure_, options["plot"])
+            axes = axes_in_memory(figsize=(6.4, 4.0), layout="constrained")
+            bias.plot(axes)
+            save_figure(axes.figure, options["plot"])
             progress.line(f"Wrote {options['plot']}")
     if options["as_json"]:
         content = bias.to_dict()
