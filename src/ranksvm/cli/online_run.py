@@ -204,7 +204,7 @@ class OnlineRun:
 
 
 def parts_of(data: "RankingData", done: int, every: int) -> "Iterator[RankingData]":
-    """The queries of a batch, split where the total number of queries is a multiple of ``every``."""
+    """The queries of a batch, split after each query whose number in the stream is a multiple of ``every``."""
     rest: RankingData | None = data
     while rest is not None:
         part, rest = _divided(rest, every - done % every)

@@ -141,7 +141,7 @@ def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> st
 
 
 def _one_where_zero(graph: _Graph, spread: str) -> str:
-    # where the spread is 0, the numerator is 0, or is to be left as it is
+    # if the spread is 0, the numerator is 0, or must not be changed
     return graph("Where", graph("Greater", spread, graph.constant(0.0)), spread, graph.constant(1.0))
 
 

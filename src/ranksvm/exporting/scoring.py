@@ -85,7 +85,7 @@ class Fourier:
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """``f(z) = <coef, z> + intercept + the sum of tables``, where missing values are 0 in the product.
+    """``f(z) = <coef, z> + intercept + the sum of tables``, in which missing values count as 0 in the product.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
 
 
 def vespa_feature(name: str) -> str:
-    """The rank feature of a name, where a single word names an attribute; OptionError if there is none."""
+    """The rank feature of a name (a single word names an attribute); OptionError if there is none."""
     if IDENTIFIER.fullmatch(name):
         return f"attribute({name})"
     if _FEATURE.fullmatch(name):

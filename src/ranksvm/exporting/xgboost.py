@@ -72,7 +72,7 @@ def _attributes(request: Request, offset: float) -> dict[str, str]:
 
 
 def _names(request: Request) -> list[str]:
-    """Names that XGBoost compares with those of the data; none if the features have none."""
+    """Names that XGBoost compares with names in the data; empty if the features have no names."""
     if request.names == list(feature_labels(request.scoring.n_features, None)):
         return []
     for name in request.names:

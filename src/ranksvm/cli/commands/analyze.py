@@ -170,7 +170,7 @@ def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
 def _spectra(
     model: "Model", kind: str, path: Path, rows: "RankingData", data: Path, energy: list[float], n_jobs: int | None
 ) -> "DualSpectra":
-    """The spectra of a model; the numbers of features and pairs must be those of its training data."""
+    """The spectra of a model; its training data must have the same numbers of features and pairs."""
     from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.exceptions import DataError
 

@@ -109,7 +109,7 @@ def report_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _report(options: dict[str, Any], command: str, progress: Progress, watch: Stopwatch) -> "Report":
-    """The report; features are matched with those of the models by name."""
+    """The report; features of data and models are matched by name."""
     from ranksvm.report import make_report
 
     loaded, path = load_model(options["model"]), options["test"]

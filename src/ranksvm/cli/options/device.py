@@ -1,4 +1,4 @@
-"""The option ``--device``: where a model is fitted, or computes scores."""
+"""The option ``--device``: the device that fits a model, or computes scores."""
 
 from collections.abc import Callable
 from typing import Any

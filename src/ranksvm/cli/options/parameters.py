@@ -18,7 +18,7 @@ SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and 
 
 _OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
-# Names of more characters are listed in the text of the help, where lines break.
+# Lists of names with more characters are put into the text of the help, which breaks lines.
 MOST_CHARACTERS = 60
 
 
@@ -41,7 +41,7 @@ def parameter_options(*sections: str, compared: bool = False) -> Callable[[Calla
         if each.section in sections:
             if each.help and not (compared and each.tuned):
                 options.append(_option(each))
-            # a range of gamma is an option of commands that fit one model, too
+            # commands that fit one model also have the option of a range of gamma
             if each.tuned and (compared or each.tuned == "gammas"):
                 options.append(_list_option(each))
     return all_options(*options)

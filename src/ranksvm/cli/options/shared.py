@@ -36,7 +36,7 @@ __all__ = [
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
 CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklearn"]
-# Options whose names are not those of their parameters.
+# Options that are not named after their parameters.
 _FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range", "linear": "--no-linear-part"}
 
 
