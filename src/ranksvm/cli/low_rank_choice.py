@@ -129,7 +129,7 @@ class LowRankChoice:
         fitted, scores, errors = [], [], []
         for C in self.Cs_:
             ranker = self.make(C)
-            sets = {}
+            sets: dict[str, Any] = {}
             if getattr(ranker, "early_stopping_rounds", None) is not None:
                 sets = {"eval_set": [valid[:2]], "eval_qid": [valid[2]]}
             fitted.append(ranker.fit(X, y, **grouping, **sets))

@@ -4,11 +4,12 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import Features
 from ranksvm.additive.bins import check_not_infinite
 from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
@@ -208,7 +209,7 @@ def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
     try:
         found = features_and_labels(model, X, y, n_threads=1, reset=False, finite=not columns.missing)
         if columns.missing:
-            check_not_infinite(found[0])
+            check_not_infinite(cast("Features", found[0]))  # workers have no features on a GPU
         return found
     except DataError as error:
         if text := _first_text(X):

@@ -1,21 +1,24 @@
 """FactorizedRankSVM: a linear RankSVM whose dual variables are inner products of factors of the documents."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread
+from ranksvm._util.types import Features, MatrixLike, RandomState
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
-from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
+from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import read_evaluation_sets
-from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.base.low_rank_ranker import DataOfFit, LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.exceptions import DataError
 from ranksvm.fits.evaluation import joined_sets
@@ -187,8 +190,8 @@ class FactorizedRankSVM(LowRankRanker):
         max_epochs: int = 1000,
         tol: float = 1e-4,
         early_stopping_rounds: int | None = None,
-        eval_metric: Any = "ndcg@10",
-        random_state: Any = None,
+        eval_metric: MetricsLike = "ndcg@10",
+        random_state: RandomState = None,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
         n_jobs: int | None = None,
@@ -210,21 +213,21 @@ class FactorizedRankSVM(LowRankRanker):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
-        callbacks: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
+        callbacks: Callbacks | None = None,
     ) -> Self:
         """Learn the factors and the weights that follow from them.
 
@@ -346,8 +349,8 @@ class FactorizedRankSVM(LowRankRanker):
             dual.start(rounds.best_model)
         return result
 
-    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
-        X, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
+    def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
+        features, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
         n_rows, n_components = self.factors_.shape
         if queries.n_rows != n_rows:
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
@@ -355,16 +358,16 @@ class FactorizedRankSVM(LowRankRanker):
         # most one epoch. C may have changed since the fit; the factors lie within the box of the fit.
         C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
-        dual = FactorizedDual(as_design_matrix(X), pairs, C, n_components, random, n_threads=n_threads)
+        dual = FactorizedDual(as_design_matrix(features), pairs, C, n_components, random, n_threads=n_threads)
         dual.start(self.factors_)
         if not abs(dual.value - self.objective_) <= SAME * (2.0 * dual.scale - dual.value):
             raise DataError(
                 f"With these data the objective of the factors is {dual.value:.6g}, with the data of fit it was "
                 f"{self.objective_:.6g}: give the data of fit, rows in the same order."
             )
-        return X, queries, labels, pairs
+        return features, queries, labels, pairs
 
-    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+    def _alpha(self, X: Features, queries: Queries) -> AlphaOfPairs:
         entries = self._entries(queries)
         return lambda query, preferred, other, _: entries(query, preferred, other)
 

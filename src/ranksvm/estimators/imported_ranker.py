@@ -1,17 +1,18 @@
 """Linear models of other programs as rankers: read from their files, or converted from scikit-learn."""
 
 import os
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.exporting.liblinear import is_liblinear, read_liblinear
 from ranksvm.exporting.libsvm import is_libsvm, read_libsvm
@@ -32,6 +33,9 @@ _FORMATS: dict[str, tuple[Callable[[str], bool], Callable[[str, str, int | None]
     "xgboost": (is_xgboost, read_xgboost),
 }
 IMPORT_FORMATS = (*_FORMATS, "sklearn")
+
+FeatureNames = Sequence[str] | Mapping[str, str]
+Model = TypeVar("Model", bound="ImportedRanker | Pipeline")
 
 
 @storable
@@ -76,7 +80,7 @@ class ImportedRanker(LinearRanker, BaseEstimator):
         self.source = source
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, **options: Any) -> NoReturn:
+    def fit(self, X: object, y: object = None, **options: object) -> NoReturn:
         """Raise OptionError: the weights come from elsewhere.
 
         Parameters
@@ -100,7 +104,7 @@ class ImportedRanker(LinearRanker, BaseEstimator):
 
 
 def import_model(
-    source: Any, *, format: str = "auto", names: Any = None, n_features: int | None = None
+    source: Any, *, format: str = "auto", names: FeatureNames | None = None, n_features: int | None = None
 ) -> "ImportedRanker | Pipeline":
     """A linear model of another program as a ranker.
 
@@ -190,7 +194,7 @@ def _from_estimator(estimator: Any) -> ImportedRanker:
     return ranker
 
 
-def _weights(coef: Any, of: str) -> np.ndarray:
+def _weights(coef: ArrayLike, of: str) -> np.ndarray:
     try:
         weights = np.asarray(coef, dtype=np.float64)
     except (TypeError, ValueError):
@@ -216,7 +220,7 @@ def _ranker(found: LinearFile) -> ImportedRanker:
     return ranker
 
 
-def _named(model: Any, names: Any) -> Any:
+def _named(model: Model, names: FeatureNames | None) -> Model:
     """The model with these names of features."""
     if names is not None:
         first = steps_of(model)[0]

@@ -1,9 +1,21 @@
 """KernelRankSVM: the ranking support vector machine with a kernel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
+
+from ranksvm._util.types import RandomState
 from ranksvm._util.verbosity import verbosity
+from ranksvm.estimators.base.arguments import (
+    EvalFeatures,
+    EvalSets,
+    ForEachSet,
+    LossLike,
+    MetricsLike,
+    Names,
+    TrainingFeatures,
+)
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
@@ -184,14 +196,14 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         gamma: str | float = "scale",
         degree: int = 3,
         coef0: float = 1.0,
-        loss: Any = "squared_hinge",
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
         approximation: str | None = None,
         n_components: int = 1000,
         landmarks: str = "uniform",
-        random_state: Any = None,
+        random_state: RandomState = None,
         memory_limit: int | str | None = None,
         kernel_dtype: str = "float32",
         solver: str = "auto",
@@ -200,7 +212,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
-        device: Any = "cpu",
+        device: str | list[str] = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -231,26 +243,26 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingFeatures,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
     ) -> Self:
         """Learn the scoring function.
 

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.text import power
+from ranksvm._util.types import RandomState
+from ranksvm.estimators.base.arguments import ConventionLike, Folds, Validated
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
@@ -14,6 +17,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
 from ranksvm.fits.kernel_options import KernelOptions, gamma_of, is_precomputed
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet
+from ranksvm.metrics import Metric
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
@@ -115,12 +119,12 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
 
     def __init__(
         self,
-        Cs: Any = None,
-        gammas: Any = None,
+        Cs: ArrayLike | None = None,
+        gammas: ArrayLike | None = None,
         *,
-        metric: Any = "ndcg@10",
-        cv: Any = 5,
-        convention: Any = "default",
+        metric: str | Metric = "ndcg@10",
+        cv: Folds = 5,
+        convention: ConventionLike = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,
         kernel: str | Callable[..., Any] = "rbf",
@@ -133,14 +137,14 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         approximation: str | None = None,
         n_components: int = 1000,
         landmarks: str = "uniform",
-        random_state: Any = None,
+        random_state: RandomState = None,
         memory_limit: int | str | None = None,
         kernel_dtype: str = "float32",
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
-        device: Any = "cpu",
+        device: str | list[str] = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -196,7 +200,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
             raise OptionError(f"gammas must be a list of numbers, got {self.gammas!r}.")
         for gamma in gammas:
             checks.check(gammas=checks.positive(float(gamma)))
-        return gammas.tolist()
+        return list(map(float, gammas))
 
     def _problem(
         self, data: TrainingSet, options: Any, setting: float | None, n_fits: int = 1
@@ -205,10 +209,14 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         problem.label = "" if setting is None else f"gamma = {power(setting)}, "
         return problem
 
-    def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
-        return X[np.ix_(rows, training_rows)] if is_precomputed(self.kernel) else X[rows]
+    def _features_of(self, X: Validated, rows: np.ndarray, training_rows: np.ndarray) -> Validated:
+        if is_precomputed(self.kernel):
+            assert isinstance(X, np.ndarray)
+            values: np.ndarray = X[np.ix_(rows, training_rows)]
+            return values
+        return X[rows]
 
-    def _assign_solution(self, problem: Any, w: Any) -> None:
+    def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
         self._assign_model(problem.model(w))
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:

@@ -1,11 +1,14 @@
 """PRanker: PRank, the pointwise perceptron with thresholds between the levels of relevance."""
 
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.online as online
+from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.fits.training_set import TrainingArguments
@@ -13,6 +16,8 @@ from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
 __all__ = ["PRanker"]
+
+_NO_PAIRS = "PRank learns the levels of documents, which pairs do not contain: give labels to partial_fit."
 
 
 @storable
@@ -77,14 +82,14 @@ class PRanker(OnlineRanker):
 
     def __init__(
         self,
-        levels: Any = None,
+        levels: ArrayLike | None = None,
         *,
         average: bool = False,
         shuffle_pairs: bool = True,
         n_passes: int = 1,
         early_stopping_rounds: int | None = None,
-        eval_metric: Any = "ndcg@10",
-        random_state: Any = None,
+        eval_metric: MetricsLike = "ndcg@10",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -116,7 +121,7 @@ class PRanker(OnlineRanker):
         if hasattr(self, "levels_") and (np.diff(self.levels_) <= 0.0).any():
             raise ModelFileError("levels_ must ascend.")
 
-    def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> "PRanker":
+    def partial_fit_pairs(self, X: MatrixLike, pairs: ArrayLike, weight: ArrayLike | None = None) -> "PRanker":
         """Refused: PRank learns from labels.
 
         Parameters
@@ -129,12 +134,13 @@ class PRanker(OnlineRanker):
         DataError
             Always.
         """
-        self._learn(None, None, None)
+        raise DataError(_NO_PAIRS)
 
-    def _learn(self, rows: Any, preferred: Any, other: Any, weight: Any = None) -> NoReturn:
-        raise DataError("PRank learns the levels of documents, which pairs do not contain: give labels to partial_fit.")
+    def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> NoReturn:
+        raise DataError(_NO_PAIRS)
 
     def _given_levels(self) -> np.ndarray:
+        assert self.levels is not None
         return np.unique(numeric_column("levels", self.levels))
 
     def _shaping(self) -> dict[str, bool]:

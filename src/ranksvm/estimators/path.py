@@ -5,15 +5,16 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.overflow import overflow_refused
 from ranksvm._util.text import power
+from ranksvm.estimators.base.arguments import LossLike, Monotone, TrainingData
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
@@ -59,27 +60,27 @@ class RegularizationPath:
 
 
 def regularization_path(
-    X: Any,
-    y: Any = None,
+    X: TrainingData,
+    y: ArrayLike | None = None,
     *,
-    qid: Any = None,
-    group: Any = None,
-    Cs: Any = None,
-    sample_weight: Any = None,
-    query_weight: Any = None,
-    propensity: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    event: Any = None,
-    loss: Any = "squared_hinge",
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    Cs: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
+    propensity: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+    event: ArrayLike | None = None,
+    loss: LossLike = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",
-    monotone: Any = None,
+    monotone: Monotone | None = None,
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
-    device: Any = "cpu",
+    device: str | list[str] = "cpu",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
 ) -> RegularizationPath:
@@ -175,7 +176,7 @@ def regularization_path(
     )
 
 
-def c_values(Cs: Any) -> np.ndarray:
+def c_values(Cs: ArrayLike | None) -> np.ndarray:
     """The validated values of C to try; by default 2^-15, 2^-14, ..., 2^5."""
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)

@@ -1,10 +1,12 @@
 """Perceptrons as baselines for online rankers: pairwise, and a committee."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 import ranksvm._compiled.online as online
+from ranksvm._util.types import RandomState
+from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
@@ -66,8 +68,8 @@ class PairwisePerceptronRanker(OnlineRanker):
         shuffle_pairs: bool = True,
         n_passes: int = 1,
         early_stopping_rounds: int | None = None,
-        eval_metric: Any = "ndcg@10",
-        random_state: Any = None,
+        eval_metric: MetricsLike = "ndcg@10",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -160,8 +162,8 @@ class PerceptronCommitteeRanker(OnlineRanker):
         shuffle_pairs: bool = True,
         n_passes: int = 1,
         early_stopping_rounds: int | None = None,
-        eval_metric: Any = "ndcg@10",
-        random_state: Any = None,
+        eval_metric: MetricsLike = "ndcg@10",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -179,7 +181,8 @@ class PerceptronCommitteeRanker(OnlineRanker):
         """The sum over the committee and the current model; ndarray of float64, shape (n_features,)."""
         if not hasattr(self, "weights_"):
             raise AttributeError("this PerceptronCommitteeRanker has not learned anything yet.")
-        return self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
+        weights: np.ndarray = self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
+        return weights
 
     def _shaping(self) -> dict[str, bool]:
         return super()._shaping() | {"n_experts": self.n_experts == len(self.experts_)}

@@ -5,12 +5,24 @@ line and other programs that only fit, score and save use it. `RankSVM` adds the
 """
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.lazy import first_import
 from ranksvm._util.verbosity import verbosity
+from ranksvm.estimators.base.arguments import (
+    EvalFeatures,
+    EvalSets,
+    ForEachSet,
+    LossLike,
+    MetricsLike,
+    Monotone,
+    Names,
+    TrainingData,
+)
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
@@ -205,18 +217,18 @@ class RankSVMCore(DualMixin, LinearRanker):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "squared_hinge",
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         stopping: str = "gap",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
-        device: Any = "cpu",
+        device: str | list[str] = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -240,26 +252,26 @@ class RankSVMCore(DualMixin, LinearRanker):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingData,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
     ) -> Self:
         """Learn the weights.
 
@@ -385,9 +397,8 @@ RankSVMCore.__name__ = "RankSVM"
 
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from ranksvm.estimators.base.calibrated import CalibratedMixin
+    from ranksvm.estimators.base.sklearn_base import BaseEstimator
 
     class RankSVM(CalibratedMixin, RankSVMCore, BaseEstimator):
         """`RankSVMCore` with the interface of scikit-learn."""

@@ -3,7 +3,9 @@
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ranksvm.estimators.base.arguments import ConventionLike, Folds, LossLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
@@ -13,6 +15,7 @@ from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.linear_problem import linear_problem, linear_training_set
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet
+from ranksvm.metrics import Metric
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
 
@@ -115,23 +118,23 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
 
     def __init__(
         self,
-        Cs: Any = None,
+        Cs: ArrayLike | None = None,
         *,
-        metric: Any = "ndcg@10",
-        cv: Any = 5,
-        convention: Any = "default",
+        metric: str | Metric = "ndcg@10",
+        cv: Folds = 5,
+        convention: ConventionLike = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,
-        loss: Any = "squared_hinge",
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
-        device: Any = "cpu",
+        device: str | list[str] = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -2,17 +2,20 @@
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
 from ranksvm._util.memory import check_fits, memory_complaint
 from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix
+from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.inputs import read_evaluation_sets
 from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
@@ -215,20 +218,20 @@ class RegularizedRankSVM(LowRankRanker):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
     ) -> Self:
         """Learn the weights.
 
@@ -344,7 +347,9 @@ class RegularizedRankSVM(LowRankRanker):
             )
         objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
-    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+    def dual_coef(
+        self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
+    ) -> DualCoef:
         """The learned dual variables: see `FactorizedRankSVM.dual_coef`.
 
         They are computed again from the margins and A_q, divided by 2 lam. If the round-off of the margins divided by
@@ -367,13 +372,14 @@ class RegularizedRankSVM(LowRankRanker):
         assert self.pair_alpha_ is not None
         return KeptDualCoef(pairs, queries, labels, self.pair_alpha_)
 
-    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+    def _alpha(self, X: Features, queries: Queries) -> AlphaOfPairs:
         entries, scores = self._entries(queries), self._scores(X)
         C, lam = self.fitted_params_["C"], self.fitted_params_["lam"]
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, _: np.ndarray) -> np.ndarray:
             margins = scores[preferred] - scores[other] - 2.0 * lam * entries(query, preferred, other)
-            return -C * HuberHinge.derivative(margins, 2.0 * lam * C)
+            own: np.ndarray = -C * HuberHinge.derivative(margins, 2.0 * lam * C)
+            return own
 
         return alpha
 

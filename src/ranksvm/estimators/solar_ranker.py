@@ -1,11 +1,13 @@
 """SOLARRanker: online learning to rank with closed-form updates."""
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 import ranksvm._compiled.online as online
 from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.types import RandomState
+from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import ModelFileError, OptionError
@@ -131,8 +133,8 @@ class SOLARRanker(OnlineRanker):
         shuffle_pairs: bool = True,
         n_passes: int = 1,
         early_stopping_rounds: int | None = None,
-        eval_metric: Any = "ndcg@10",
-        random_state: Any = None,
+        eval_metric: MetricsLike = "ndcg@10",
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -213,14 +215,15 @@ class SOLARRanker(OnlineRanker):
     @property
     def covariance_(self) -> np.ndarray:
         """S, shape (n_features, n_features), or its diagonal; only for the second order."""
-        flat = getattr(self, "_covariance_", None)
+        flat: np.ndarray | None = getattr(self, "_covariance_", None)
         if flat is None:
             raise AttributeError("only a model of order 2 that has learned has a covariance.")
         n_features = len(self.weights_)
         if self.fitted_params_["covariance"] == "diagonal":
             return flat
         lower = np.tril(flat.reshape(n_features, n_features))
-        return lower + np.tril(lower, -1).T
+        covariance: np.ndarray = lower + np.tril(lower, -1).T
+        return covariance
 
     def _check_options(self) -> None:
         if self.order not in (1, 2) or isinstance(self.order, bool):

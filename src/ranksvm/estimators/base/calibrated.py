@@ -6,16 +6,19 @@ from types import MethodType
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import clone
 
 from ranksvm._util.checks import n_rows_of
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.device.arrays import host_values
+from ranksvm.estimators.base.arguments import Folds, TrainingFeatures
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
 from ranksvm.fits.options import loss_of
@@ -65,7 +68,15 @@ class CalibratedMixin(Ranker):
 
     calibration_slope_: float
 
-    def calibrate(self, X: Any, *, pairs: Any = None, pair_weight: Any = None, qid: Any = None, cv: Any = 5) -> Self:
+    def calibrate(
+        self,
+        X: TrainingFeatures,
+        *,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        cv: Folds | None = 5,
+    ) -> Self:
         """Learn the probability of a preference from the difference of two scores, for `predict_proba`.
 
         Platt scaling: ``P(i preferred to j) = 1 / (1 + exp(-calibration_slope_ * (s_i - s_j)))``, as in the model of
@@ -138,7 +149,7 @@ class CalibratedMixin(Ranker):
         return self
 
     @_WithProbabilities
-    def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
+    def predict_proba(self, chosen: TrainingFeatures, rejected: MatrixLike | None = None) -> np.ndarray:
         """Probability that the document of each row of ``chosen`` is preferred to the document of ``rejected``.
 
         The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration. A model with the loss
@@ -162,7 +173,7 @@ class CalibratedMixin(Ranker):
             When the numbers of rows differ, or the features differ from the model's.
         """
         if isinstance(chosen, Preferences) and rejected is None:
-            chosen, rejected = chosen.chosen, chosen.rejected
+            rejected, chosen = chosen.rejected, chosen.chosen
         if rejected is None:
             raise DataError(
                 "predict_proba compares two documents: predict_proba(chosen, rejected), or predict_proba(Preferences)."
@@ -172,7 +183,8 @@ class CalibratedMixin(Ranker):
                 f"chosen has {n_rows_of(chosen)} rows and rejected {n_rows_of(rejected)}: row i of each is one pair."
             )
         margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
-        return expit(getattr(self, "calibration_slope_", 1.0) * margins)
+        probabilities: np.ndarray = expit(getattr(self, "calibration_slope_", 1.0) * margins)
+        return probabilities
 
     def _minimizes_likelihood(self) -> bool:
         """Whether the loss is minus the logarithm of a likelihood of preferences."""
@@ -202,7 +214,14 @@ def _order_of(margins: np.ndarray) -> str:
 class _Pairs:
     """The pairs to calibrate with, validated: to fit and to score parts of them."""
 
-    def __init__(self, ranker: Any, X: Any, pairs: Any, pair_weight: Any, qid: Any):
+    def __init__(
+        self,
+        ranker: Ranker,
+        X: TrainingFeatures,
+        pairs: ArrayLike | None,
+        pair_weight: ArrayLike | None,
+        qid: ArrayLike | None,
+    ):
         self._X, self._qid = X, qid
         if isinstance(X, Preferences):
             qid, pairs, pair_weight = X.arguments(qid=qid, pairs=pairs, pair_weight=pair_weight)
@@ -226,12 +245,13 @@ class _Pairs:
         arguments = {"pairs": self.pairs[numbers], "pair_weight": self.weight[numbers], "qid": self._qid}
         return ranker.fit(self._X, **arguments)
 
-    def margins(self, ranker: Any, numbers: np.ndarray) -> np.ndarray:
+    def margins(self, ranker: Ranker, numbers: np.ndarray) -> np.ndarray:
         """Score of the preferred document minus score of the other one, for some pairs, by a ranker."""
         if isinstance(self._X, Preferences):
             rows, places = np.unique(self.pairs[numbers, 0], return_inverse=True)
             first, second = (scores_of_rows(ranker.predict, block, rows)[places] for block in self._X.blocks)
-            return first - second
-        rows, places = np.unique(self.pairs[numbers], return_inverse=True)
-        scores = scores_of_rows(ranker.predict, self._X, rows)[places.reshape(-1, 2)]
-        return scores[:, 0] - scores[:, 1]
+        else:
+            rows, places = np.unique(self.pairs[numbers], return_inverse=True)
+            first, second = scores_of_rows(ranker.predict, self._X, rows)[places.reshape(-1, 2)].T
+        margins: np.ndarray = first - second
+        return margins

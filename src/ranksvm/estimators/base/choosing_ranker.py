@@ -9,20 +9,33 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
 from ranksvm._util.log_records import Steps
 from ranksvm._util.text import power
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import MemoryLimit
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import Queries, TwoBlocks, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
+from ranksvm.estimators.base.arguments import (
+    ConventionLike,
+    EvalFeatures,
+    EvalSets,
+    Folds,
+    ForEachSet,
+    MetricsLike,
+    Names,
+    TrainingData,
+    Validated,
+)
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
-from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.path import c_values, solve_along
@@ -100,7 +113,7 @@ class Chosen(NamedTuple):
 
     choice: Choice
     problem: RankSVMProblem
-    w: Any
+    w: np.ndarray
     outcome: Outcome
     evals_result: dict[str, Any]
 
@@ -128,38 +141,39 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     scores_: np.ndarray
     mean_scores_: np.ndarray
     standard_errors_: np.ndarray
-    Cs: Any
-    metric: Any
-    cv: Any
-    convention: Any
+    Cs: ArrayLike | None
+    metric: str | Metric
+    cv: Folds
+    convention: ConventionLike
     rule: str
     early_stopping_rounds: int | None
+    memory_limit: MemoryLimit
     keep_on_interrupt: bool
     verbose: int
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingData,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
-        callbacks: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
+        callbacks: Callbacks | None = None,
     ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
@@ -281,7 +295,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 
     # ---- implemented by subclasses
 
-    def _default_cs(self) -> Any:
+    def _default_cs(self) -> ArrayLike | None:
         """The values of C to try if the user gives none; None: those of `c_values`."""
         return None
 
@@ -309,11 +323,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """The problem of a setting, for ``n_fits`` values of C."""
         raise NotImplementedError
 
-    def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+    def _features_of(self, X: Validated, rows: np.ndarray, training_rows: np.ndarray) -> Validated:
         """Rows of X in the form expected by a model fitted to ``training_rows``."""
         return X[rows]
 
-    def _assign_solution(self, problem: Any, w: Any) -> None:
+    def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
         """Set the attributes of the scoring function of a solution's variables."""
         raise NotImplementedError
 

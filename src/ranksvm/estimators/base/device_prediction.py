@@ -1,18 +1,18 @@
 """Predictions of linear and kernel models on a device."""
 
-from typing import Any
-
 import numpy as np
 
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import validation
 from ranksvm.device import open_device
+from ranksvm.estimators.base.ranker import Ranker
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.device_scores import scores_on
 
 __all__ = ["predicted_on"]
 
 
-def predicted_on(name: str, ranker: Any, X: Any) -> np.ndarray:
+def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     """Scores of documents of the host, computed on a device, whatever device the model was fitted on.
 
     Parameters

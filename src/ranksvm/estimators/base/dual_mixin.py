@@ -4,10 +4,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import Queries, validation
+from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.options import loss_of
@@ -23,7 +26,7 @@ __all__ = ["DualMixin"]
 class FittedPairs(NamedTuple):
     """Validated data that a model was fitted to."""
 
-    X: Any
+    X: Validated
     queries: Queries
     labels: np.ndarray | None
     pairs: Pairs
@@ -55,7 +58,7 @@ class DualMixin(Ranker):
     status_: str
     n_iter_: int
     solver_: str
-    history_: dict[str, list]
+    history_: dict[str, list[float]]
     n_pairs_: int
     censored_: bool
     width_: float | None
@@ -66,23 +69,23 @@ class DualMixin(Ranker):
     # a model is the same wherever it was fitted: neither pickles nor files say where
     _not_stored: ClassVar[tuple[str, ...]] = ("device_",)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name not in self._not_stored}
 
     def dual_coef(
         self,
-        X: Any,
-        y: Any = None,
-        qid: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
         *,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
     ) -> DualCoef:
         """The optimal dual variables: one alpha for each pair, query by query, computed on access.
 
@@ -146,19 +149,20 @@ class DualMixin(Ranker):
                 event=event,
             )
         )
-        X, queries, labels, found = fitted_to.X, fitted_to.queries, fitted_to.labels, fitted_to.pairs
+        features, queries, labels, found = fitted_to
         fitted = self.fitted_params_
         kept = getattr(self, "pair_alpha_", None)
         if kept is not None:
             if len(kept) != found.n_pairs:
                 raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
             return KeptDualCoef(found, queries, labels, kept)
-        scores = self._scores(X)
+        scores = self._scores(features)
         # for the hinge, the loss at the final width of its smoothing
         loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
+            own: np.ndarray = weights * loss.alpha(scores[preferred] - scores[other], C, width)
+            return own
 
         return DualCoef(found, queries, labels, alpha)
 

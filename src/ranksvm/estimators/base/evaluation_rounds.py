@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.evaluation import EvaluationSets, Parts
+
+if TYPE_CHECKING:
+    from ranksvm.estimators.base.sklearn_base import BaseEstimator
 
 logger = logging.getLogger("ranksvm.estimators")
 
@@ -51,7 +54,7 @@ class CallbackEnv:
         Set, metric and value of the round, and True, because higher is better.
     """
 
-    model: Any
+    model: "BaseEstimator"
     params: dict[str, Any]
     iteration: int
     begin_iteration: int
@@ -59,7 +62,7 @@ class CallbackEnv:
     evaluation_result_list: list[RoundValue]
 
 
-Callbacks = Sequence[Callable[[CallbackEnv], Any]]
+Callbacks = Sequence[Callable[[CallbackEnv], object]]
 
 
 class EvaluationRounds:
@@ -84,7 +87,7 @@ class EvaluationRounds:
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: "BaseEstimator",
         sets: EvaluationSets,
         callbacks: Callbacks,
         most: int,
@@ -199,7 +202,7 @@ def _best(values: Sequence[float]) -> int:
     return int(np.argmax([-np.inf if np.isnan(value) else value for value in values]))
 
 
-def checked_patience(early_stopping_rounds: Any, eval_set: Any) -> int | None:
+def checked_patience(early_stopping_rounds: int | None, eval_set: object) -> int | None:
     """``early_stopping_rounds``; OptionError if it is not a whole number from 1, or there is no ``eval_set``."""
     if early_stopping_rounds is None:
         return None
@@ -211,7 +214,7 @@ def checked_patience(early_stopping_rounds: Any, eval_set: Any) -> int | None:
     return int(early_stopping_rounds)
 
 
-def checked_callbacks(callbacks: Any) -> Callbacks:
+def checked_callbacks(callbacks: Callbacks | None) -> Callbacks:
     """The callbacks of ``fit``; OptionError if they are not functions to call after each round."""
     if callbacks is None:
         return ()

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.mapped_file import check_whole, mapped_file
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike, MemoryLimit
 from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.device_features import DeviceFeatures, device_features
@@ -20,6 +22,7 @@ from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.device.arrays import host_sparse, host_values
+from ranksvm.estimators.base.arguments import MetricsLike, Validated
 from ranksvm.exceptions import DataError
 from ranksvm.fits.evaluation import (
     EvaluationSet,
@@ -37,6 +40,9 @@ from ranksvm.fits.scales import warn_of_other_scale
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.metrics import Convention, parse_metrics
 
+if TYPE_CHECKING:
+    from ranksvm.estimators.base.ranker import Ranker
+
 __all__ = [
     "features_and_labels",
     "read_evaluation_sets",
@@ -48,7 +54,7 @@ __all__ = [
 
 def resolve_files(
     given: TrainingArguments,
-    memory_limit: Any,
+    memory_limit: MemoryLimit,
     missing: bool = False,
     categorical: Sequence[str | int] | None = None,
 ) -> TrainingArguments:
@@ -77,7 +83,7 @@ def resolve_files(
     return replace(given, X=X, y=y, qid=qid, text_features=texts)
 
 
-def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArguments:
+def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingArguments:
     """The arguments of ``fit`` as arrays in memory; data in a file stay there.
 
     DataFrames, `Preferences`, sparse matrices and arrays on a GPU are distinguished here, once. The ranker stores the
@@ -120,7 +126,9 @@ def read_training_data(ranker: Any, given: TrainingArguments) -> TrainingArgumen
         name = type(ranker).__name__
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
     y = given.y
-    if given.pairs is None:
+    if isinstance(X, Preferences):
+        X = _features_of_preferences(ranker, X, n_threads)
+    elif given.pairs is None:
         X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
     else:
         X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
@@ -138,12 +146,12 @@ def _name_texts(ranker: Any, given: TrainingArguments) -> None:
 
 
 def read_evaluation_sets(
-    ranker: Any,
+    ranker: "Ranker",
     given: EvalArguments,
-    training_X: Any,
+    training_X: Validated | TwoBlocks | FileData,
     n_queries: int,
     *,
-    deciding: Any = None,
+    deciding: MetricsLike | None = None,
     convention: str | Convention = "default",
 ) -> EvaluationSets:
     """The evaluation sets passed to ``fit``, validated against the training data; none without ``eval_set``.
@@ -201,29 +209,29 @@ def read_evaluation_sets(
     return EvaluationSets(names, sets, decided_metrics(metrics, sets), convention)
 
 
-def _is_set(item: Any) -> bool:
+def _is_set(item: object) -> bool:
     return isinstance(item, tuple | list) and len(item) in (2, 3)
 
 
-def _are_pairs(y: Any) -> bool:
+def _are_pairs(y: ArrayLike) -> bool:
     """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
     values = np.asarray(y) if isinstance(y, list | tuple | np.ndarray) else None
     return values is not None and values.ndim == 2 and values.shape[1] == 2
 
 
 def _read_set(
-    ranker: Any,
-    X: Any,
-    y: Any,
-    event: Any = None,
+    ranker: "Ranker",
+    X: MatrixLike | Preferences,
+    y: ArrayLike,
+    event: ArrayLike | None = None,
     *,
-    qid: Any,
-    group: Any,
-    sample_weight: Any,
+    qid: ArrayLike | None,
+    group: ArrayLike | None,
+    sample_weight: ArrayLike | None,
     n_queries: int,
 ) -> EvaluationSet | PairEvaluationSet:
     n_threads = effective_n_jobs(ranker.n_jobs)
-    features: Callable[[Any], Any] = partial(validated_features, ranker, n_threads=n_threads)
+    features: Callable[[MatrixLike], Validated] = partial(validated_features, ranker, n_threads=n_threads)
     are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
     if are_pairs and sample_weight is not None:
         refuse_weights_of_pairs()
@@ -240,27 +248,26 @@ def _read_set(
         return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
     if event is None and getattr(ranker, "censored_", False):
         refuse_labels_of_times()
-    X, y = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
-    queries = validation.queries(qid, group, len(y))
+    found, labels = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
+    queries = validation.queries(qid, group, len(labels))
     if sample_weight is not None:
-        sample_weight = checked_weights("eval_sample_weight", sample_weight, len(y), "rows")
-    observed = None if event is None else checked_event(event, len(y))
-    return EvaluationSet(X, y, queries.numbers(), sample_weight, observed)
+        sample_weight = checked_weights("eval_sample_weight", sample_weight, len(labels), "rows")
+    observed = None if event is None else checked_event(event, len(labels))
+    return EvaluationSet(found, labels, queries.numbers(), sample_weight, observed)
 
 
-def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
+def validated_features(
+    ranker: "Ranker", X: MatrixLike, *, n_threads: int, reset: bool = False, finite: bool = True
+) -> Validated:
     """X as a C-contiguous float array or CSR matrix, to which other arrays and DataFrames are converted.
-
-    `Preferences` become a `TwoBlocks` of two such arrays.
 
     Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
     the ranker stores the number and names of the features; otherwise X must agree with them.
     """
-    if isinstance(X, Preferences):
-        return _features_of_preferences(ranker, X, n_threads, reset)
     check_whole(mapped_file(X))
     X = host_sparse(X) if reset else ranker._coded(host_sparse(X))
-    if (found := _features_on_device(ranker, X, reset)) is not None:
+    found: Validated | None = _features_on_device(ranker, X, reset)
+    if found is not None:
         if finite:
             _check_finite(ranker, found, n_threads)
         return found
@@ -274,8 +281,8 @@ def validated_features(ranker: Any, X: Any, *, n_threads: int, reset: bool = Fal
 
 
 def features_and_labels(
-    ranker: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True, finite: bool = True
-) -> tuple[Any, np.ndarray]:
+    ranker: "Ranker", X: MatrixLike, y: ArrayLike | None, *, n_threads: int, reset: bool = True, finite: bool = True
+) -> tuple[Validated, np.ndarray]:
     """X as `validated_features` gives it, and y as float64.
 
     The ranker stores the number and names of the features (``reset``), or X must agree with those stored.
@@ -293,22 +300,25 @@ def features_and_labels(
             frames.refuse_reserved_columns(frames.column_names(X), y)
         else:
             X = ranker._coded(X)
+    labels = None
     if y is not None:  # None is refused by scikit-learn, which names the estimator
-        y = label_column(y)
+        labels = label_column(y)
         if (on_device := _features_on_device(ranker, X, reset)) is not None:
             if finite:
                 _check_finite(ranker, on_device, n_threads)
-            return on_device, validation.labels(y, len(on_device))
+            return on_device, validation.labels(labels, len(on_device))
     with as_data_error():
-        found = _plain_features(ranker, X, reset) if frames.is_plain_vector(y, X) else None
-        if found is None:
-            found, y = frames.validated(ranker, X, y, reset=reset, y_numeric=True, **validation.FEATURE_CHECKS)
+        found = _plain_features(ranker, X, reset) if frames.is_plain_vector(labels, X) else None
+        if found is None or labels is None:
+            found, labels = frames.validated(
+                ranker, X, labels, reset=reset, y_numeric=True, **validation.FEATURE_CHECKS
+            )
     if finite:
         _check_finite(ranker, found, n_threads)
-    return found, y
+    return found, labels
 
 
-def _features_on_device(ranker: Any, X: Any, reset: bool) -> DeviceFeatures | None:
+def _features_on_device(ranker: "Ranker", X: MatrixLike, reset: bool) -> DeviceFeatures | None:
     """X on its GPU, if it lies on one; None for other X, and for models for which `frames.validated` refuses it."""
     found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
     if found is None:
@@ -322,37 +332,37 @@ def _features_on_device(ranker: Any, X: Any, reset: bool) -> DeviceFeatures | No
     return found
 
 
-def _features_of_preferences(ranker: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
+def _features_of_preferences(ranker: "Ranker", data: Preferences, n_threads: int) -> Features | TwoBlocks:
     """The rows of chosen and rejected answers; the chosen ones determine the names of the features."""
     blocks = []
-    for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
+    for name, X, first in zip(("chosen", "rejected"), data.blocks, (True, False), strict=True):
         try:
-            blocks.append(validated_features(ranker, X, n_threads=n_threads, reset=first))
+            block = validated_features(ranker, X, n_threads=n_threads, reset=first)
+            blocks.append(cast("Features", block))  # `Preferences` has copied arrays from a GPU
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     return TwoBlocks.joined(*blocks)
 
 
-def _plain_features(ranker: Any, X: Any, reset: bool) -> Any:
+def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | None:
     """A float array or CSR as scikit-learn's checks would return it; None if they are needed to convert or refuse X.
 
     Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
     """
-    dense = type(X) is np.ndarray
-    if not dense and not (is_sparse(X) and X.format == "csr"):
+    if not (type(X) is np.ndarray or (is_sparse(X) and X.format == "csr")):
         return None
-    if X.ndim != 2 or 0 in X.shape or X.dtype not in validation.FEATURE_CHECKS["dtype"]:
+    if len(X.shape) != 2 or 0 in X.shape or X.dtype not in validation.FEATURE_CHECKS["dtype"]:
         return None
     named = hasattr(ranker, "feature_names_in_")
     if not reset and (named or getattr(ranker, "n_features_in_", None) != X.shape[1]):
         return None
-    if not dense:
+    if is_sparse(X):
         check_sparse_format(X)
     if reset:
         if named:
             del ranker.feature_names_in_
         ranker.n_features_in_ = X.shape[1]
-    return np.ascontiguousarray(X) if dense else X
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
 
 
 def _on_host(given: TrainingArguments) -> TrainingArguments:
@@ -363,17 +373,17 @@ def _on_host(given: TrainingArguments) -> TrainingArguments:
     return replace(given, **elsewhere) if elsewhere else given
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Whether an argument needs no conversion: None or a NumPy array."""
     return value is None or type(value) is np.ndarray
 
 
-def _check_finite(ranker: Any, X: Any, n_threads: int) -> None:
+def _check_finite(ranker: "Ranker", X: Validated, n_threads: int) -> None:
     if getattr(ranker, "_takes_missing", False):  # infinite values are refused when levels are looked up
         return
     validation.check_finite(X, n_threads, *_described(ranker))
 
 
-def _described(ranker: Any) -> tuple[Any, bool]:
+def _described(ranker: "Ranker") -> tuple[Any, bool]:
     """The names of the features, and whether X is a kernel matrix, for messages about X."""
     return getattr(ranker, "feature_names_in_", None), getattr(ranker, "kernel", None) == "precomputed"

@@ -1,16 +1,18 @@
 """Base of the rankers with a kernel: the scoring function, rebuilt from fitted attributes, and its pruning."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
 from ranksvm._util.checks import is_number
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted, hyper_parameters
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.kernel_device import check_kernel_device
 from ranksvm.fits.kernel_options import (
@@ -26,6 +28,9 @@ from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms
 from ranksvm.model_files.schema import Array, Matrix, Number, Plain, Schema, Text
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["KernelRanker"]
 
@@ -56,7 +61,7 @@ class KernelRanker(Ranker, BaseEstimator):
     gamma_: float | None
     dual_coef_: np.ndarray
     support_: np.ndarray
-    support_vectors_: Any
+    support_vectors_: Features
     coef_: np.ndarray
     frequencies_: np.ndarray
     feature_coef_: np.ndarray
@@ -151,7 +156,7 @@ class KernelRanker(Ranker, BaseEstimator):
             return Fourier(self.frequencies_, self.feature_coef_)
         return KernelTerms(self.dual_coef_, self.support_, getattr(self, "support_vectors_", None))
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Validated) -> np.ndarray:
         if isinstance(X, DeviceFeatures):
             from ranksvm.kernels.device_scores import scores_on
 
@@ -173,10 +178,10 @@ class KernelRanker(Ranker, BaseEstimator):
         fitted = self.fitted_params_
         return kernel_with(fitted["kernel"], self.gamma_, fitted["degree"], fitted["coef0"])
 
-    def _features(self, X: Any, finite: bool = True) -> Any:
-        X = super()._features(X, finite)
-        refuse_sparse_kernels(self.fitted_params_["kernel"], X)
-        return X
+    def _features(self, X: MatrixLike, finite: bool = True) -> Validated:
+        found = super()._features(X, finite)
+        refuse_sparse_kernels(self.fitted_params_["kernel"], found)
+        return found
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -202,7 +207,7 @@ class KernelRanker(Ranker, BaseEstimator):
         if fitted["kernel"] == "linear" and not hasattr(self, "coef_"):
             raise ModelFileError("coef_ of a linear kernel is missing.")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.sparse = not is_precomputed(self.kernel)

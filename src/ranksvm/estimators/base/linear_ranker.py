@@ -3,14 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.fits.results.explanation import Explanation
@@ -60,9 +63,12 @@ class LinearRanker(Ranker):
         check_is_fitted(self)
         sizes = np.abs(self.coef_)
         total = sizes.sum()
-        return sizes / total if total > 0.0 else sizes
+        shares: np.ndarray = sizes / total if total > 0.0 else sizes
+        return shares
 
-    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+    def explain(
+        self, X: MatrixLike, qid: ArrayLike | None = None, *, feature_names: ArrayLike | None = None
+    ) -> Explanation:
         """Per-feature attribution of score differences within queries.
 
         Document i ranks above document j of its query because ``s_i - s_j = sum over features f of w_f (x_if - x_jf)``;
@@ -101,11 +107,11 @@ class LinearRanker(Ranker):
         >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
         True
         """
-        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
-        scores = self._scores(X)
-        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), self._names_or(feature_names))
+        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        scores, names = self._scores(features), self._names_or(feature_names)
+        return Explanation(features, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
 
-    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+    def feature_importance(self, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
         """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
         The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
@@ -128,17 +134,19 @@ class LinearRanker(Ranker):
         --------
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
-        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
-        variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
-        return np.abs(self.coef_) * np.sqrt(variance)
+        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        queries = Queries.from_qid(ids, features.shape[0])
+        variance = within_query_variance(features, queries, effective_n_jobs(self.n_jobs))
+        importance: np.ndarray = np.abs(self.coef_) * np.sqrt(variance)
+        return importance
 
-    def _predicted(self, X: Any) -> np.ndarray:
+    def _predicted(self, X: MatrixLike) -> np.ndarray:
         # A value that is not finite makes the score of its row not finite, for any weight (0 * inf is NaN). X is read
         # a second time only if a score is not finite, which may also be due to overflow.
-        X = self._features(X, finite=False)
-        scores = self._scores(X)
+        features = self._features(X, finite=False)
+        scores = self._scores(features)
         if not linear.all_finite(scores):
-            validation.check_finite(X, effective_n_jobs(self.n_jobs), getattr(self, "feature_names_in_", None))
+            validation.check_finite(features, effective_n_jobs(self.n_jobs), getattr(self, "feature_names_in_", None))
         return validation.check_scores(scores)
 
     def _function(self) -> "ScoringFunction":
@@ -147,16 +155,16 @@ class LinearRanker(Ranker):
 
         return LinearFunction(self.coef_)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Validated) -> np.ndarray:
         return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
 
-    def _features(self, X: Any, finite: bool = True) -> Any:
-        X = super()._features(X, finite)
-        if self.coef_.shape != (X.shape[1],):
-            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit again.")
-        return X
+    def _features(self, X: MatrixLike, finite: bool = True) -> Validated:
+        found = super()._features(X, finite)
+        if self.coef_.shape != (found.shape[1],):
+            raise DataError(f"X has {found.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit again.")
+        return found
 
 
-def _on_host(X: Any) -> Any:
+def on_host(X: Validated) -> Features:
     """Validated features in memory of the host."""
     return X.on_host() if isinstance(X, DeviceFeatures) else X

@@ -10,7 +10,7 @@ _locks: "weakref.WeakKeyDictionary[Any, threading.RLock]" = weakref.WeakKeyDicti
 _guard = threading.Lock()
 
 
-def lock_of(estimator: Any) -> "threading.RLock":
+def lock_of(estimator: object) -> "threading.RLock":
     """The lock of an estimator, acquired while it learns from a query, and while it is copied."""
     with _guard:
         return _locks.setdefault(estimator, threading.RLock())

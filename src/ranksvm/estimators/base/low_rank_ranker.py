@@ -1,21 +1,26 @@
 """Base of the low-rank rankers: training data without weights, and the learned dual variables."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import ComparablePairs, Queries, validation
 from ranksvm.estimators.base.inputs import read_training_data
-from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.estimators.base.linear_ranker import LinearRanker, on_host
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import DataError
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet
 from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
+
+# Features, queries, labels and pairs of the training data.
+DataOfFit = tuple[Features, Queries, np.ndarray, ComparablePairs]
 
 
 class LowRankRanker(LinearRanker, BaseEstimator):
@@ -40,13 +45,15 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     converged_: bool
     status_: str
     n_iter_: int
-    history_: dict[str, list]
+    history_: dict[str, list[float]]
     n_pairs_: int
     evals_result_: dict[str, dict[str, list[float]]]
 
     __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
 
-    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+    def dual_coef(
+        self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
+    ) -> DualCoef:
         """The learned dual variables: one alpha for each pair, query by query, computed on access.
 
         ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
@@ -78,7 +85,9 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
 
-    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+    def low_rank_coef(
+        self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
+    ) -> DualCoef:
         """The learned low-rank matrices: a whole block for each query, computed on access.
 
         For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
@@ -122,21 +131,21 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         """
         raise NotImplementedError
 
-    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+    def _alpha(self, X: Features, queries: Queries) -> AlphaOfPairs:
         """A function that gives the alpha of pairs; DataError if the queries are not those of the model."""
         raise NotImplementedError
 
-    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+    def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
         """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
-        X, ids = self._features(X), self._query_ids(X, qid)
-        queries, labels = validation.queries(ids, group, X.shape[0]), validation.labels(y, X.shape[0])
+        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        queries, labels = validation.queries(ids, group, features.shape[0]), validation.labels(y, features.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
             raise DataError(
                 f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
                 f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
             )
-        return X, queries, labels, pairs
+        return features, queries, labels, pairs
 
     def _training_set(self, given: TrainingArguments) -> TrainingSet:
         """The training set, for labels without weights; the estimator stores the properties of X."""

@@ -2,33 +2,37 @@
 
 import copy
 import logging
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm._util import checks
-from ranksvm._util.checks import is_sparse
+from ranksvm._util.checks import is_sparse, n_rows_of
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike, RandomState
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import Queries, as_design_matrix, frames, validation
-from ranksvm.data.design_matrix import csr_arrays
+from ranksvm.data.design_matrix import DesignMatrix, RowProducts, csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
-from ranksvm.estimators.base.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
+from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import (
     features_and_labels,
     read_evaluation_sets,
     read_training_data,
     validated_features,
 )
-from ranksvm.estimators.base.linear_ranker import LinearRanker
+from ranksvm.estimators.base.linear_ranker import LinearRanker, on_host
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.evaluation import joined_sets
@@ -64,11 +68,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     }
     n_passes: int
     early_stopping_rounds: int | None
-    eval_metric: Any
+    eval_metric: MetricsLike
     verbose: int
     average: bool
     shuffle_pairs: bool
-    random_state: Any
+    random_state: RandomState
     # state of the last fit or partial_fit, in addition to the state of a subclass; the arrays change in place
     weights_: np.ndarray
     lag_: np.ndarray | None
@@ -85,23 +89,23 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
-        callbacks: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ForEachSet | None = None,
+        eval_group: ForEachSet | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ForEachSet | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
+        callbacks: Callbacks | None = None,
     ) -> Self:
         """Learn from scratch, in ``n_passes`` passes over queries in the order in which they first appear.
 
@@ -157,20 +161,20 @@ class OnlineRanker(LinearRanker, BaseEstimator):
                 self, TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)
             )
             self._check_data(given, first=True)
-            X, y = given.X, given.y
-            validation.check_grouped(given.qid, group, X.shape[0])
+            features, labels = given.X, given.y
+            validation.check_grouped(given.qid, group, features.shape[0])
             queries, preferred_weight = _weighted_queries(given)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
-                X,
+                features,
                 queries.n_queries,
                 deciding=self.eval_metric,
             )
             rounds = EvaluationRounds(self, sets, called, int(self.n_passes), patience, "pass")
-            self._start(X.shape[1])
+            self._start(features.shape[1])
             for number in range(1, int(self.n_passes) + 1):
-                self._learn_queries(X, y, queries, preferred_weight)
+                self._learn_queries(features, labels, queries, preferred_weight)
                 logger.info("pass %d: cumulative loss %.9g", number, self.cumulative_loss_, extra=PASSING)
                 if rounds.record(self._scores, self._state):
                     break
@@ -183,13 +187,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
     ) -> Self:
         """Continue learning from queries, one after another.
 
@@ -229,13 +233,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def predict_then_learn(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
     ) -> np.ndarray:
         """`predict`, then `partial_fit`, on one query after another; much faster than separate calls for each query.
 
@@ -267,12 +271,12 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
         with as_before_if_refused(self):
-            X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
-            scores = np.empty(len(y))
-            self._learn_queries(X, y, queries, preferred_weight, scores)
+            features, labels, queries, weight = self._next_data(X, y, qid, group, query_weight, propensity)
+            scores = np.empty(len(labels))
+            self._learn_queries(features, labels, queries, weight, scores)
         return queries.to_rows(scores)
 
-    def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
+    def partial_fit_pairs(self, X: MatrixLike, pairs: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """Learn from preferences among the documents of one query, in the order of ``pairs``.
 
         Parameters
@@ -301,18 +305,20 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         with all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
-            X = validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            features = on_host(validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first))
             # a user who clicked on nothing, or on the first document, is not an error
             none = np.empty((2, 0), dtype=np.int64)
-            preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
+            preferred, other = row_numbers(pairs, Queries.from_qid(None, features.shape[0])) if np.size(pairs) else none
             checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
             if first:
                 self.qid_column_, self.frame_type_ = None, library
-                self._start(X.shape[1])
-        self._learn_pairs(X, preferred, other, checked)
+                self._start(features.shape[1])
+        self._learn_pairs(features, preferred, other, checked)
         return self
 
-    def _learn_pairs(self, X: Any, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None) -> None:
+    def _learn_pairs(
+        self, X: Features, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None
+    ) -> None:
         """Learn from pairs of rows of X, all of which have been validated; the model has its state."""
         with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
             self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
@@ -340,7 +346,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         with lock_of(self):
             return copy.deepcopy(self)
 
-    def learn_one_query(self, X: Any, y: Any) -> Self:
+    def learn_one_query(self, X: MatrixLike, y: ArrayLike) -> Self:
         """`partial_fit` on the documents of one query.
 
         Parameters
@@ -364,7 +370,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """
         return self.partial_fit(X, y)
 
-    def rank_one_query(self, X: Any) -> np.ndarray:
+    def rank_one_query(self, X: MatrixLike) -> np.ndarray:
         """Rank the documents of one query; a new model keeps their order.
 
         Parameters
@@ -383,7 +389,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             When X is not finite, or has another number of features than the model.
         """
         if not hasattr(self, "weights_"):
-            return np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+            return np.arange(n_rows_of(X))
         return np.argsort(-self.predict(X), kind="stable")
 
     # -- fitted attributes -------------------------------------------------------------------------------------------
@@ -395,7 +401,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             raise AttributeError(f"this {type(self).__name__} has not learned anything yet.")
         if self.lag_ is None:
             return self.weights_
-        return self.weights_ - self.lag_ / max(self.counts_[0], 1.0)
+        mean: np.ndarray = self.weights_ - self.lag_ / max(self.counts_[0], 1.0)
+        return mean
 
     @property
     def n_pairs_(self) -> int:
@@ -484,8 +491,14 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Refuse validated data that the ranker cannot learn from; ``first`` if it has learned from none."""
 
     def _next_data(
-        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
-    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        query_weight: ArrayLike | None,
+        propensity: ArrayLike | None,
+    ) -> tuple[Features, np.ndarray, Queries, np.ndarray | None]:
         """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred.
 
         The first call starts a model.
@@ -500,18 +513,19 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             self._check_labels(X, y)
             if not first:
                 X = self._without_qid_column(X)
-            X, y = features_and_labels(self, X, y, n_threads=effective_n_jobs(self.n_jobs), reset=first)
-            given = TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)
+            found, labels = features_and_labels(self, X, y, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            features = on_host(found)
+            given = TrainingArguments(features, labels, qid, group, query_weight=query_weight, propensity=propensity)
             self._check_data(given, first)
             queries, preferred_weight = _weighted_queries(given)
             if first:
                 self.qid_column_, self.frame_type_ = column, library
-                self._start(X.shape[1])
-        return X, y, queries, preferred_weight
+                self._start(features.shape[1])
+        return features, labels, queries, preferred_weight
 
     def _learn_queries(
         self,
-        X: Any,
+        X: Features,
         y: np.ndarray,
         queries: Queries,
         preferred_weight: np.ndarray | None,
@@ -523,14 +537,17 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def _learn_each_query(
         self,
-        X: Any,
+        X: Features,
         y: np.ndarray,
         queries: Queries,
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None,
     ) -> None:
         rows, y_sorted, lock = OnlineRows(X), queries.to_sorted(y), lock_of(self)
-        products = None if scores is None else as_design_matrix(X).products(queries.order)
+        products: RowProducts | None = None
+        if scores is not None:
+            design: DesignMatrix = as_design_matrix(X)
+            products = design.products(queries.order)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
             if products is not None and scores is not None:
@@ -550,17 +567,18 @@ class OnlineRows:
         The features.
     """
 
-    def __init__(self, X: Any):
+    def __init__(self, X: Features):
         self.dense = not is_sparse(X)
         self.arrays: tuple[Any, ...]
         if self.dense:
             self.arrays = (X,)
             return
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        self._X = X
-        self.arrays = csr_arrays(X)
+        matrix: Any = X  # has methods of SciPy that `CSRMatrix` does not name
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        self._X = matrix
+        self.arrays = csr_arrays(matrix)
 
     def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
         """The documents of some pairs as a dense array, and the pairs as positions in it; dense rows are unchanged."""
@@ -571,7 +589,7 @@ class OnlineRows:
         return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]
 
 
-def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray, weight: np.ndarray | None = None) -> bool:
+def learn_checked_pairs(ranker: OnlineRanker, X: Features, pairs: np.ndarray, weight: np.ndarray | None = None) -> bool:
     """`OnlineRanker.partial_fit_pairs` without its checks, which take a third of its time.
 
     Parameters

@@ -1,20 +1,22 @@
 """Base of all rankers: ranking, evaluation, persistence; free of scikit-learn, which is imported by the estimators."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.overflow import overflow_refused, quiet_overflow
 from ranksvm._util.parameters import parameters_of
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import DataFrame, MatrixLike, PathLike
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.device_features import device_features
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.device.arrays import is_on_device
+from ranksvm.estimators.base.arguments import TrainingFeatures, Validated
 from ranksvm.estimators.base.inputs import validated_features
 from ranksvm.estimators.base.summary import described_fit, fit_facts
 from ranksvm.exceptions import DataError, ModelFileError
@@ -25,14 +27,18 @@ from ranksvm.model_files.persistence import save
 from ranksvm.model_files.schema import Number, Schema, Text, Texts
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
     from ranksvm.exporting import Export
+
+T = TypeVar("T")
 
 # The metric of `score` for labels.
 SCORE_METRIC = DEFAULT_METRIC
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: object) -> Iterator[None]:
     """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed.
 
     Overflow in the fit is refused (`overflow_refused`).
@@ -47,12 +53,12 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_fitted(ranker: Any) -> bool:
+def is_fitted(ranker: object) -> bool:
     """Whether a ranker has a fitted attribute."""
     return any(name.endswith("_") and not name.startswith("__") for name in vars(ranker))
 
 
-def check_is_fitted(ranker: Any) -> None:
+def check_is_fitted(ranker: object) -> None:
     """Raise scikit-learn's NotFittedError if a ranker has no fitted attribute."""
     if not is_fitted(ranker):
         from sklearn.utils import validation as sklearn_validation
@@ -95,7 +101,7 @@ class Ranker:
     }
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "event": True}
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Score of each document; a higher score means a better rank.
 
         Parameters
@@ -122,7 +128,7 @@ class Ranker:
         scores = self._predicted(X)
         return self._scores_like(X, scores) if is_on_device(X) else scores
 
-    def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
+    def rank(self, X: MatrixLike, qid: ArrayLike | None = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
 
         Parameters
@@ -146,14 +152,14 @@ class Ranker:
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingFeatures,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
     ) -> float:
         """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
 
@@ -218,7 +224,7 @@ class Ranker:
         found = evaluate(y, scores, metrics=[metric], sample_weight=sample_weight, event=event, **grouping)
         return found.means[metric]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model to a file that `ranksvm.load` reads.
 
         Parameters
@@ -234,7 +240,7 @@ class Ranker:
         check_is_fitted(self)
         save(self, path)
 
-    def save_model(self, path: str | os.PathLike[str]) -> None:
+    def save_model(self, path: PathLike) -> None:
         """`save`, under the name that it has in XGBoost and LightGBM; `ranksvm.load` reads the file.
 
         Parameters
@@ -249,7 +255,7 @@ class Ranker:
         """
         self.save(path)
 
-    def export(self, path: str | os.PathLike[str] | None = None, *, to: str, **options: Any) -> "Export":
+    def export(self, path: PathLike | None = None, *, to: str, **options: Any) -> "Export":
         """Write the model in the format of a search engine, a runtime or a programming language.
 
         `ranksvm.export` lists formats and options, and takes Pipelines too.
@@ -306,23 +312,23 @@ class Ranker:
         if missing and hasattr(self, "n_features_in_"):
             raise ModelFileError(f"fitted_params_ of {type(self).__name__} lacks {missing[0]!r}.")
 
-    def _predicted(self, X: Any) -> np.ndarray:
+    def _predicted(self, X: MatrixLike) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
-        X = self._features(X)
+        features = self._features(X)
         with quiet_overflow():
-            return validation.check_scores(self._scores(X))
+            return validation.check_scores(self._scores(features))
 
-    def _scores_like(self, X: Any, scores: np.ndarray) -> Any:
+    def _scores_like(self, X: MatrixLike, scores: np.ndarray) -> Any:
         """Scores in an array like X, which lies on a GPU."""
         features = device_features(X)
         assert features is not None
         return features.like(features.device.copy_in(scores))
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Validated) -> np.ndarray:
         """Score of each row of X, which has been validated (`_features`), in float64."""
         raise NotImplementedError
 
-    def _features(self, X: Any, finite: bool = True) -> Any:
+    def _features(self, X: MatrixLike, finite: bool = True) -> Validated:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
         frames.refuse_containers(X)
@@ -333,14 +339,14 @@ class Ranker:
         X = self._without_qid_column(X)
         return validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
-    def _names_or(self, feature_names: Any) -> Any:
+    def _names_or(self, feature_names: ArrayLike | None) -> Any:
         """The names of the features that a user passes, or else those of `fit`; None if there are none."""
         names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
         if names is not None and names.shape != (self.n_features_in_,):
             raise DataError(f"feature_names has shape {names.shape}, but there are {self.n_features_in_} features.")
         return names
 
-    def _check_labels(self, X: Any, y: Any) -> None:
+    def _check_labels(self, X: object, y: ArrayLike | None) -> None:
         """Refuse data without labels, for a ranker that learns from labels only."""
         frames.refuse_containers(X)
         if y is None:
@@ -351,30 +357,31 @@ class Ranker:
         if isinstance(X, Preferences):
             np.asarray(X)  # raises the error that says what to pass instead
 
-    def _qid_column_of(self, X: Any) -> str | None:
+    def _qid_column_of(self, X: MatrixLike) -> str | None:
         """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
         column = getattr(self, "qid_column_", None) or frames.QID
         return column if frames.has_column(X, column) else None
 
-    def _without_qid_column(self, X: Any) -> Any:
+    def _without_qid_column(self, X: MatrixLike) -> MatrixLike:
         column = self._qid_column_of(X)
-        return X if column is None else frames.drop_column(X, column)
+        return X if column is None else frames.drop_column(cast("DataFrame", X), column)
 
-    def _learn_categories(self, X: Any, text_features: TextFeatures | None) -> Any:
+    def _learn_categories(self, X: T, text_features: TextFeatures | None) -> T:
         """X of a fit with numbers in the place of categories that are text; X itself in models that have none."""
         return X
 
-    def _coded(self, X: Any) -> Any:
+    def _coded(self, X: T) -> T:
         """The same for X that is scored or evaluated."""
         return X
 
-    def _query_ids(self, X: Any, qid: Any) -> Any:
+    def _query_ids(self, X: MatrixLike, qid: ArrayLike | None) -> ArrayLike | None:
         """The query ids: ``qid`` itself, the column named by it, or the column of `fit`."""
         if qid is None and (column := self._qid_column_of(X)) is not None:
-            return frames.column(X, column)
-        return frames.split_qid(X, qid)[1]
+            return frames.column(cast("DataFrame", X), column)
+        ids: ArrayLike | None = frames.split_qid(X, qid)[1]
+        return ids
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> "Tags":
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -384,7 +391,7 @@ class Ranker:
         )
 
 
-def hyper_parameters(estimator: Any, model: str) -> dict[str, Any]:
+def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
     """The hyper-parameters of a kind of model that an estimator has."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

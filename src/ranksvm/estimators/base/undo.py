@@ -4,18 +4,21 @@ import functools
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.linear as linear
-from ranksvm._util.checks import level_of_caller
+from ranksvm._util.checks import is_sparse, level_of_caller
 from ranksvm._util.feature_names import feature_label
+from ranksvm._util.types import Features
 from ranksvm.data.largest_value import largest_value
 from ranksvm.estimators.base.locks import lock_of
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.model_files.schema import Array, schema_of
+
+if TYPE_CHECKING:
+    from ranksvm.estimators.base.online_ranker import OnlineRanker
 
 __all__ = ["as_before_if_refused", "undone_if_not_finite"]
 
@@ -27,7 +30,7 @@ LARGE = 1e15
 
 
 @contextmanager
-def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> Iterator[None]:
+def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.ndarray | None) -> Iterator[None]:
     """Restore the arrays of an online ranker, and raise DataError, if learning in the block makes them infinite or NaN.
 
     Warn about a value above 1e15, which hides all other features.
@@ -62,7 +65,7 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
 
 
 @contextmanager
-def as_before_if_refused(estimator: Any) -> Iterator[None]:
+def as_before_if_refused(estimator: object) -> Iterator[None]:
     """Restore the attributes of an estimator if the block raises DataError: a model that was new is new again."""
     before = dict(vars(estimator))
     try:
@@ -73,10 +76,10 @@ def as_before_if_refused(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _state(estimator: Any, with_covariance: bool) -> dict[str, tuple[np.ndarray, bool]]:
+def _state(estimator: "OnlineRanker", with_covariance: bool) -> dict[str, tuple[np.ndarray, bool]]:
     """The arrays that learning changes, and whether they hold one number for each feature."""
     found: dict[str, tuple[np.ndarray, bool]] = {}
-    kind: Any = type(estimator)
+    kind: type = type(estimator)
     for name, of_features in _arrays_of(kind).items():
         values = getattr(estimator, name, None)
         if values is not None and (with_covariance or name != "_covariance_"):
@@ -85,7 +88,7 @@ def _state(estimator: Any, with_covariance: bool) -> dict[str, tuple[np.ndarray,
 
 
 @functools.cache
-def _arrays_of(kind: Any) -> dict[str, bool]:
+def _arrays_of(kind: type) -> dict[str, bool]:
     """Names of the arrays of a class of rankers, and whether they hold one number for each feature."""
     fields = {name: field for name, field in schema_of(kind).items() if isinstance(field, Array)}
     return {name: field.shape == ("n_features",) for name, field in fields.items()}
@@ -96,21 +99,21 @@ def _all_finite(values: np.ndarray) -> bool:
     return bool(linear.all_finite(np.ascontiguousarray(values).reshape(-1)))
 
 
-def _columns_that_change(estimator: Any, X: Any) -> Any:
+def _columns_that_change(estimator: "OnlineRanker", X: Features) -> np.ndarray | slice:
     """Columns of the weights that learning from X can change: those of stored values unless the model forgets."""
-    if scipy.sparse.issparse(X) and X.nnz < X.shape[1] and getattr(estimator, "decay", 1.0) == 1.0:
+    if is_sparse(X) and X.nnz < X.shape[1] and getattr(estimator, "decay", 1.0) == 1.0:
         return np.unique(X.indices)
     return slice(None)
 
 
-def _is_extreme(estimator: Any, X: Any, weights: np.ndarray | None) -> bool:
+def _is_extreme(estimator: "OnlineRanker", X: Features | None, weights: np.ndarray | None) -> bool:
     parameters = [float(getattr(estimator, name)) for name in ("C", "gamma") if hasattr(estimator, name)]
     if any(not 1.0 / MODERATE <= parameter <= MODERATE for parameter in parameters):
         return True
     return any(_exceeds(values, MODERATE) for values in (X, weights, estimator.weights_))
 
 
-def _exceeds(values: Any, limit: float) -> bool:
+def _exceeds(values: Features | None, limit: float) -> bool:
     """Whether an absolute value is larger than a limit >= 1."""
     if type(values) is np.ndarray and values.flags.c_contiguous:
         # the sum of squares answers for nearly all data in a fourth of the time
@@ -120,7 +123,7 @@ def _exceeds(values: Any, limit: float) -> bool:
     return _largest(values) > limit
 
 
-def _warn_of_large_value(X: Any, names: Any) -> None:
+def _warn_of_large_value(X: Features, names: np.ndarray | None) -> None:
     warnings.warn(
         f"Row {_largest_in_words(X, names)}. Such a value hides all other features, and one update may ruin the model: "
         "check the value, or scale the features.",
@@ -129,13 +132,14 @@ def _warn_of_large_value(X: Any, names: Any) -> None:
     )
 
 
-def _largest(values: Any) -> float:
+def _largest(values: Features | None) -> float:
     """The largest absolute value; 0 of none."""
-    values = values.data if not isinstance(values, np.ndarray) and scipy.sparse.issparse(values) else values
+    if values is not None and not isinstance(values, np.ndarray):
+        values = values.data
     return 0.0 if values is None or values.size == 0 else max(float(values.max()), -float(values.min()))
 
 
-def _reason(X: Any, weights: np.ndarray | None, names: Any) -> str:
+def _reason(X: Features, weights: np.ndarray | None, names: np.ndarray | None) -> str:
     text = "Learning from these documents overflows float64, and the model is as it was before: "
     if _largest(weights) > max(MODERATE, _largest(X)):
         return (
@@ -144,7 +148,8 @@ def _reason(X: Any, weights: np.ndarray | None, names: Any) -> str:
     return f"{text}row {_largest_in_words(X, names)}. Scale the features."
 
 
-def _largest_in_words(X: Any, names: Any) -> str:
+def _largest_in_words(X: Features, names: np.ndarray | None) -> str:
     """The number of a row, and what is in it."""
     value, row, column = largest_value(X)
-    return f"{row} (from 0) has the value {value:g} in feature {feature_label(column, names)}"
+    name = feature_label(column) if names is None else str(names[column])
+    return f"{row} (from 0) has the value {value:g} in feature {name}"

@@ -1,0 +1,59 @@
+"""Names for the types of the arguments of estimators: what users pass to ``fit``, and to the constructors."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ranksvm._util.types import Features, MatrixLike, PathLike
+from ranksvm.data import Preferences
+from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.losses.margin_function import MarginFunction
+from ranksvm.metrics import Convention, Metric
+
+__all__ = [
+    "ConventionLike",
+    "EvalFeatures",
+    "EvalSets",
+    "Folds",
+    "ForEachSet",
+    "LossLike",
+    "MetricsLike",
+    "Monotone",
+    "Names",
+    "TrainingData",
+    "TrainingFeatures",
+    "Validated",
+]
+
+
+class Splitter(Protocol):
+    """An object that divides rows, such as `QueryKFold`, or a splitter of scikit-learn."""
+
+    def split(
+        self, X: Features, y: np.ndarray | None, groups: np.ndarray
+    ) -> Iterable[tuple[np.ndarray, np.ndarray]]: ...
+
+
+# Features that may bring their pairs; or also labels and queries, from memory or from a file.
+TrainingFeatures = MatrixLike | Preferences
+TrainingData = TrainingFeatures | RankingData | PathLike
+# Features after their validation.
+Validated = Features | DeviceFeatures
+
+# Sets to evaluate on: (X, y), (X, pairs), (X, time, event) or Preferences.
+EvalSet = tuple[MatrixLike, ArrayLike] | tuple[MatrixLike, ArrayLike, ArrayLike] | Preferences
+EvalSets = EvalSet | Sequence[EvalSet]
+EvalFeatures = MatrixLike | tuple[MatrixLike, ...]
+# Values for each of several sets, or of a single one.
+ForEachSet = ArrayLike | Sequence[ArrayLike | None]
+Names = str | Sequence[str]
+
+MetricsLike = str | Metric | Sequence[str | Metric]
+ConventionLike = str | Convention
+LossLike = str | MarginFunction
+Monotone = ArrayLike | Mapping[str, int] | Mapping[int, int]
+# How to divide rows: a number of folds, a splitter, or the rows of each part.
+Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
