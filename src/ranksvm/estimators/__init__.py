@@ -46,7 +46,7 @@ else:
 
 
 class OnlineChoice(NamedTuple):
-    """What ``--learner`` of the commands chooses.
+    """The estimator that a value of ``--learner`` stands for, and its parameters.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     The score is ``f(x) = sum_j (w_j x_j + f_j(x_j)) + sum over chosen (a, b) of f_ab(x_a, x_b)``. The ``f_j`` are
     constant between quantiles of the training data, and the ``f_ab`` on cells of two features. All are learned at once
     by the convex problem of `RankSVM`, with its losses, pairs and weights, and with its certificate: the optimum is at
-    most ``duality_gap_`` below ``objective_``. Such a model ranks about as well as boosted trees where single features
+    most ``duality_gap_`` below ``objective_``. Such a model ranks about as well as boosted trees if single features
     have curved effects, and every part of it can be read, plotted and exported.
 
     Parameters
@@ -53,20 +53,22 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
         hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
-        The functions of two features. A number: of the pairs with the largest bounds on how much their functions could
-        lower the objective. A list: the pairs, as names or numbers (from 0) of two features each. An empty list adds
-        none, but computes the bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16, 32 and 64.
+        The functions of two features. A number: that many functions, of the pairs with the largest bounds on how much
+        their functions could lower the objective. A list: the pairs, as names or numbers (from 0) of two features each.
+        An empty list adds none, but computes the bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16,
+        32 and 64.
     interaction_bins : int, default 8
         Maximum number of levels of a feature in a function of two, from 2 to 16, missing values included.
     categorical : list of str or int, or None, default None
-        Names or numbers (from 0) of features whose values are categories, which have no order: each category has a
-        weight of its own, up to the ``max_bins - 1`` most frequent ones. Others, and values that the training data do
-        not have, add nothing to the score. In a DataFrame or a file such a feature may be text.
+        Names or numbers (from 0) of features whose values are categories without an order. Each of the ``max_bins - 1``
+        most frequent categories has a weight of its own; other categories, and values that do not occur in the training
+        data, add nothing to the score. In a DataFrame or a file such a feature may be text.
     loss, huber_width, pair_selection, pair_weighting : optional
         As in `RankSVM`.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
-        Features in which the score must increase or decrease, as in `RankSVM`: the linear part, the steps and the
-        functions of two features (no function has one feature that increases and one that decreases).
+        Features in which the score must increase or decrease, as in `RankSVM`. This applies to the linear part, the
+        steps and the functions of two features (none of which combines a feature that increases with one that
+        decreases).
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
     memory_limit : int, str or None, default None
@@ -81,25 +83,26 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     coef_ : ndarray of float64, shape (n_features,)
         The weights w of the linear part, in the units of the features; 0 for categories.
     fill_ : ndarray of float64, shape (n_features,)
-        What the linear part has for missing values: the mean of the feature.
+        The value that the linear part uses for missing values: the mean of the feature.
     cuts_, n_cuts_ : ndarray
-        The cuts between the levels of one feature after the other (for a category, its values), and the number of each.
+        The cuts between the levels, one feature after the other (for a categorical feature, its values), and the number
+        of cuts of each feature.
     categories_ : dict of str to list of str
         For each feature that was a column of text, its categories in alphabetical order: their numbers, from 0, are the
         values of the feature.
     has_missing_, is_categorical_ : ndarray of int64, shape (n_features,)
-        1 for features whose missing values have a level, and for categories.
+        1 for features with a level for missing values, and 1 for categorical features.
     shape_values_ : ndarray of float64
-        The value of each level of one feature after the other; 0 for the first level of each.
+        The value of each level, one feature after the other; 0 for the first level of each feature.
     interactions_ : ndarray of int64, shape (n_interactions, 2)
         Numbers of the features of each function of two.
     interaction_cuts_, n_interaction_cuts_ : ndarray
         Cuts between the levels that features have in functions of two.
     interaction_values_ : ndarray of float64
-        The value of each cell of one function of two after the other, row by row.
+        The value of each cell, one function of two features after the other, row by row.
     candidate_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
-        For each pair of features, in the order (0, 1), (0, 2), ...: what a function of both could lower the objective
-        by at most, in addition to ``duality_gap_``, before any was added. None without interactions.
+        For each pair of features, in the order (0, 1), (0, 2), ...: the most by which a function of both could lower
+        the objective, in addition to ``duality_gap_``, before any function was added. None without interactions.
     interaction_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
         The same for the fitted model; 0 for the functions that it has. All other functions together could lower the
         objective by at most the sum of these bounds plus ``duality_gap_``.
@@ -230,8 +233,9 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, RankingData, or path
-            Features, as in `RankSVM.fit`. NaN is a missing value, for which a feature has a level of its own if the
-            training data have one; ``predict`` refuses it in other features. Zeros of a sparse matrix are values.
+            Features, as in `RankSVM.fit`. NaN is a missing value. A feature with missing values in the training data
+            has a level for them; ``predict`` refuses NaN in other features. Zeros of a sparse matrix are values, not
+            missing.
         y : array-like of shape (n_samples,)
             Relevance labels, as in `RankSVM.fit`.
         qid, group : array-like (or for qid str), optional
@@ -248,7 +252,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVM.fit`.
 

@@ -38,7 +38,7 @@ NOTHING_LEARNT = (
     "started from zeros."
 )
 # Objectives whose relative difference is below this are treated as objectives of the same data, perhaps in another
-# precision; it is relative to the sum of their two terms.
+# precision. The difference is relative to the sum of the two terms of the objective.
 SAME = 1e-4
 
 
@@ -68,11 +68,11 @@ class FactorizedRankSVM(LowRankRanker):
         "auto": an exact line search sets the length of each step, so the objective never rises. A number: every step is
         a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
     init : {"scaled", "uniform"}, default "scaled"
-        The initial factors, drawn from the uniform distribution: "uniform" on the box ``[0, sqrt(C / K)]``, the
-        constraint of Algorithm 1; "scaled" multiplied by the number that minimizes the objective, which is then
-        negative, below its value at V = 0. From "uniform" w is about ``C / 4`` times the sum of all differences of
-        pairs, far too long on most data, and fixed steps of the published lengths jump from corner to corner of the
-        box.
+        The initial factors are drawn from the uniform distribution. "uniform": on the box ``[0, sqrt(C / K)]``, the
+        constraint of Algorithm 1. "scaled": the drawn factors are multiplied by the number that minimizes the
+        objective, which is then negative and so below its value at V = 0. With "uniform", w is about ``C / 4`` times
+        the sum of all differences of pairs, far too long on most data, and fixed steps of the published lengths jump
+        from corner to corner of the box.
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
@@ -133,7 +133,7 @@ class FactorizedRankSVM(LowRankRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had string column names; `coef_table` has them beside the weights.
+        Names of the features, if X had string column names; `coef_table` lists them with the weights.
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
@@ -150,7 +150,7 @@ class FactorizedRankSVM(LowRankRanker):
     ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
     rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
-    are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published but for the signs.
+    are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published except for the signs.
 
     With ``learning_rate="auto"`` the steps follow Algorithm 1: a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
@@ -238,11 +238,11 @@ class FactorizedRankSVM(LowRankRanker):
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
-            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
-            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
-            query.
+            Query of each row: ids of any dtype, in any order; or the name of the column of a DataFrame X that has them,
+            which is then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost; if
+            there is none, all rows are one query, with a `OneQueryWarning`. In this case more than 1,000 rows are
+            refused, because they probably belong to several queries, whose rows must not be compared;
+            ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
@@ -250,7 +250,8 @@ class FactorizedRankSVM(LowRankRanker):
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names, eval_sample_weight, eval_at : optional
             As in `RankSVM.fit`.
         eval_metric : str, Metric, or list of either, optional
@@ -354,8 +355,9 @@ class FactorizedRankSVM(LowRankRanker):
         n_rows, n_components = self.factors_.shape
         if queries.n_rows != n_rows:
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
-        # Rows in another order give as many pairs but other factors; the objective detects this, at the cost of at
-        # most one epoch. C may have changed since the fit; the factors lie within the box of the fit.
+        # Rows in another order give the same number of pairs, but do not belong to the factors; the objective shows
+        # this, at the cost of at most one epoch. C may have changed since the fit; the factors lie within the box of
+        # the fit.
         C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
         dual = FactorizedDual(as_design_matrix(features), pairs, C, n_components, random, n_threads=n_threads)

@@ -48,7 +48,7 @@ class ImportedRanker(LinearRanker, BaseEstimator):
     Parameters
     ----------
     source : str, default ""
-        What fitted it.
+        The program that fitted the model.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors.
 
@@ -113,23 +113,23 @@ def import_model(
     Parameters
     ----------
     source : str, path-like, estimator or array-like of shape (n_features,)
-        A model file of SVM-rank or SVM-light, LIBLINEAR or LIBSVM, of two classes, a regression or a ranking, with a
-        linear kernel, or of XGBoost (JSON) with the booster gblinear; or such a booster, or a fitted linear model of
-        scikit-learn (anything with one row of ``coef_``), or a Pipeline of scalers that ends with one; or the weights
-        themselves.
+        A file: a model of SVM-rank, SVM-light, LIBLINEAR or LIBSVM with a linear kernel, for two classes, regression or
+        ranking; or a model of XGBoost (JSON) with the booster gblinear. Or an object: such a booster, a fitted linear
+        model of scikit-learn (anything with one row of ``coef_``), a Pipeline of scalers that ends with one, or an
+        array of the weights.
     format : {"auto", "svm-rank", "liblinear", "libsvm", "xgboost"}, default "auto"
         Format of a file; "auto" recognizes it by the first line.
     names : sequence or dict of str, optional
         Names of the features, in the order of the columns; or a dict from names in the model, or ``f1``, ``f2``, ...,
-        to new names, which may leave out features.
+        to new names; the dict may omit features.
     n_features : int, optional
-        Number of features of a file that does not give it: SVM-rank and LIBSVM leave out weights of 0. None: the
-        largest feature that has a weight.
+        Number of features, for files that do not say it: SVM-rank and LIBSVM omit weights of 0. None: the largest
+        feature that has a weight.
 
     Returns
     -------
     ImportedRanker or Pipeline
-        The ranker; with the scalers of a Pipeline before it.
+        The ranker; for a Pipeline, a Pipeline of its scalers and the ranker.
 
     Raises
     ------

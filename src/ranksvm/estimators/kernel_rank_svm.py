@@ -38,9 +38,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     Minimizes ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
     Hilbert space, where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij`` their weights,
     as in `RankSVM`. The minimizer is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
-    variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs some tens to hundreds of products with Q,
-    of l^2 multiplications each, and ends with a certificate: the optimum is at most ``duality_gap_`` below
-    ``objective_``. An approximation costs less; its certificate refers to the problem with the approximated kernel.
+    variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs tens to hundreds of products with Q, each
+    of l^2 multiplications, and ends with a certificate: the optimum is at most ``duality_gap_`` below ``objective_``.
+    An approximation costs less; its certificate refers to the problem with the approximated kernel.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         Weight of a pair, positive. The sum over the pairs is not normalized, so the best C decreases as the data grow.
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
         "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
-        coef0)^degree``; "linear": ``<x, z>``; "cosine": ``<x, z> / (|x| |z|)``. With
-        "precomputed" `fit` takes the kernel matrix of the documents, and `predict` the kernel values of other documents
-        with them. A callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and
-        (m, n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
+        coef0)^degree``; "linear": ``<x, z>``; "cosine": ``<x, z> / (|x| |z|)``. With "precomputed", `fit` takes the
+        kernel matrix of the documents, and `predict` takes the kernel values between other documents and these. A
+        callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and (m,
+        n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
         semidefinite, and is called on one thread.
     gamma : {"scale", "auto"} or float, default "scale"
         Parameter of "rbf", "laplacian" and "poly". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 /
@@ -66,7 +66,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         None solves the problem exactly. "nystroem" restricts f to the span of the kernel functions of some documents,
         the landmarks; it supports every kernel except "precomputed". "fourier" replaces the kernel by the inner product
         of random features; it supports "rbf" and "laplacian". Both solve a linear problem with ``n_components``
-        features, and the model has the same size.
+        features, and the model has at most as many terms.
     n_components : int, default 1000
         Number of landmarks, or of random features; unused without approximation.
     landmarks : {"uniform", "kmeans++", "leverage"}, default "uniform"
@@ -80,11 +80,11 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         computation, and the solver's vectors. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory.
         Parts that do not fit are recomputed for every product; results are the same.
     kernel_dtype : {"float32", "float64"}, default "float32"
-        Type in which Q, or features, are stored. They are computed, and products with them summed, in float64 in both
-        cases; with "float32" the certificate refers to the rounded kernel (on MQ2008 the objective moves by a relative
-        3e-7 or less at C = 1, and 2e-5 at C = 32). If rounding is estimated to change the objective by more than a
-        relative ``tol``, or C is so large that the problem with a rounded Q would not be convex (on MQ2008 from C = 170
-        on), Q is stored in "float64" nevertheless.
+        Type in which Q, or features, are stored. In both cases they are computed in float64, and products with them are
+        summed in float64; with "float32" the certificate refers to the rounded kernel (on MQ2008 the objective moves by
+        a relative 3e-7 or less at C = 1, and 2e-5 at C = 32). If rounding is estimated to change the objective by more
+        than a relative ``tol``, or C is so large that the problem with a rounded Q would not be convex (on MQ2008 from
+        C = 170 on), Q is stored in "float64" nevertheless.
     solver : {"auto", "newton", "direct", "tron"}, default "auto"
         "newton" takes Newton steps in the inner product of Q by conjugate gradients, with one product with Q per inner
         step; "direct" inverts the Hessian in every step, by a Cholesky factor with a row for each document that has an
@@ -92,13 +92,13 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         ``memory_limit``; "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for
         comparison. With an approximation the solvers are as in `RankSVM`; on a GPU nothing is inverted.
     stopping : {"gap", "gradient"}, default "gap"
-        As in `RankSVM`: "gradient" is the published rule, for solver "tron". The gradient is the solver's, with
-        respect to the coefficients, ``Q (b + C dloss/ds)`` at the scores s = Qb, in the Euclidean norm. It is small in
-        directions in which Q is small, so the rule may stop far above the optimum: by 11 % on MQ2008 (fold 1, gamma =
-        2^-5, C = 1) with ``tol=1e-3``.
+        As in `RankSVM`: "gradient" is the published rule, for solver "tron". As in the solver, the gradient is taken
+        with respect to the coefficients: ``Q (b + C dloss/ds)`` at the scores ``s = Qb``, measured by its Euclidean
+        norm. It is small in directions in which Q is small, so the rule may stop far above the optimum: by 11 % on
+        MQ2008 (fold 1, gamma = 2^-5, C = 1) with ``tol=1e-3``.
     tol : float, default 1e-4
-        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
-        may be left.
+        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"``, when the norm of the gradient is
+        at most ``tol`` times its norm at 0.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
@@ -144,9 +144,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         function before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_,
     device_
-        As in `RankSVM`. The gap holds for the kernel itself, not of its rounded matrix: the difference is measured
-        with columns computed again in float64, all of them for up to 256 documents; for more it is estimated from 64
-        drawn ones, with a margin. The gap of an approximation (``approximation``) holds for its features as stored.
+        As in `RankSVM`. The gap holds for the kernel itself, not for its rounded matrix. The difference is measured
+        with columns that are computed again in float64: all columns for up to 256 documents; for more documents it is
+        estimated, with a safety margin, from 64 columns drawn at random. The gap of an approximation
+        (``approximation``) holds for its features as stored.
     fitted_params_ : dict
         The hyper-parameters that define the model, with their values in `fit`, including the kernel's: other
         methods read these values.
@@ -283,12 +284,13 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values of
-            its documents with those of the fit.
+            Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values
+            between its documents and the documents of the fit.
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVM.fit`.
 

@@ -43,11 +43,11 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         Values of gamma to try, for kernels with a gamma, as in `KernelRankSVM`; None: 1/16, 1/4, 1 and 4 times "scale",
         which is ``1 / (n_features * X.var())``.
     metric, cv, convention, rule : optional
-        As in `RankSVMCV`. "one_standard_error" takes the smallest C, and for it the smallest gamma, whose mean score is
-        at least the highest mean score minus its standard error.
+        As in `RankSVMCV`. "one_standard_error" takes the smallest C for which some gamma has a mean score of at least
+        the highest mean score minus its standard error, and the smallest such gamma.
     early_stopping_rounds : int or None, default None
         With an ``eval_set``: stop along C after this number of values of C without a better score on its first set;
-        the next gamma is tried then.
+        then try the next gamma.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
         As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.
     loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, device, n_jobs : optional

@@ -86,8 +86,8 @@ def regularization_path(
 ) -> RegularizationPath:
     """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
 
-    For data that stay in a file (``memory_limit``), all values of C are solved side by side and share each pass over
-    it.
+    For data that stay in a file (``memory_limit``), the problems for all values of C are solved at the same time and
+    share each pass over it.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def solve_along(
 ) -> Iterator[tuple[float, SolverResult]]:
     """Solutions for ascending values of C, one after another; it ends when the user interrupts."""
     for C, result in _solutions(problem, Cs, interrupted):
-        # it contains arrays with one entry per row, which would waste memory when many solutions are kept
+        # the point contains arrays with one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
         line = "%sC = %s: objective %.9g, relative gap %.2e"
         logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
@@ -210,7 +210,7 @@ def solve_along(
 def _solutions(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """The solutions: one after another or, if they share readings of a file, side by side."""
+    """The solutions: one after another or, if they share passes over a file, at the same time."""
     if isinstance(problem, PartitionedProblem):
         yield from zip(Cs.tolist(), problem.solve_path(Cs, interrupted), strict=True)
         return

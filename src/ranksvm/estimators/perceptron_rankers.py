@@ -49,8 +49,8 @@ class PairwisePerceptronRanker(OnlineRanker):
 
     Notes
     -----
-    A pair of weight a moves w by ``a z``. Crammer & Singer's PRank, in the pairwise form that Wang et al. (ACL 2015)
-    compare with.
+    A pair of weight a moves w by ``a z``. This is Crammer & Singer's PRank in the pairwise form with which Wang et al.
+    (ACL 2015) compare SOLAR.
 
     Examples
     --------
@@ -89,11 +89,11 @@ class PairwisePerceptronRanker(OnlineRanker):
 
 @storable
 class PerceptronCommitteeRanker(OnlineRanker):
-    """A perceptron on pairs, and a committee of those of its past models that survived the most pairs.
+    """A perceptron on pairs, and a committee of its past models that survived the most pairs.
 
-    A model survives a pair that it orders correctly. When it misorders a pair, it replaces the committee member with
-    the fewest survivals if it has more itself. The score of a document is the sum over all members and the current
-    model, each weighted by its number of survived pairs.
+    A model survives a pair that it orders correctly. When the current model misorders a pair, it replaces the committee
+    member with the fewest survivals, if it has survived more pairs itself. The score of a document is the sum over all
+    members and the current model, each weighted by its number of survived pairs.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class PerceptronCommitteeRanker(OnlineRanker):
     Wang et al. (ACL 2015) compare SOLAR with a committee of 20 such models. It is not the whole committee perceptron of
     Elsas, Carvalho & Carbonell, "Fast learning of document ranking functions with the committee perceptron" (WSDM
     2008), which can choose members by a metric of rankings and leaves out pairs that are misordered too often.
-    It was called ``CommitteePerceptronRanker``.
+    In earlier versions this class was called ``CommitteePerceptronRanker``.
 
     Examples
     --------

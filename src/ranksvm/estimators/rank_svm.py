@@ -1,7 +1,8 @@
 """RankSVM: the linear ranking support vector machine.
 
-`RankSVMCore` has all of it but the interface of scikit-learn, whose import takes longer than most fits: the command
-line and other programs that only fit, score and save use it. `RankSVM` adds the interface; it is made on first use.
+`RankSVMCore` is the whole estimator except the interface of scikit-learn, whose import takes longer than most fits. The
+command line and other programs that only fit, score and save models use it. `RankSVM` adds the interface; this class is
+created on first use.
 """
 
 import threading
@@ -55,28 +56,29 @@ class RankSVMCore(DualMixin, LinearRanker):
     loss : {"squared_hinge", "hinge", "huber", "logistic"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014); ``max(0,
         1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; the Huberized
-        hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
-        ``huber_width``; or ``log(1 + exp(-m))``, the model of Bradley and Terry and the linear RankNet, which gives
-        probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every pair is visited: its
-        work grows with the number of pairs, its memory does not. The hinge is approached by Huberized hinges of
-        decreasing width; the certificate holds for the hinge problem itself. An object with the methods
-        ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to an
-        array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited, on
-        one thread, and the model cannot be saved to a model file (it can be pickled if the object can).
+        hinge with ``d = huber_width``, which is 0 for ``m >= 1``, ``(1 - m) ** 2 / (2 d)`` for m between ``1 - d`` and
+        1, and ``1 - m - d / 2`` below; or ``log(1 + exp(-m))``, the loss of the Bradley-Terry model and of the linear
+        RankNet, which gives probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every
+        pair is visited: its work grows with the number of pairs, its memory does not. The hinge is approximated by
+        Huberized hinges of decreasing width; the certificate holds for the hinge problem itself. An object with the
+        methods ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to
+        an array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited,
+        on one thread, and the model cannot be saved to a model file (it can be pickled if the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; no effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
         "adjacent" uses only the pairs of adjacent labels of a query (Lee & Lin 2014, section 5): cheaper if a query has
         many distinct labels, at some cost in accuracy.
     pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
-        Weight of a pair, which weights passed to `fit` multiply: 1; 1 over the number of pairs of its query (with
+        Weight of a pair, multiplied by any weights passed to `fit`: 1; 1 over the number of pairs of its query (with
         sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao et al., SIGIR 2006);
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows, to avoid overflow.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
         Signs that weights must have, because the score is known to increase or decrease with the features. For all
-        features "increasing" (no weight is negative) or "decreasing" (none is positive); or for each 1 (increasing), -1
-        (decreasing) or 0 (any sign), as an array or as a dict from the names or numbers (from 0) of some features. The
-        minimum is then over these weights, and the certificate holds for this problem (see the notes).
+        features "increasing" (no weight is negative) or "decreasing" (none is positive); or, for each feature, 1
+        (increasing), -1 (decreasing) or 0 (any sign): as an array, or as a dict whose keys are the names or numbers
+        (from 0) of some features. The minimum is then over these weights, and the certificate holds for this problem
+        (see the notes).
     solver : {"auto", "newton", "tron", "dual", "direct"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
@@ -88,11 +90,11 @@ class RankSVMCore(DualMixin, LinearRanker):
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``, the rule of published figures (Lee & Lin 2014, with ``tol =
         1e-3``), to obtain the published models. TRON then takes the published steps: it uses no preconditioner, and
-        rejects steps that are too long instead of shortening them. The rule bounds no distance from the optimum, and
-        stops early if C is large (on MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
+        rejects steps that are too long instead of shortening them. The rule does not bound the distance from the
+        optimum, and stops early if C is large (on MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
     tol : float, default 1e-4
-        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
-        may be left.
+        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"``, when the norm of the gradient is
+        at most ``tol`` times its norm at 0.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
@@ -109,12 +111,12 @@ class RankSVMCore(DualMixin, LinearRanker):
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the
-        file is read in passes, a block of whole queries at a time: the bits of the model then depend on the limit, but
-        not on the free memory. The limit does not apply to other X, which is in memory already:
-        a `LikelyMistakeWarning` says so.
+        file is read in passes, a block of whole queries at a time: the last bits of the model then depend on the limit,
+        but not on the free memory. The limit does not apply to other X, which is in memory already: a
+        `LikelyMistakeWarning` says so.
     n_jobs : int or None, default None
-        Number of threads; None or -1 means all processors. Results depend on it only by round-off, and not at all where
-        a file is read in passes.
+        Number of threads; None or -1 means all processors. Results depend on it only by round-off, and not at all if a
+        file is read in passes.
     verbose : int, default 0
         1 shows every iteration: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
@@ -131,16 +133,16 @@ class RankSVMCore(DualMixin, LinearRanker):
         the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
         is between 0 and ``width_``; with ``monotone``, ``m'g - 1/2 |m|^2`` instead of ``1/2 |g|^2`` for the gradient g
         (see the notes). With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
-        It includes a bound on what round-off can hide, of scores, margins and all sums: in exact arithmetic the
-        objective at ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below
-        ``objective_ - duality_gap_`` nor further than the gap below the objective at ``coef_``.
+        It includes a bound on the round-off in scores, margins and all sums: in exact arithmetic the objective at
+        ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below ``objective_ -
+        duality_gap_`` nor further than the gap below the objective at ``coef_``.
     converged_ : bool
-        Whether the gap met ``tol``. Where C times the weights of the pairs at the margin exceeds the objective by far,
+        Whether the gap met ``tol``. If C times the weights of the pairs at the margin is far larger than the objective,
         as for separable data, round-off alone may be more than ``tol`` allows; ``converged_`` is then False. With
         ``stopping="gradient"``, whether the gradient met ``tol``: then only ``duality_gap_`` says how far the objective
         may be from its minimum.
     status_ : str
-        A sentence that says why the solver stopped, and what to try if it did not converge; it says so where round-off
+        A sentence that says why the solver stopped, and what to try if it did not converge; it also says if round-off
         is the limit.
     n_iter_ : int
         Iterations of the solver.
@@ -153,7 +155,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for losses without a width and
         for "hinge" solved by the dual, which smooths nothing.
     pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
-        Dual variables of the pairs, query by query, where ``solver_`` is "dual"; `dual_coef` presents them.
+        Dual variables of the pairs, query by query, if ``solver_`` is "dual"; `dual_coef` presents them.
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
     fitted_params_ : dict
@@ -188,12 +190,13 @@ class RankSVMCore(DualMixin, LinearRanker):
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
 
-    With ``monotone`` the weights are in a cone K. The dual is RankSVM's with ``1/2 |proj_K(z)|^2`` for ``1/2
-    |z|^2``, ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w implies ``z = w
-    - g``, with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = m'g -
-    1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"
-    minimizes the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian, and
-    "dual" maximizes the dual itself; "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
+    With ``monotone`` the weights are in a cone K. The dual is the dual of RankSVM with ``1/2 |proj_K(z)|^2`` in place
+    of ``1/2 |z|^2``, where ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w
+    implies, ``z = w - g`` with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2
+    |proj_K(z)|^2 = m'g - 1/2 |m|^2`` with ``m = w - proj_K(w - g)``; m is g itself if no weight is constrained. Solver
+    "newton" minimizes the quadratic model over K by an explicit Hessian in every step, "tron" by products with the
+    Hessian, and "dual" maximizes the dual itself; "auto" is "newton" up to 2,000 features, unless X is too sparse for
+    that.
 
     There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
     that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
@@ -278,24 +281,24 @@ class RankSVMCore(DualMixin, LinearRanker):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, RankingData, or path
-            Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
-            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
-            arrays on a GPU (of torch, CuPy and others) are used without a copy.
-            RankingData have their own labels and query ids. If `RankingData.load` mapped them from a file larger than
-            ``memory_limit``, X stays in the file and is read in passes. A path names a file that `read_data` reads
-            with its default options; Parquet or text that may take more than ``memory_limit`` gets a cache in
-            ``$XDG_CACHE_HOME/ranksvm`` (``~/.cache/ranksvm``), which later fits find, and is read in passes from there.
-            DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
-            float32 if that holds all their columns.
+            Features, or `Preferences`: the features of chosen and rejected answers, which imply the pairs. C-contiguous
+            float32 or float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage
+            type. Dense arrays on a GPU (of torch, CuPy and others) are used without a copy. RankingData have their own
+            labels and query ids. If `RankingData.load` mapped them from a file larger than ``memory_limit``, X stays in
+            the file and is read in passes. A path names a file that `read_data` reads with its default options; Parquet
+            or text that may take more than ``memory_limit`` is converted to a cache in ``$XDG_CACHE_HOME/ranksvm``
+            (``~/.cache/ranksvm``), which later fits reuse, and is read from there in passes. DataFrames (pandas,
+            polars, pyarrow and others supported by narwhals) are converted to one such array: float32 if that holds all
+            their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given, or if the labels of RankingData are to be used.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
-            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
-            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
-            query.
+            Query of each row: ids of any dtype, in any order; or the name of the column of a DataFrame X that has them,
+            which is then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost; if
+            there is none, all rows are one query, with a `OneQueryWarning`. In this case more than 1,000 rows are
+            refused, because they probably belong to several queries, whose rows must not be compared;
+            ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         sample_weight : array-like of shape (n_samples,), optional
@@ -313,11 +316,11 @@ class RankSVMCore(DualMixin, LinearRanker):
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
         event : array-like of bool, shape (n_samples,), optional
-            ``y`` holds times: True (or 1) where the event was observed then, False (0) where the time is right-censored
-            (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk: documents are
-            ranked by their times, the longest first, as by labels. A pair is comparable, and learned from, if the
-            smaller time has an observed event (of equal times, a censored one is longer); such pairs are not
-            listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
+            If given, ``y`` holds times: True (or 1) if the event was observed at that time, False (or 0) if the time is
+            right-censored (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk:
+            documents are ranked by their times, the longest first, as by labels. A pair is comparable, and learned
+            from, if the smaller time has an observed event (of equal times, a censored one is longer); such pairs are
+            not listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
             not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,
@@ -325,7 +328,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names : list of str, or one for a single set, optional
             Names of the sets in ``evals_result_``; None: ``valid_0``, ``valid_1``, ...
         eval_sample_weight : list of array-like, or one for a single set, optional

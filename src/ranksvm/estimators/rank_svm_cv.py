@@ -36,12 +36,12 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        The metric to maximize, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
-        pairwise accuracy, and censored times the concordance index: the default stands for them.
+        The metric to maximize, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` are always evaluated by the
+        pairwise accuracy, and censored times by the concordance index: leave the default for them.
     cv : int or splitter, default 5
-        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are
-        given; unused with ``eval_set``. For a file that is read in passes its rows are the queries, in the order in
-        which they first appear.
+        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``. The rows
+        that it splits are the pairs if pairs are given; for a file that is read in passes they are the queries, in the
+        order in which they first appear.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"
@@ -57,7 +57,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
     verbose : int, default 0
-        1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 shows also the
+        1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 also shows the
         iterations of every fit. On stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
@@ -74,7 +74,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         Standard error of each mean: over the test parts, or over the queries if there is one test part. NaN if there
         are fewer than two values.
     Cs_ : ndarray of float64, shape (n_Cs,)
-        The values tried, ascending; without those that early stopping left out.
+        The values tried, ascending, without the values that early stopping skipped.
     scores_ : ndarray of float64, shape (n_Cs, n_folds)
         The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict

@@ -69,12 +69,12 @@ class RegularizedRankSVM(LowRankRanker):
     solver : {"splitting", "alternating"}, default "splitting"
         "splitting": Douglas-Rachford splitting. "alternating": Algorithm 2 of the paper, to obtain published models: it
         starts with all variables at 0, and alternates a projected gradient step on alpha with thresholding of singular
-        values. It needs far more steps, and ``warm_start`` does not apply. The last step is the model, and the
-        certificate is computed for it all the same.
+        values. It needs far more steps, and ``warm_start`` does not apply. The model is the result of the last step,
+        and has a certificate as well.
     learning_rate : {"auto"} or float, default "auto"
         For "alternating": length of the gradient steps. "auto": 1 over the Lipschitz constant of the gradient, with
-        which the objective never rises. The published lengths, 0.001 to 0.1, are far longer on OHSUMED and MQ2008: with
-        them it rises and falls.
+        which the objective never rises. The published lengths, 0.001 to 0.1, are far longer on OHSUMED and MQ2008; with
+        them the objective rises and falls.
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * |objective_|``.
     max_iter : int, default 1000
@@ -82,7 +82,7 @@ class RegularizedRankSVM(LowRankRanker):
         two.
     memory_limit : int, str or None, default None
         Memory the fit may use beyond the data, in bytes or as "4GB"; None: half of the free memory. A fit that may need
-        more, at the highest ranks, is refused before it starts. For a query of m preferred by n other documents it
+        more, at the highest ranks, is refused before it starts. For a query with m preferred and n other documents it
         holds two numbers (16 bytes) for each of the m n entries, and several copies of the factors of A_q, up to 40
         bytes for each of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes per entry; and
         2.5 KB. With three or more levels there are more entries than pairs, many more if most documents have an
@@ -155,10 +155,10 @@ class RegularizedRankSVM(LowRankRanker):
     where alpha is 0.
 
     Algorithm 2 alternates gradient steps on alpha, whose length is bounded by the largest eigenvalue over all pair
-    differences, with thresholding; ``solver="alternating"`` is this algorithm, with the signs put right. By default
-    Douglas-Rachford splitting solves both parts of the problem exactly: the
-    proximal step in alpha is the dual of a RankSVM in w with shifted margins, solved by a few Newton steps, and the
-    other part is one thresholding of singular values. ``history_`` has the best values so far.
+    differences, with thresholding; ``solver="alternating"`` is this algorithm, with corrected signs. By default
+    Douglas-Rachford splitting solves both parts of the problem exactly: the proximal step in alpha is the dual of a
+    RankSVM in w with shifted margins, solved by a few Newton steps, and the other part is one thresholding of singular
+    values. ``history_`` has the best values so far.
 
     Examples
     --------
@@ -242,11 +242,11 @@ class RegularizedRankSVM(LowRankRanker):
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
-            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
-            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
-            query.
+            Query of each row: ids of any dtype, in any order; or the name of the column of a DataFrame X that has them,
+            which is then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost; if
+            there is none, all rows are one query, with a `OneQueryWarning`. In this case more than 1,000 rows are
+            refused, because they probably belong to several queries, whose rows must not be compared;
+            ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
@@ -352,9 +352,9 @@ class RegularizedRankSVM(LowRankRanker):
     ) -> DualCoef:
         """The learned dual variables: see `FactorizedRankSVM.dual_coef`.
 
-        They are computed again from the margins and A_q, divided by 2 lam. If the round-off of the margins divided by
-        2 lam is not small, as with unscaled features of 1e8, they have fewer digits than in ``fit``, to which
-        ``objective_`` belongs.
+        They are computed again from the margins and A_q, and the round-off of the margins is divided by ``2 lam``. If
+        the quotient is not small, as with unscaled features of 1e8, they have fewer correct digits than the variables
+        of ``fit``, to which ``objective_`` belongs.
 
         Parameters
         ----------

@@ -23,9 +23,9 @@ class SOLARRanker(OnlineRanker):
 
     When a query arrives, the current model ranks its documents; then the model learns from the observed preferences,
     pair by pair. With the difference z of the two documents of a pair and ``h = max(0, 1 - w'z)``, SOLAR-I
-    (``order=1``) takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, to the minimum of ``1/2 |w - w_before|^2 + C h^2``.
-    SOLAR-II (``order=2``) also keeps a covariance S of w, initially I: where ``h > 0``, with ``b = z'Sz + gamma``, ``w
-    += (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a uses ``C a`` and ``gamma / a``.
+    (``order=1``) takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, which minimizes ``1/2 |w - w_before|^2 + C h^2``.
+    SOLAR-II (``order=2``) also keeps a covariance S of w, initially I. If ``h > 0``, its updates are ``w += (h / b) S
+    z`` and ``S -= (S z)(S z)' / b`` with ``b = z'Sz + gamma``. A pair of weight a uses ``C a`` and ``gamma / a``.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class SOLARRanker(OnlineRanker):
     gamma : float, default 1e4
         For the second order: positive; a larger value makes smaller updates of w and of S.
     covariance : {"full", "diagonal"}, default "full"
-        For the second order: the full S, n_features^2 numbers (sparse documents are then made dense), or its diagonal,
-        for many features or sparse data.
+        For the second order: the full S, n_features^2 numbers (sparse documents are then converted to dense arrays), or
+        its diagonal, for many features or sparse data.
     decay : float, default 1.0
         Factor in (0, 1] applied to past knowledge at every query: the first order updates ``decay w``, the second order
         uses ``decay S + (1 - decay) I``, so that its updates do not vanish. 1 forgets nothing. If relevance drifts,
@@ -48,7 +48,7 @@ class SOLARRanker(OnlineRanker):
         Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last weights.
     shuffle_pairs : bool, default True
         Whether the pairs implied by the labels of a query are visited in random order; otherwise by label, the highest
-        first. Pairs given as such keep their order.
+        first. Pairs that are passed explicitly keep their order.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     early_stopping_rounds : int or None, default None
@@ -156,10 +156,10 @@ class SOLARRanker(OnlineRanker):
         """Keep only a share of what was learned, for instance after relevance has changed.
 
         The first order continues with ``keep w``. The second order keeps a share of the information: the precision
-        ``P = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S its inverse. w is multiplied by the
-        number that gives it the length of ``keep Q^-1 P w``: near ``keep`` as long as S is near I, and near 1 when S is
-        small. So the ranking stays the same as long as ``keep`` is above 0, and what comes next counts ``1 / keep``
-        times as much relative to the past.
+        ``P = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S its inverse. w is scaled to the length
+        of ``keep Q^-1 P w``: by a factor near ``keep`` as long as S is near I, and near 1 when S is small. So the
+        ranking stays the same as long as ``keep`` is above 0, and later queries count ``1 / keep`` times as much
+        relative to earlier ones.
 
         Parameters
         ----------

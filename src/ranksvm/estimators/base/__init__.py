@@ -1,1 +1,1 @@
-"""Base classes of the estimators; free of scikit-learn where the command line uses them."""
+"""Base classes of the estimators; those that the command line uses do not import scikit-learn."""

@@ -155,8 +155,8 @@ class AdditiveRanker(Ranker):
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
         """Attribution of score differences within queries to the features and interactions.
 
-        Document i ranks above document j of its query because ``s_i - s_j`` is the sum over the terms, features and
-        interactions, of the differences of their contributions. The score of document i, minus the mean score of its
+        Document i ranks above document j of its query because ``s_i - s_j`` is the sum, over the terms (features and
+        interactions), of the differences of their contributions. The score of document i, minus the mean score of its
         query, is the sum of the differences between its contributions and their means over the query.
 
         Parameters
@@ -236,11 +236,11 @@ class AdditiveRanker(Ranker):
         pair_weight: Any = None,
         event: Any = None,
     ) -> Self:
-        """A copy of the model with other steps of one feature, chosen by a person, and what they cost.
+        """A copy of the model with steps of one feature that a person has chosen, and the cost of this change.
 
         With the training data, ``objective_`` and ``duality_gap_`` of the copy are those at the new steps: the gap
         bounds how far the edited model is from the optimum. Without them the gap is infinite: nothing is known, and
-        ``objective_`` is still that before the edit.
+        ``objective_`` keeps its value from before the edit.
 
         Parameters
         ----------
@@ -257,8 +257,8 @@ class AdditiveRanker(Ranker):
         Returns
         -------
         AdditiveRankSVM
-            The copy, of the same class. ``edited_`` has the number of the feature, and objective and gap before the
-            edit; of several edits, one after the other.
+            The copy, of the same class. ``edited_`` has the number of the feature, and the objective and the gap before
+            the edit; after several edits, these values for each of them, in order.
 
         Raises
         ------
@@ -321,8 +321,8 @@ class AdditiveRanker(Ranker):
         Returns
         -------
         DataFrame or structured ndarray
-            Columns ``first``, ``second`` (names of the features), ``bound`` (what a function of both could have lowered
-            the objective by at most, before any was added), ``left`` (the same for the fitted model; 0 for those that
+            Columns ``first``, ``second`` (names of the features), ``bound`` (the most by which a function of both could
+            have lowered the objective, before any was added), ``left`` (the same for the fitted model; 0 for those that
             it has) and ``chosen``; the largest bound first.
 
         Raises

@@ -82,13 +82,13 @@ class CalibratedMixin(Ranker):
         Platt scaling: ``P(i preferred to j) = 1 / (1 + exp(-calibration_slope_ * (s_i - s_j)))``, as in the model of
         Bradley and Terry. There is no intercept, so that the probabilities of (i, j) and (j, i) add up to 1. The slope
         has the largest likelihood on margins of pairs that the scoring model has not seen: for each fold of ``cv`` a
-        model with the same hyper-parameters (for the searches: those chosen) is fitted to the other folds. This model
+        model with the same hyper-parameters (for a search: the chosen ones) is fitted to the other folds. This model
         itself does not change, and the features of the training parts are not copied.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
-            The features that the model was fitted to; with ``cv=None``, others.
+            The features that the model was fitted to; with ``cv=None``, features of other pairs.
         pairs : array-like of int, shape (n_pairs, 2), optional
             Row numbers (preferred, other); omitted with `Preferences`.
         pair_weight : array-like of shape (n_pairs,), optional
@@ -96,8 +96,8 @@ class CalibratedMixin(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `RankSVM.fit`.
         cv : int, splitter, iterable of (train, test) or None, default 5
-            As in `cross_validate`: the pairs of one query (prompt) stay together. None: this model has seen none of the
-            pairs, nor others of their queries; it scores them itself.
+            As in `cross_validate`: the pairs of one query (prompt) stay together. None: the pairs and their queries are
+            new to this model, which then scores them itself.
 
         Returns
         -------
@@ -153,14 +153,14 @@ class CalibratedMixin(Ranker):
         """Probability that the document of each row of ``chosen`` is preferred to the document of ``rejected``.
 
         The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration. A model with the loss
-        "logistic" needs none: ``1 / (1 + exp(-(s_i - s_j)))`` is what it was fitted as. Where C is large for the data,
-        held-out pairs may ask for a slope below 1, which `calibrate` then takes.
+        "logistic" needs none: it was fitted to give the probability ``1 / (1 + exp(-(s_i - s_j)))``. If C is large for
+        the data, a slope below 1 may be better for held-out pairs; `calibrate` then finds it.
 
         Parameters
         ----------
         chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
-            Features of the two documents of each pair. (The names are those of the training data; which of the two is
-            preferred need not be known.) A single `Preferences` contains both.
+            Features of the two documents of each pair. (The parameters are named like the blocks of `Preferences`, but
+            which document is preferred need not be known.) A single `Preferences` contains both.
 
         Returns
         -------

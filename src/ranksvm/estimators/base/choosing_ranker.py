@@ -65,7 +65,7 @@ Fold = Callable[[], tuple[Any, Held]]
 
 @contextmanager
 def _naming_fold(number: int) -> Iterator[None]:
-    """Name the fold, numbered from 0, whose training part has no pair."""
+    """Name the fold (``number`` counts from 0) in the error for a training part without pairs."""
     try:
         yield
     except NoComparablePairsError as error:
@@ -85,7 +85,7 @@ class Choice:
     C : float
         The chosen C.
     best_score : float
-        Mean score of both.
+        Mean score of the chosen setting and C.
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     settings : list
@@ -131,7 +131,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
-    # the estimator whose C is an argument
+    # the estimator with one C, which is a parameter
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
@@ -190,10 +190,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
             rows.
         pairs, pair_weight : array-like, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: pairs of one query
-            (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
-            is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
-            ``metric`` says by default. The features are not copied.
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: the pairs of one query
+            (of one prompt, with `Preferences`) stay together; if all rows belong to one query, pairs that common rows
+            connect stay together. A splitter is given the pairs as its rows. The score of a fold is the pairwise
+            accuracy, weighted by ``pair_weight``, instead of the default ``metric``. The features are not copied.
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
             is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
@@ -204,7 +204,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names, eval_sample_weight, eval_at : optional
             As in `RankSVM.fit`.
         eval_metric : str, Metric, or list of either, optional
@@ -296,7 +297,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     # ---- implemented by subclasses
 
     def _default_cs(self) -> ArrayLike | None:
-        """The values of C to try if the user gives none; None: those of `c_values`."""
+        """The values of C to try if the user gives none; None: the default values of `c_values`."""
         return None
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
@@ -489,7 +490,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         where: str,
         steps: Steps,
     ) -> list[Parts]:
-        """The evaluation of each solution along C on rows of a file, all in one reading of them."""
+        """The evaluation of each solution along C on rows of a file, all in one pass over the file."""
         models = [partial(problem.scores, result.w) for _, result in solve_along(problem, Cs)]
         evaluations = evaluated_in_file(
             held_out, models, metric, convention, self.memory_limit, effective_n_jobs(self.n_jobs)
@@ -520,7 +521,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 ]
         if np.isnan(means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
-        # the most regularised first: by C, then by setting
+        # the most regularized first: ordered by C, then by setting
         C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
         return Choice(
             setting_number,

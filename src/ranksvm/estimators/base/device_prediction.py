@@ -13,7 +13,7 @@ __all__ = ["predicted_on"]
 
 
 def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
-    """Scores of documents of the host, computed on a device, whatever device the model was fitted on.
+    """Scores of documents in host memory, computed on a device, whatever device the model was fitted on.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     Raises
     ------
     OptionError
-        When the model is of another kind, or its kernel is a function of Python.
+        When the model is of another kind, or its kernel is a Python function.
     DataError
         When X is not what the model was fitted to, or a score overflows.
     """

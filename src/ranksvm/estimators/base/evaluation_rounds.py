@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 class RoundValue(NamedTuple):
-    """A metric of a round on a set: the fields of LightGBM's ``EvalResult``, and its older tuples."""
+    """The value of a metric on a set after a round, with the fields of LightGBM's ``EvalResult`` and older tuples."""
 
     dataset_name: str
     metric_name: str
@@ -66,7 +66,7 @@ Callbacks = Sequence[Callable[[CallbackEnv], object]]
 
 
 class EvaluationRounds:
-    """Evaluation of the model of each round on evaluation sets, and what follows from it.
+    """Evaluates the model of each round on evaluation sets, keeps the best model, and decides when to stop.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def is_exhausted(values: Sequence[float], patience: int | None) -> bool:
     values : sequence of float
         The values; NaN is worse than any other.
     patience : int or None
-        None: they never are.
+        None: the result is always False.
 
     Returns
     -------

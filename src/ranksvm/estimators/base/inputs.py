@@ -100,8 +100,8 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
     Returns
     -------
     TrainingArguments
-        Validated features and finite labels; weights, queries and pairs on the host; the functions that use them
-        validate them.
+        Features are validated, and labels are finite. Weights, queries and pairs are on the host, and are validated by
+        the functions that use them.
     """
     n_threads = effective_n_jobs(ranker.n_jobs)
     X, qid = given.X, given.qid
@@ -163,7 +163,7 @@ def read_evaluation_sets(
     given : EvalArguments
         The arguments about sets.
     training_X : object
-        Features of the training data, whose scale is compared.
+        Features of the training data, with whose scale the scale of each set is compared.
     n_queries : int
         Number of queries of the training data.
     deciding : str, Metric or list, optional
@@ -319,7 +319,7 @@ def features_and_labels(
 
 
 def _features_on_device(ranker: "Ranker", X: MatrixLike, reset: bool) -> DeviceFeatures | None:
-    """X on its GPU, if it lies on one; None for other X, and for models for which `frames.validated` refuses it."""
+    """X on its GPU; None if X is not on a GPU, or if the model reads none there (`frames.validated` then refuses X)."""
     found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
     if found is None:
         return None

@@ -44,9 +44,9 @@ class LinearRanker(Ranker):
         -------
         DataFrame or structured ndarray, shape (n_features,)
             Columns ``feature`` (the name; if X had none ``f1``, ``f2``, ..., numbered as in LETOR files), ``weight``,
-            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the
-            DataFrame passed to `fit` (if it is installed), else a structured array: ``table["weight"]``,
-            ``table[:10]``.
+            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. If a DataFrame was passed to `fit`,
+            and its library is installed, a DataFrame of that library; otherwise a structured array:
+            ``table["weight"]``, ``table[:10]``.
         """
         check_is_fitted(self)
         names = np.array(feature_labels(len(self.coef_), getattr(self, "feature_names_in_", None)), dtype=str)
@@ -58,7 +58,7 @@ class LinearRanker(Ranker):
     def feature_importances_(self) -> np.ndarray:
         """``|w_f|`` over its sum for all features, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
 
-        They compare only features of one scale: `feature_importance` measures the spread of scores by each feature.
+        They are comparable only if all features have one scale; `feature_importance` takes their spread into account.
         """
         check_is_fitted(self)
         sizes = np.abs(self.coef_)
@@ -73,7 +73,7 @@ class LinearRanker(Ranker):
 
         Document i ranks above document j of its query because ``s_i - s_j = sum over features f of w_f (x_if - x_jf)``;
         the score of document i, minus the mean score of its query, is the same sum with the mean of the query's
-        features for x_j.
+        features in place of x_j.
 
         Parameters
         ----------

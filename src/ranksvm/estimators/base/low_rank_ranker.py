@@ -93,8 +93,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
         the factors of all other documents, of rank at most ``n_components``; for `RegularizedRankSVM` the A_q, of rank
         ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
-        entries of a block are not pairs: here they have values; in `dual_coef` they are 0, which raises the rank.
-        ``per_document`` of the result differs from the dual's, and does not give the weights.
+        entries of a block are not pairs: here these entries have values; in `dual_coef` they are 0, which raises the
+        rank. ``per_document()`` has other values here than for `dual_coef`, which do not give the weights.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 
 class OnlineRanker(LinearRanker, BaseEstimator):
-    """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
+    """Base of the linear rankers that learn query by query; time and memory depend on the current query only.
 
     Learning changes arrays in place. Only one thread may learn; meanwhile, another thread that reads the model (with
     ``predict``, ``rank``, ``coef_`` or ``save``) may see weights of which some are old and some are new. `snapshot` may
@@ -116,22 +116,23 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: the column
-            "qid" of a DataFrame. Without it all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
-            refused then, unless ``group=[n_samples]`` says that they are one query.
+            Query of each row: ids of any dtype, in any order; or the name of the column of a DataFrame X that has them.
+            None: the column "qid" of a DataFrame; if there is none, all rows are one query, with a `OneQueryWarning`,
+            and more than 1,000 rows are refused unless ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it is the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional
-            Probability, in (0, 1], with which feedback on the row was observed: it divides the weight of the pairs in
-            which the row is preferred.
+            Probability, in (0, 1], with which feedback on the row was observed. The weights of the pairs in which the
+            row is preferred are divided by it.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on after each pass, as in LightGBM and XGBoost.
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets is
+            used.
         eval_names, eval_sample_weight, eval_at : optional
             As in `RankSVM.fit`.
         eval_metric : str, Metric, or list of either, optional
@@ -197,9 +198,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     ) -> Self:
         """Continue learning from queries, one after another.
 
-        Another thread must not read the model meanwhile, except by `snapshot`. ``fit`` on some queries is equivalent to
-        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learned from
-        the first few of its queries; a refused call leaves the model unchanged.
+        Another thread must not read the model meanwhile, except by `snapshot`. ``fit`` in one pass over some queries is
+        equivalent to ``partial_fit`` on them, however they are divided into calls. An interrupted call leaves a model
+        that has learned from the first few of its queries; a refused call leaves the model unchanged.
 
         Parameters
         ----------
@@ -284,7 +285,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features of the documents.
         pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers (preferred, other); if empty, nothing is learned, but the query counts.
+            Row numbers (preferred, other); if there are none, nothing is learned, but the query is counted.
         weight : array-like of shape (n_pairs,), optional
             Weight of each pair, not negative; for clicks, for instance, 1 over the propensity.
 
@@ -326,8 +327,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def snapshot(self) -> Self:
         """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
 
-        It may be taken from any thread at any time, and waits for the query that is being learned from. The copy does
-        not change when the model learns on, so that any number of threads may call its ``predict`` and ``rank``.
+        It may be called from any thread at any time, and waits until the model has learned from its current query. The
+        copy does not change when the model continues to learn, so that any number of threads may call its ``predict``
+        and ``rank``.
 
         Returns
         -------
@@ -427,7 +429,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     # -- for subclasses ----------------------------------------------------------------------------------------------
 
     def _check_loaded(self) -> None:
-        """Refuse numbers of pairs, updates and queries that are no integers of 64 bits; the loss has no limit."""
+        """Refuse numbers of pairs, updates and queries that exceed integers of 64 bits; the loss has no limit."""
         super()._check_loaded()
         counts = getattr(self, "counts_", np.zeros(4))
         if (counts[[0, 1, 3]] >= 2.0**63).any():
@@ -499,7 +501,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         query_weight: ArrayLike | None,
         propensity: ArrayLike | None,
     ) -> tuple[Features, np.ndarray, Queries, np.ndarray | None]:
-        """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred.
+        """Validated features, labels and queries, and for each position the weight of pairs that prefer its row.
 
         The first call starts a model.
         """

@@ -77,7 +77,7 @@ class Ranker:
     _reads_devices: ClassVar[bool] = False
     # whether NaN in X is a missing value
     _takes_missing: ClassVar[bool] = False
-    # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
+    # Hyper-parameters that define a fitted model: its methods use the values that they had in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
     n_queries_: int
@@ -137,7 +137,7 @@ class Ranker:
             Features.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, in any order, or the column of X that has them; None: the column of `fit`, or "qid", if X
-            has it, else all rows are one query, 0.
+            has it; otherwise all rows are one query with the id 0.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Ranker:
                 "Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        # a model of one query is scored on one
+        # a model that was fitted to one query is scored on one query
         grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
         found = evaluate(y, scores, metrics=[metric], sample_weight=sample_weight, event=event, **grouping)
         return found.means[metric]
@@ -286,7 +286,7 @@ class Ranker:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: scikit-learn's diagram of the parameters, and the facts of the fit."""
-        # scikit-learn's is a property, which is missing if the user asked for text
+        # scikit-learn's `_repr_html_` is a property that does not exist if the user has chosen text
         diagram = getattr(super(), "_repr_html_", None)
         facts = ""
         if is_fitted(self):
@@ -340,7 +340,7 @@ class Ranker:
         return validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
     def _names_or(self, feature_names: ArrayLike | None) -> Any:
-        """The names of the features that a user passes, or else those of `fit`; None if there are none."""
+        """The names of the features that a user passes, or else their names in `fit`; None if there are none."""
         names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
         if names is not None and names.shape != (self.n_features_in_,):
             raise DataError(f"feature_names has shape {names.shape}, but there are {self.n_features_in_} features.")
@@ -367,11 +367,11 @@ class Ranker:
         return X if column is None else frames.drop_column(cast("DataFrame", X), column)
 
     def _learn_categories(self, X: T, text_features: TextFeatures | None) -> T:
-        """X of a fit with numbers in the place of categories that are text; X itself in models that have none."""
+        """X of `fit`, with categories of text replaced by numbers; X itself for models without categories."""
         return X
 
     def _coded(self, X: T) -> T:
-        """The same for X that is scored or evaluated."""
+        """X that is scored or evaluated, with categories of text replaced by their numbers in `fit`."""
         return X
 
     def _query_ids(self, X: MatrixLike, qid: ArrayLike | None) -> ArrayLike | None:
@@ -392,6 +392,6 @@ class Ranker:
 
 
 def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
-    """The hyper-parameters of a kind of model that an estimator has."""
+    """The values of the hyper-parameters of a kind of model, as far as an estimator has them."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

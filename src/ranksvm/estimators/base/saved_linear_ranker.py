@@ -52,7 +52,7 @@ class SavedOnlineRanker(SavedLinearRanker):
             self.coef_ = self.weights_ - self.lag_ / max(self.counts_[0], 1.0) if mean else self.weights_
 
 
-# Name of each class whose files hold `coef_` -> a class of the same name, which is shown in messages.
+# For each class whose files hold `coef_`: its name -> a class of the same name, because messages show the name.
 SAVED_LINEAR_RANKERS = {
     name: type(name, (SavedLinearRanker,), {})
     for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM", "ImportedRanker")

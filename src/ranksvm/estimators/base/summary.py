@@ -168,7 +168,7 @@ def low_rank_in_words(low_rank: dict[str, Any]) -> str:
 
 
 def described_additive(ranker: Any) -> dict[str, Any] | None:
-    """What the functions of an additive model are made of; None for any other model."""
+    """The facts about the functions of an additive model; None for any other model."""
     if not hasattr(ranker, "shape_values_"):
         return None
     fitted = ranker.fitted_params_

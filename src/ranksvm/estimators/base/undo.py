@@ -1,4 +1,4 @@
-"""Undo learning in place if it fails: the earlier state, and the error message."""
+"""Undo learning in place if it fails: restore the earlier state, and raise an error that says why."""
 
 import functools
 import warnings
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["as_before_if_refused", "undone_if_not_finite"]
 
-# Features, weights and hyper-parameters up to this size, and down to its inverse, cannot make the covariance of the
-# second order overflow (its eigenvalues only fall): it is copied for others only.
+# If features, weights and hyper-parameters are at most this large, and hyper-parameters at least its inverse, the
+# covariance of a model of the second order cannot overflow, because its eigenvalues only decrease: it is copied in
+# other cases only.
 MODERATE = 1e60
-# Beside a value of this size, sums in float64 lose terms of ordinary size.
+# If a sum in float64 has a value of this size, terms of ordinary size are lost.
 LARGE = 1e15
 
 
@@ -95,12 +96,12 @@ def _arrays_of(kind: type) -> dict[str, bool]:
 
 
 def _all_finite(values: np.ndarray) -> bool:
-    # a fourth of the time of np.isfinite(values).all() for a hundred numbers
+    # takes a quarter of the time of np.isfinite(values).all() for a hundred numbers
     return bool(linear.all_finite(np.ascontiguousarray(values).reshape(-1)))
 
 
 def _columns_that_change(estimator: "OnlineRanker", X: Features) -> np.ndarray | slice:
-    """Columns of the weights that learning from X can change: those of stored values unless the model forgets."""
+    """Columns of the weights that learning from X can change: those with stored values, or all if the model forgets."""
     if is_sparse(X) and X.nnz < X.shape[1] and getattr(estimator, "decay", 1.0) == 1.0:
         return np.unique(X.indices)
     return slice(None)
@@ -116,7 +117,7 @@ def _is_extreme(estimator: "OnlineRanker", X: Features | None, weights: np.ndarr
 def _exceeds(values: Features | None, limit: float) -> bool:
     """Whether an absolute value is larger than a limit >= 1."""
     if type(values) is np.ndarray and values.flags.c_contiguous:
-        # the sum of squares answers for nearly all data in a fourth of the time
+        # for nearly all data the sum of squares decides, in a quarter of the time
         flat = values.reshape(-1)
         if float(np.vdot(flat, flat)) <= limit * limit:
             return False
@@ -133,7 +134,7 @@ def _warn_of_large_value(X: Features, names: np.ndarray | None) -> None:
 
 
 def _largest(values: Features | None) -> float:
-    """The largest absolute value; 0 of none."""
+    """The largest absolute value; 0 if there are no values."""
     if values is not None and not isinstance(values, np.ndarray):
         values = values.data
     return 0.0 if values is None or values.size == 0 else max(float(values.max()), -float(values.min()))
