@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from sklearn.utils.estimator_checks import check_estimator
 
 from ranksvm import RetrieverScaler
@@ -74,8 +74,16 @@ def results(draw):
     return np.array(X, dtype=np.float32), np.array(qid)
 
 
+def scores_of(*scores):
+    """The scores of one retriever for one query."""
+    return np.array([scores], dtype=np.float32).T, np.zeros(len(scores), dtype=int)
+
+
 @pytest.mark.parametrize(("engine", "normalizer"), SETTINGS)
 @given(result=results())
+@example(result=scores_of(1e-6))  # as float32, neither below 1e-6 nor equal to it in float64
+@example(result=scores_of(0.0, 1e-6))
+@example(result=scores_of(1.4e-45, 1.4e-45))
 def test_equals_the_arithmetic_of_the_engine(engine, normalizer, result):
     X, qid = result
     before = X.copy()

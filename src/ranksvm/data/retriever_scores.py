@@ -7,7 +7,7 @@ __all__ = ["NORMALIZERS", "normalized_scores"]
 # Engine -> the normalizers that it has, by the names of `RetrieverScaler`.
 NORMALIZERS = {"elasticsearch": ("minmax", "l2_norm", "none"), "opensearch": ("minmax", "l2_norm")}
 # Elasticsearch treats scores that differ by less as equal, and does not divide by a smaller norm.
-ES_EPSILON = 1e-6
+ES_EPSILON = np.float32(1e-6)
 # OpenSearch: what the lowest score becomes, so that it differs from the 0 of a document that was not returned.
 OPENSEARCH_LOWEST = 0.001
 
@@ -45,14 +45,14 @@ def normalized_scores(X: np.ndarray, starts: np.ndarray, sizes: np.ndarray, engi
         found = X
     elif normalizer == "minmax":
         low, high = (extreme.reduceat(X, starts, axis=0) for extreme in (np.fmin, np.fmax))
-        width = high - low
+        width = (high - low).astype(np.float32)  # the engines compare widths and norms as float32
         equal = np.abs(width) < ES_EPSILON if engine == "elasticsearch" else width == 0.0
         found = (X - low[number]) / np.where(equal, 1.0, width)[number]
         found[equal[number]] = 1.0
         if engine == "opensearch":
             found[found.astype(np.float32) == 0.0] = OPENSEARCH_LOWEST
     else:
-        norm = np.sqrt(np.add.reduceat(np.where(returned, X, 0.0) ** 2, starts, axis=0))
+        norm = np.sqrt(np.add.reduceat(np.where(returned, X, 0.0) ** 2, starts, axis=0)).astype(np.float32)
         small = norm < ES_EPSILON if engine == "elasticsearch" else norm == 0.0
         found = X / np.where(small, 1.0, norm)[number]
     return np.where(returned, found, 0.0)
