@@ -22,6 +22,8 @@ __all__ = [
     "PathLike",
     "RandomState",
     "SparseMatrix",
+    "Splits",
+    "Splitter",
 ]
 
 
@@ -78,12 +80,20 @@ class DataFrame(Protocol):
     def columns(self) -> Iterable[Any]: ...
 
 
+class Splitter(Protocol):
+    """An object that divides rows: a splitter of scikit-learn, or one with the same method."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[np.ndarray, np.ndarray]]: ...
+
+
 # Features as users pass them.
 MatrixLike = ArrayLike | SparseMatrix | DataFrame
 # Features as products read them: C-contiguous float32 or float64, or CSR.
 Features = np.ndarray | CSRMatrix
 # The name of a file.
 PathLike = str | os.PathLike[str]
+# How to divide rows: a number of folds, a splitter, or the rows of each training and test part.
+Splits = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
 # A seed or a generator of random numbers, as in scikit-learn.
 RandomState = int | np.random.Generator | np.random.RandomState | None
 # Bytes, or text such as "2GB"; None: no limit was chosen.

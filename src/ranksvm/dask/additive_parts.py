@@ -1,11 +1,11 @@
 """Levels of the features of rows on a cluster, and parts of additive models."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from distributed import Future
 
+from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveDesign, AdditiveTerms, FeatureBins, codes_of
 from ranksvm.additive.bins import FeatureStatistics, described_sample, level_counts, missing_features, quantile_rows
 from ranksvm.dask.cluster import Cluster
@@ -84,9 +84,8 @@ def with_terms(part: Part, terms: AdditiveTerms) -> Part:
     """
     found = Part(part.X, part.pairs, terms)
     if isinstance(part.features, AdditiveTerms):
-        design: Any = part.design
-        assert isinstance(design, AdditiveDesign)
-        found.design = design.with_terms(terms)
+        assert isinstance(part.design, AdditiveDesign)
+        found.design = part.design.with_terms(terms)
     return found
 
 
@@ -103,7 +102,7 @@ def _counted(rows: Rows, n_features: int) -> tuple[int, np.ndarray]:
     return n_rows, missing_features(rows.with_features(n_features).X) if len(rows) else np.zeros(n_features, bool)
 
 
-def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Any, np.ndarray | None]:
+def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Features, np.ndarray | None]:
     """Some of the rows that count, and their weights."""
     counting = _counting(rows)
     own = chosen if counting is None else counting[chosen]
@@ -111,7 +110,7 @@ def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Any, np.nda
 
 
 def _described(
-    pieces: list[tuple[Any, np.ndarray | None]], missing: np.ndarray, max_bins: int, categorical: list[int]
+    pieces: list[tuple[Features, np.ndarray | None]], missing: np.ndarray, max_bins: int, categorical: list[int]
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
     """The levels and statistics of the rows of all parts."""
     pieces = [piece for piece in pieces if piece[0].shape[0]]

@@ -1,6 +1,11 @@
 """DaskAdditiveRankSVM: AdditiveRankSVM on a Dask cluster."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
+
+import numpy as np
+from distributed import Future
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.threads import effective_n_jobs
@@ -10,17 +15,20 @@ from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.inputs import Given
-from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
+from ranksvm.dask.preparation import Before, Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
+from ranksvm.estimators.base.arguments import Monotone
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_levels import AdditiveLevels
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.additive_partitioned import SAMPLE_ROWS, PartitionedAdditiveProblem
 from ranksvm.fits.interactions import solve_with_interactions
+from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.term import PartitionedTerm
@@ -79,7 +87,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     10
     """
 
-    _local: ClassVar[Any] = AdditiveRankSVM
+    _local: ClassVar[type[AdditiveRankSVM]] = AdditiveRankSVM
     # of all estimators on Dask
     device = "cpu"
     memory_limit = None
@@ -91,14 +99,14 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         step_weight: float = 1.0,
         linear: bool = True,
         max_bins: int = 32,
-        interactions: Any = 0,
+        interactions: int | ArrayLike = 0,
         interaction_bins: int = 8,
-        categorical: Any = None,
-        loss: Any = "squared_hinge",
+        categorical: Sequence[str | int] | np.ndarray | None = None,
+        loss: str | MarginFunction = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -134,8 +142,8 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     def _options(self) -> AdditiveOptions:
         return additive_options(self)
 
-    def _prepared(self, cluster: Cluster, given: Given, before: Any = None) -> Prepared:
-        def describe(rows: list[Any], columns: Columns) -> AdditiveLevels:
+    def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
+        def describe(rows: list[Future], columns: Columns) -> AdditiveLevels:
             assert columns.n_features is not None
             names = None if columns.names is None else columns.names.tolist()
             return levels_on_cluster(cluster, rows, columns.n_features, self._options(), names)
@@ -147,10 +155,11 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         cluster: Cluster,
         given: Given,
         prepared: Prepared,
-        options: Any,
+        options: LinearOptions,
         held_out: list[HeldOut],
         metrics: list[Metric],
     ) -> tuple[AdditiveRankSVM, int]:
+        assert isinstance(options, AdditiveOptions)
         levels: AdditiveLevels = prepared.described
         if self.interactions == "auto" and not held_out:
             raise OptionError("interactions='auto' chooses their number on validation data: give eval_set=[(X, y)].")
@@ -202,7 +211,7 @@ class _Terms:
         return self._options.pair_selection, self._options.pair_weighting, True
 
     def __call__(self, terms: AdditiveTerms) -> PartitionedTerm:
-        def again() -> list[Any]:
+        def again() -> list[Future]:
             prepared = prepared_rows(self._cluster, self._given, self._n_partitions)
             return self._with_terms(parts_of_rows(self._cluster, prepared, *self._how), terms)
 
@@ -222,5 +231,5 @@ class _Terms:
         for term in self.made:
             term.close()
 
-    def _with_terms(self, parts: list[Any], terms: AdditiveTerms) -> list[Any]:
+    def _with_terms(self, parts: list[Future], terms: AdditiveTerms) -> list[Future]:
         return self._cluster.mapped(with_terms, parts, terms)

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import cloudpickle
 from distributed import Future
@@ -24,6 +24,8 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 __all__ = ["DaskBackend"]
 
 logger = logging.getLogger("ranksvm.dask")
+
+T = TypeVar("T")
 
 # Arguments of a round larger than this are sent once to every worker, not with every task.
 LARGE_ARGUMENTS = 64 << 10
@@ -95,7 +97,7 @@ class DaskBackend:
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _repeated(self, ask: Callable[[], Any]) -> Any:
+    def _repeated(self, ask: Callable[[], T]) -> T:
         """The result of a request, which is repeated if its futures are lost."""
         again: Callable[[], list[Future]] | None = None
         for attempt in range(ATTEMPTS):
@@ -126,7 +128,7 @@ class DaskBackend:
 
     def _sum(self, jobs: bytes) -> Any:
         client, n = self.cluster.client, len(self.parts)
-        sent: Any = jobs
+        sent: bytes | Future = jobs
         if len(jobs) > LARGE_ARGUMENTS:
             sent = client.scatter(jobs, broadcast=True, hash=False)
         found = self.cluster.mapped(_answer, self.parts, sent, self.device, key="ranksvm-round")

@@ -1,16 +1,19 @@
 """Base of the estimators on Dask: the client, the data on the cluster, the local model."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import dask.array as da
 import numpy as np
-from distributed import Client, default_client
+from distributed import Client, Future, default_client
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
 from ranksvm._util.memory import memory_complaint
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
@@ -20,8 +23,9 @@ from ranksvm.dask.gathered import fit_arguments
 from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.lazy import lazy_metric, lazy_scores
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
-from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
+from ranksvm.dask.preparation import Before, Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
+from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
 from ranksvm.estimators.base.options import linear_options
@@ -37,9 +41,13 @@ from ranksvm.fits.evaluation import (
 from ranksvm.fits.options import LinearOptions, loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import EvalArguments
+from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
 from ranksvm.metrics.names import CONCORDANCE
 from ranksvm.terms.parts.term import PartitionedTerm
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
 
 __all__ = ["DaskRanker"]
 
@@ -50,10 +58,15 @@ class DaskRanker(BaseEstimator):
     # the single-process estimator, which has all the other hyper-parameters
     _local: ClassVar[Any]
 
+    loss: str | MarginFunction
+    huber_width: float
+    pair_selection: str
+    pair_weighting: str
+    n_jobs: int | None
     n_partitions: int | None
     timeout: float
     device: str
-    memory_limit: int | str | None
+    memory_limit: MemoryLimit
     solver: str
     coef_: np.ndarray
     n_features_in_: int
@@ -82,7 +95,7 @@ class DaskRanker(BaseEstimator):
         state.pop("_client", None)
         return state
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: DaskFeatures) -> "np.ndarray | da.Array | dd.Series":
         """Score of each document, lazily: a higher score means a better rank.
 
         Parameters
@@ -107,15 +120,15 @@ class DaskRanker(BaseEstimator):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: DaskFeatures | Preferences,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-    ) -> Any:
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+    ) -> da.Array:
         """Mean NDCG@10 of the ranking; the accuracy for listed pairs, the concordance index for censored times.
 
         It is computed lazily.
@@ -149,7 +162,7 @@ class DaskRanker(BaseEstimator):
         check_is_fitted(self)
         return self._new_local()
 
-    def save(self, path: Any) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model to a file that `ranksvm.load` reads, as a single-process model.
 
         Parameters
@@ -217,12 +230,10 @@ class DaskRanker(BaseEstimator):
         self._learn_columns(columns, given)
         return arguments
 
-    def _prepared(
-        self, cluster: Cluster, given: Given, before: Callable[[list[Any], Columns], Any] | None = None
-    ) -> Prepared:
+    def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
         """The rows on the cluster, and ``before`` as in `prepared_rows`; also stores the names of the features."""
         listed = given.listed
-        if listed is not None and listed.groups is not None and vars(self)["pair_weighting"] == "per_query":
+        if listed is not None and listed.groups is not None and self.pair_weighting == "per_query":
             raise OptionError("pair_weighting='per_query' needs queries: also give qid or group.")
         prepared = prepared_rows(cluster, given, self.n_partitions, before)
         self._learn_columns(prepared.columns, given)
@@ -237,18 +248,19 @@ class DaskRanker(BaseEstimator):
             del self.feature_names_in_
         self.qid_column_, self.frame_type_ = given.columns.qid, given.frame_type
 
-    def _term(self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: Any = None) -> PartitionedTerm:
+    def _term(
+        self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: PathLike | None = None
+    ) -> PartitionedTerm:
         """The loss over the parts, which are made now."""
-        model: Any = self
-        how, n_partitions = (model.pair_selection, model.pair_weighting), prepared.n_partitions
+        how, n_partitions = (self.pair_selection, self.pair_weighting), prepared.n_partitions
 
-        def again() -> list[Any]:
+        def again() -> list[Future]:
             return parts_of_rows(cluster, prepared_rows(cluster, given, n_partitions), *how)
 
         backend = DaskBackend(cluster, again, self.device)
         backend.put(parts_of_rows(cluster, prepared, *how))
         kind = PartitionedTerm if checkpoint is None else CheckpointedTerm
-        term = kind(backend, loss_of(model.loss, model.huber_width), effective_n_jobs(model.n_jobs))
+        term = kind(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
         if term.weight <= 0.0:
             raise NoComparablePairsError(
                 f"No comparable pair in {term.n_rows} rows and {term.n_queries} queries: ranking needs two documents "
@@ -257,7 +269,7 @@ class DaskRanker(BaseEstimator):
         return term
 
     def _evaluation_sets(
-        self, cluster: Cluster, metrics: list[Metric], eval_set: Any, *options: Any
+        self, cluster: Cluster, metrics: list[Metric], eval_set: EvalSets, *options: Any
     ) -> tuple[list[HeldOut], list[Metric]]:
         """The sets on the cluster, and their metrics."""
         found = []
@@ -269,11 +281,11 @@ class DaskRanker(BaseEstimator):
     def _given_sets(
         self,
         cluster: Cluster,
-        eval_set: Any,
-        eval_qid: Any,
-        eval_group: Any,
-        eval_names: Any,
-        eval_sample_weight: Any,
+        eval_set: EvalSets,
+        eval_qid: EvalValues,
+        eval_group: EvalValues,
+        eval_names: str | Sequence[str] | None,
+        eval_sample_weight: EvalValues,
     ) -> list[tuple[str, Given, bool]]:
         """The name of each set, its parts, and whether it has times."""
         if eval_set is None:
@@ -292,7 +304,15 @@ class DaskRanker(BaseEstimator):
         return found
 
     def _held_out(
-        self, cluster: Cluster, X: Any, y: Any = None, event: Any = None, *, qid: Any, group: Any, sample_weight: Any
+        self,
+        cluster: Cluster,
+        X: DaskFeatures | Preferences,
+        y: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> Given:
         """The parts of one set: of rows with labels or times, or with pairs that are listed."""
         listed = isinstance(X, Preferences) or (event is None and y is not None and are_pairs(y))
@@ -305,9 +325,18 @@ class DaskRanker(BaseEstimator):
             X, qid, pairs, pair_weight = unpacked_preferences(X, None, qid, group, y, None)
             y = None
         columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
-        options: dict[str, Any] = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-        options |= {"count": cluster.computed, "missing": self._local._takes_missing}
-        return given_rows(X, y, qid, {"sample_weight": sample_weight, "event": event}, columns, **options)
+        return given_rows(
+            X,
+            y,
+            qid,
+            {"sample_weight": sample_weight, "event": event},
+            columns,
+            group=group,
+            pairs=pairs,
+            pair_weight=pair_weight,
+            count=cluster.computed,
+            missing=self._local._takes_missing,
+        )
 
 
 @contextmanager

@@ -1,11 +1,12 @@
 """Checkpoints of a fit: the best weights so far, in a small file that is complete or absent."""
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.types import PathLike
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
@@ -30,7 +31,7 @@ class Checkpoint(NamedTuple):
     width: float | None
 
 
-def write_checkpoint(path: Any, at: Checkpoint) -> None:
+def write_checkpoint(path: PathLike, at: Checkpoint) -> None:
     """Write a checkpoint; the file is replaced as a whole.
 
     Parameters
@@ -45,7 +46,7 @@ def write_checkpoint(path: Any, at: Checkpoint) -> None:
         np.savez(file, w=at.w, C=at.C, width=width)
 
 
-def read_checkpoint(path: Any, n_features: int) -> Checkpoint | None:
+def read_checkpoint(path: PathLike, n_features: int) -> Checkpoint | None:
     """The checkpoint of an earlier fit; None if there is none.
 
     Parameters
@@ -85,11 +86,11 @@ class CheckpointedTerm(PartitionedTerm):
     Its attributes ``checkpoint`` (the file) and ``C`` are to be set.
     """
 
-    checkpoint: Any
+    checkpoint: PathLike
     C: float
     _best: tuple[float, float] = (-np.inf, np.inf)
 
-    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> PartitionedPoint:
+    def evaluate(self, w: np.ndarray, width: float | None, near: PartitionedPoint | None = None) -> PartitionedPoint:
         """Value and gradient, in one round."""
         point = super().evaluate(w, width, near)
         value = 0.5 * float(w @ w) + self.C * point.sums.value

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError, TimeoutError as NotYet
+from concurrent.futures import CancelledError, Future as Answer, TimeoutError as NotYet
+from contextlib import suppress
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client, Future
 from distributed.client import FutureCancelledError, FuturesCancelledError
@@ -18,6 +19,8 @@ from ranksvm.exceptions import ClusterError
 __all__ = ["Cluster", "LostError"]
 
 logger = logging.getLogger("ranksvm.dask")
+
+T = TypeVar("T")
 
 # Seconds between two checks for a result, and between two requests to the scheduler.
 LOOK = 0.5
@@ -91,10 +94,10 @@ class Cluster:
                     "on every worker (pip install 'ranksvm[dask]')."
                 )
 
-    def run_on_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:
+    def run_on_workers(self, function: Callable[..., object], *arguments: Any) -> dict[str, Any]:
         """Result of a function, or the error that it raises, on each worker, by the worker's address."""
 
-        async def run() -> Any:
+        async def run() -> dict[str, Any]:
             return await self.client.run(function, *arguments, on_error="return")
 
         return self._run(run())
@@ -103,10 +106,10 @@ class Cluster:
         """The values of delayed objects."""
         return self.results(self.client.compute(list(delayed)))
 
-    def run_on_scheduler(self, function: Any, *arguments: Any) -> Any:
+    def run_on_scheduler(self, function: Callable[..., T], *arguments: object) -> T:
         """The result of a function that runs on the scheduler, as its ``dask_scheduler``."""
 
-        async def run() -> Any:
+        async def run() -> T:
             return await self.client.run_on_scheduler(function, *arguments)
 
         return self._run(run())
@@ -144,7 +147,7 @@ class Cluster:
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine of the client, which is given up with the cluster."""
 
         async def kept() -> tuple[Any, BaseException | None]:
@@ -187,7 +190,7 @@ class _Watch:
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
         self.heard = self.peopled = self.asked = time.monotonic()
-        self.question: Any = None
+        self.question: Answer[dict[str, Any]] | None = None
 
     def answers(self) -> bool:
         """Whether the client has a connection."""
@@ -199,7 +202,7 @@ class _Watch:
         if cluster.client.status == "closed":
             raise ClusterError(f"the client of the Dask cluster at {cluster.address} was closed during a fit.")
         if self.question is not None and self.question.done():
-            self._take(now)
+            self._take(self.question, now)
         elif self.question is None and now - self.asked >= min(ASK, 0.2 * cluster.timeout) and self.answers():
             asked = cluster.client.scheduler.identity()
             self.question = asyncio.run_coroutine_threadsafe(asked, cluster.client.loop.asyncio_loop)
@@ -215,11 +218,10 @@ class _Watch:
                 "workers, or raise timeout=."
             )
 
-    def _take(self, now: float) -> None:
-        try:
-            identity = self.question.result()
-        except BaseException:
-            identity = None
+    def _take(self, question: Answer[dict[str, Any]], now: float) -> None:
+        identity: dict[str, Any] | None = None
+        with suppress(BaseException):
+            identity = question.result()
         self.question = None
         if identity is not None:
             self.heard = now

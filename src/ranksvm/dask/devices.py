@@ -3,7 +3,6 @@
 import logging
 import warnings
 from functools import cache
-from typing import Any
 
 from ranksvm.dask.cluster import Cluster
 from ranksvm.device.names import device_names, open_device
@@ -95,7 +94,7 @@ def device_of_part(part: Part, device: str, loss: LossSpec) -> str:
 
 
 @cache
-def _has(device: str) -> Any:
+def _has(device: str) -> bool:
     complaint = complaint_of_worker(device)
     if complaint is not None:
         logger.warning("parts of this worker are computed on its processor: %s", complaint)

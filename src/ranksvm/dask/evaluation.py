@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Future
 
+from ranksvm.additive import AdditiveFunction
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.listed_pairs import Listed, pairs_here
 from ranksvm.dask.preparation import Prepared, on_workers
@@ -17,7 +18,10 @@ from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["HeldOut", "Sums", "evaluated", "scores_of", "scoring_function", "sums_of_pairs"]
+__all__ = ["HeldOut", "Scorer", "Sums", "evaluated", "scores_of", "scoring_function", "sums_of_pairs"]
+
+# The weights of a linear model, or the function of an additive one.
+Scorer = np.ndarray | AdditiveFunction
 
 
 class Sums(NamedTuple):
@@ -102,7 +106,7 @@ class HeldOut:
     def evaluate(
         self,
         cluster: Cluster,
-        models: Sequence[Any],
+        models: Sequence[Scorer],
         metrics: Sequence[Metric],
         convention: str | Convention = "default",
     ) -> list[dict[str, "Sums"]]:
@@ -117,7 +121,7 @@ class HeldOut:
 def evaluated(
     cluster: Cluster,
     rows: Sequence[Future],
-    models: Sequence[Any],
+    models: Sequence[Scorer],
     metrics: Sequence[Metric],
     convention: str | Convention = "default",
     held_out: np.ndarray | None = None,
@@ -159,14 +163,14 @@ def _plus(a: list[dict[str, Sums]], b: list[dict[str, Sums]]) -> list[dict[str, 
 
 
 def _evaluated(
-    rows: Rows, models: list[Any], metrics: list[Metric], convention: Any, held_out: np.ndarray | None
+    rows: Rows, models: list[Scorer], metrics: list[Metric], convention: str | Convention, held_out: np.ndarray | None
 ) -> list[dict[str, Sums]]:
     if held_out is not None:
         rows = rows.of_queries(held_out)
     return [sums_of(rows, model, metrics, convention) for model in models]
 
 
-def sums_of_pairs(rows: Rows, models: list[Any], listed: Listed) -> list[dict[str, Sums]]:
+def sums_of_pairs(rows: Rows, models: list[Scorer], listed: Listed) -> list[dict[str, Sums]]:
     """The sums of the accuracy of each model on the pairs of one part."""
     here = pairs_here(rows, listed)
     if not len(here.numbers):
@@ -182,19 +186,21 @@ def sums_of_pairs(rows: Rows, models: list[Any], listed: Listed) -> list[dict[st
     return found
 
 
-def scores_of(rows: Rows, model: Any) -> np.ndarray:
+def scores_of(rows: Rows, model: Scorer) -> np.ndarray:
     """The scores of rows under the weights of a linear model, or the function of an additive one."""
     if isinstance(model, np.ndarray):
         return check_scores(linear_scores(rows.with_features(len(model)).X, model, 1))
     return check_scores(model.scores(rows.with_features(model.n_features).X))
 
 
-def scoring_function(model: Any) -> Any:
+def scoring_function(model: Any) -> Scorer:
     """What `scores_of` takes for a fitted model."""
     return model._function() if hasattr(model, "shape_values_") else model.coef_
 
 
-def sums_of(rows: Rows, model: Any, metrics: list[Metric], convention: Any = "default") -> dict[str, Sums]:
+def sums_of(
+    rows: Rows, model: Scorer, metrics: list[Metric], convention: str | Convention = "default"
+) -> dict[str, Sums]:
     """The sums of each metric for one model on one part."""
     if not len(rows.y):
         return dict.fromkeys((metric.name for metric in metrics), NOTHING)

@@ -3,7 +3,10 @@
 import logging
 from typing import Any
 
+import numpy as np
+
 from ranksvm._util.memory import check_fits, in_words
+from ranksvm._util.types import MemoryLimit
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.inputs import Given
 from ranksvm.dask.preparation import columns_of, reports_of
@@ -15,7 +18,7 @@ __all__ = ["evaluation_set", "fit_arguments"]
 logger = logging.getLogger("ranksvm.dask")
 
 
-def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Columns, dict[str, Any]]:
+def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> tuple[Columns, dict[str, Any]]:
     """The data as arguments of ``fit`` of a single-process estimator, in their order.
 
     Parameters
@@ -67,7 +70,9 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Co
     return columns, {"X": X, "pairs": listed.rows, "pair_weight": listed.weight, "qid": qid, **by_row}
 
 
-def evaluation_set(arguments: dict[str, Any]) -> tuple[Any, Any, Any]:
+def evaluation_set(
+    arguments: dict[str, Any],
+) -> tuple[tuple[Any, ...] | Preferences, np.ndarray | None, np.ndarray | None]:
     """One item of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of a single-process estimator.
 
     Parameters

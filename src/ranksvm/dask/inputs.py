@@ -1,23 +1,37 @@
 """The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are divided."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
+from dask.delayed import Delayed
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import PathLike
 from ranksvm.dask.listed_pairs import Listed, groups_of_rows, listed_pairs
 from ranksvm.dask.rows import ROW, Columns, read_rows, rows_of
+from ranksvm.dask.types import DaskFeatures, DaskFrame
 from ranksvm.data import Queries, frames
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from ranksvm.dask.rows import Block
 
 __all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
 
 # A client's array with more bytes than this is divided into parts of the size in dask's configuration.
 CUT_BYTES = 64 << 20
+
+# A file, or several.
+Files = PathLike | list[PathLike] | tuple[PathLike, ...]
+# Computes delayed numbers of rows.
+Count = Callable[[list[Delayed]], list[int]]
 
 
 class Given(NamedTuple):
@@ -37,7 +51,7 @@ class Given(NamedTuple):
         The pairs, where they are listed.
     """
 
-    rows: list[Any]
+    rows: list[Delayed]
     names: list[str]
     columns: Columns
     frame_type: str | None = None
@@ -45,16 +59,16 @@ class Given(NamedTuple):
 
 
 def given_rows(
-    X: Any,
-    y: Any,
-    qid: Any,
-    weights: dict[str, Any],
+    X: DaskFeatures,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    weights: Mapping[str, ArrayLike | None],
     columns: Columns | None = None,
     *,
-    group: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    count: Callable[[list[Any]], list[int]] | None = None,
+    group: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+    count: Count | None = None,
     missing: bool = False,
 ) -> Given:
     """The parts of the arguments of ``fit``.
@@ -89,8 +103,8 @@ def given_rows(
         When the parts of the arguments do not match.
     """
     if are_files(X):
-        others = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-        return _of_files(X, y, qid, {**weights, **others}, columns, missing)
+        refused = {**weights, "group": group, "pairs": pairs, "pair_weight": pair_weight}
+        return _of_files(X, y, qid, refused, columns, missing)
     if y is None and pairs is None:
         raise DataError("y is missing: give one label for each row.")
     frame_type = None
@@ -99,12 +113,13 @@ def given_rows(
         names = np.array([str(name) for name in X.columns if name != qid_column], dtype=object)
         if columns is None:
             frames.refuse_reserved_columns(names.tolist(), y)
+        data: da.Array | DaskFrame = X
         frame_type, found = "pandas", Columns(len(names), names, qid_column)
         if qid_column is not None:
             qid = None
     else:
-        X = _as_dask_array(X)
-        found = Columns(X.shape[1])
+        data = _as_dask_array(X)
+        found = Columns(data.shape[1])
     if group is not None and (qid is not None or found.qid is not None):
         raise DataError("give qid or group, not both.")
     if qid is None and found.qid is None and group is None and pairs is None:
@@ -112,23 +127,24 @@ def given_rows(
             "qid is missing: give one query id for each row (or a column 'qid' of a dask DataFrame). Rows without ids "
             "would be one query, and one query needs no cluster."
         )
-    blocks = blocks_of(X, "X")
+    blocks = blocks_of(data, "X")
     listed = None
+    by_row: dict[str, ArrayLike | _Cut | None] = {"y": y, "qid": qid, **weights}
     if group is not None or pairs is not None:
-        sizes = _sizes(X, blocks, count)
+        sizes = _sizes(data, blocks, count)
         n_rows = sum(sizes)
         if group is not None:
             of_group = Queries.from_group(np.asarray(group), n_rows).sizes
-            qid = _Cut(np.repeat(np.arange(len(of_group)), of_group), sizes)
+            by_row["qid"] = _Cut(np.repeat(np.arange(len(of_group)), of_group), sizes)
         if pairs is not None:
             listed = listed_pairs(pairs, pair_weight, n_rows)
-            y, weights = _Cut(np.zeros(n_rows), sizes), weights | {ROW: _Cut(np.arange(n_rows), sizes)}
-            if qid is None and found.qid is None:
+            by_row |= {"y": _Cut(np.zeros(n_rows), sizes), ROW: _Cut(np.arange(n_rows), sizes)}
+            if by_row["qid"] is None and found.qid is None:
                 listed = listed.connected()
-                qid = _Cut(groups_of_rows(listed, n_rows), sizes)
+                by_row["qid"] = _Cut(groups_of_rows(listed, n_rows), sizes)
     columns = (found if columns is None else columns._replace(qid=found.qid))._replace(missing=missing)
     parts = [f"part {number}" for number in range(len(blocks))]
-    others = {name: _beside(X, values, name, len(blocks)) for name, values in {"y": y, "qid": qid, **weights}.items()}
+    others = {name: _beside(data, values, name, len(blocks)) for name, values in by_row.items()}
     rows = []
     for number, part in enumerate(parts):
         own = {name: None if values is None else values[number] for name, values in others.items()}
@@ -144,7 +160,7 @@ class _Cut:
         self.blocks = np.split(values, np.cumsum(sizes)[:-1])
 
 
-def _sizes(X: Any, blocks: list[Any], count: Callable[[list[Any]], list[int]] | None) -> list[int]:
+def _sizes(X: da.Array | DaskFrame, blocks: list[Delayed], count: Count | None) -> list[int]:
     """Numbers of rows of the parts."""
     if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any():
         return [int(size) for size in X.chunks[0]]
@@ -152,22 +168,22 @@ def _sizes(X: Any, blocks: list[Any], count: Callable[[list[Any]], list[int]] | 
     return count([dask.delayed(_n_rows, pure=False)(block) for block in blocks])
 
 
-def _n_rows(block: Any) -> int:
+def _n_rows(block: "Block") -> int:
     return int(block.shape[0])
 
 
-def are_files(X: Any) -> bool:
+def are_files(X: object) -> "TypeIs[Files]":
     """Whether X is a path or a list of paths."""
     one = str | os.PathLike
     return isinstance(X, one) or (isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(p, one) for p in X))
 
 
-def is_dask_frame(X: Any) -> bool:
+def is_dask_frame(X: object) -> "TypeIs[DaskFrame]":
     """Whether X is a dask DataFrame."""
     return dask.is_dask_collection(X) and hasattr(X, "columns") and hasattr(X, "npartitions")
 
 
-def blocks_of(values: Any, name: str) -> list[Any]:
+def blocks_of(values: object, name: str) -> list[Delayed]:
     """The parts of a dask array or DataFrame, as delayed values.
 
     Parameters
@@ -194,7 +210,7 @@ def blocks_of(values: Any, name: str) -> list[Any]:
     raise DataError(f"{name} is a {type(values).__name__}, which has no parts: give a dask array or DataFrame.")
 
 
-def _qid_column(X: Any, qid: Any, columns: Columns | None) -> str | None:
+def _qid_column(X: DaskFrame, qid: ArrayLike | None, columns: Columns | None) -> str | None:
     """The column of a dask DataFrame with the query ids."""
     if qid is None:
         known = frames.QID if columns is None or columns.qid is None else columns.qid
@@ -206,7 +222,7 @@ def _qid_column(X: Any, qid: Any, columns: Columns | None) -> str | None:
     return None
 
 
-def _as_dask_array(X: Any) -> Any:
+def _as_dask_array(X: object) -> da.Array:
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise DataError(f"X must have two dimensions, got {X.ndim}.")
@@ -221,35 +237,44 @@ def _as_dask_array(X: Any) -> Any:
     return da.from_array(X, chunks=("auto", -1), name=False) if X.nbytes > CUT_BYTES else da.from_array(X, chunks=-1)
 
 
-def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:
+def _beside(
+    X: da.Array | DaskFrame, values: ArrayLike | _Cut | None, name: str, n_parts: int
+) -> Sequence[Delayed | np.ndarray] | None:
     """The parts of a column that correspond to the parts of X."""
     if values is None:
         return None
     if isinstance(values, _Cut):
-        return list(values.blocks)
+        return values.blocks
     if isinstance(values, str):
         raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
-    known = isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any()
+    known = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
     if not dask.is_dask_collection(values):
-        values = np.asarray(values)
-        if not known or values.ndim == 0 or len(values) != X.shape[0]:
+        here = np.asarray(values)
+        if known is None or here.ndim == 0 or len(here) != known.shape[0]:
             raise DataError(f"{name} is no dask collection: give one with the same parts as X.")
-        values = da.from_array(values, chunks=(X.chunks[0],))
+        values = da.from_array(here, chunks=(known.chunks[0],))
     if isinstance(values, da.Array):
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if known and not np.isnan(values.chunks[0]).any():
-            if values.shape[0] != X.shape[0]:
-                raise DataError(f"X has {X.shape[0]} rows, but {name} has {values.shape[0]}.")
-            values = values.rechunk((X.chunks[0],)) if values.chunks[0] != X.chunks[0] else values
+        column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        if known is not None and not np.isnan(column.chunks[0]).any():
+            if column.shape[0] != known.shape[0]:
+                raise DataError(f"X has {known.shape[0]} rows, but {name} has {column.shape[0]}.")
+            column = column.rechunk((known.chunks[0],)) if column.chunks[0] != known.chunks[0] else column
+        values = column
     blocks = blocks_of(values, name)
     if len(blocks) != n_parts:
         raise DataError(f"X has {n_parts} parts, but {name} has {len(blocks)}: give them the same parts.")
     return blocks
 
 
-def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None, missing: bool) -> Given:
-    paths: Sequence[Any] = X if isinstance(X, list | tuple) else [X]
+def _of_files(
+    X: Files,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    weights: Mapping[str, ArrayLike | None],
+    columns: Columns | None,
+    missing: bool,
+) -> Given:
+    paths: Sequence[PathLike] = X if isinstance(X, list | tuple) else [X]
     given = [
         name for name, values in {"y": y, "qid": qid}.items() if values is not None and not isinstance(values, str)
     ]

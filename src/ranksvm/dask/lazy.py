@@ -1,23 +1,33 @@
 """Lazy scores and metrics."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.array as da
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ranksvm.dask.evaluation import Sums, scores_of, scoring_function, sums_of_pairs
+from ranksvm.dask.evaluation import Scorer, Sums, scores_of, scoring_function, sums_of_pairs
 from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
 from ranksvm.dask.listed_pairs import Listed
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
+from ranksvm.dask.types import DaskFeatures
 from ranksvm.metrics import evaluate, parse_metric
 from ranksvm.metrics.names import ACCURACY
 from ranksvm.terms.parts.tree_sum import tree_sum
 
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+
+    from ranksvm.dask.rows import Block
+    from ranksvm.estimators.base.ranker import Ranker
+
 __all__ = ["lazy_metric", "lazy_scores"]
 
 
-def lazy_scores(model: Any, X: Any) -> Any:
+def lazy_scores(model: "Ranker", X: Any) -> "da.Array | dd.Series":
     """The score of each row.
 
     Parameters
@@ -45,24 +55,32 @@ def lazy_scores(model: Any, X: Any) -> Any:
     return X.map_blocks(_scores, model, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],), meta=np.empty(0))
 
 
-def _scores(X: Any, model: Any) -> np.ndarray:
+def _scores(X: "Block", model: "Ranker") -> np.ndarray:
     return model.predict(X) if X.shape[0] else np.zeros(0)
 
 
-def _series(X: Any, model: Any) -> Any:
+def _series(X: "pd.DataFrame", model: "Ranker") -> "pd.Series":
     import pandas as pd
 
     return pd.Series(_scores(X, model), index=X.index, name="score", dtype=np.float64)
 
 
-def _scores_of_file(path: str, model: Any, part: str) -> np.ndarray:
+def _scores_of_file(path: str, model: "Ranker", part: str) -> np.ndarray:
     rows = read_rows(path, "label", model.qid_column_ or "qid", part, model._takes_missing)
     return scores_of(rows, scoring_function(model))
 
 
 def lazy_metric(
-    model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], metric: str, *, pairs: Any, pair_weight: Any
-) -> Any:
+    model: "Ranker",
+    X: DaskFeatures,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    weights: Mapping[str, ArrayLike | None],
+    metric: str,
+    *,
+    pairs: ArrayLike | None,
+    pair_weight: ArrayLike | None,
+) -> da.Array:
     """A metric for any parts: scores, labels and ids are sent to the task of their query; features stay.
 
     Parameters
@@ -84,9 +102,17 @@ def lazy_metric(
         Its mean over the queries.
     """
     columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
-    listed = {"pairs": pairs, "pair_weight": pair_weight}
-    others: dict[str, Any] = {"count": lambda sizes: list(dask.compute(*sizes)), "missing": model._takes_missing}
-    given = given_rows(X, y, qid, weights, columns, **listed, **others)
+    given = given_rows(
+        X,
+        y,
+        qid,
+        weights,
+        columns,
+        pairs=pairs,
+        pair_weight=pair_weight,
+        count=lambda sizes: list(dask.compute(*sizes)),
+        missing=model._takes_missing,
+    )
     n = len(given.rows)
     split = dask.delayed(_scored, nout=n, pure=False)
     pieces = [split(rows, scoring_function(model), n) for rows in given.rows]
@@ -99,7 +125,7 @@ def lazy_metric(
     return da.from_delayed(dask.delayed(_mean, pure=False)(sums), (), np.float64)
 
 
-def _scored(rows: Rows, model: Any, n: int) -> list[Rows]:
+def _scored(rows: Rows, model: Scorer, n: int) -> list[Rows]:
     """Rows with their score as their only feature, by the hash of their query."""
     scores = scores_of(rows, model)
     scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
@@ -123,5 +149,5 @@ def _accuracy(pieces: list[Rows], listed: Listed) -> Sums:
     return found[ACCURACY.name]
 
 
-def _mean(sums: list[Sums]) -> Any:
+def _mean(sums: list[Sums]) -> np.float64:
     return np.float64(tree_sum(sums, Sums.plus).mean)

@@ -1,11 +1,13 @@
 """Pairs that the user lists by row numbers of the whole data, and their division among parts."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import dask
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.dask.rows import ROW, Rows, hashes_of
+from ranksvm.dask.types import DaskFeatures
 from ranksvm.data import PairList, Preferences, Queries, frames
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
@@ -69,8 +71,13 @@ class Here(NamedTuple):
 
 
 def unpacked_preferences(
-    X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any
-) -> tuple[Any, Any, Any, Any]:
+    X: DaskFeatures | Preferences,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    group: ArrayLike | None,
+    pairs: ArrayLike | None,
+    pair_weight: ArrayLike | None,
+) -> tuple[DaskFeatures, ArrayLike | None, ArrayLike | None, ArrayLike | None]:
     """Split X of ``fit``, which may be one `Preferences`, into X, qid, pairs and pair_weight.
 
     Parameters
@@ -96,13 +103,13 @@ def unpacked_preferences(
     return frames.take_rows(X.X, order), ids[order], place[X.pairs], X.weight
 
 
-def are_pairs(y: Any) -> bool:
+def are_pairs(y: ArrayLike) -> bool:
     """Whether the second item of an evaluation set contains pairs of row numbers instead of labels."""
     shape = getattr(y, "shape", None) if dask.is_dask_collection(y) else np.shape(y)
     return shape is not None and len(shape) == 2 and shape[1] == 2
 
 
-def listed_pairs(pairs: Any, pair_weight: Any, n_rows: int) -> Listed:
+def listed_pairs(pairs: ArrayLike, pair_weight: ArrayLike | None, n_rows: int) -> Listed:
     """The arguments of ``fit``, validated.
 
     Parameters

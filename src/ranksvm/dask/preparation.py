@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from distributed import Future
@@ -16,7 +16,12 @@ from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
 from ranksvm.exceptions import ClusterError, DataError, RankSVMError
 
+if TYPE_CHECKING:
+    from dask.typing import Key
+    from distributed import Scheduler
+
 __all__ = [
+    "Before",
     "Prepared",
     "check_recomputable",
     "columns_of",
@@ -27,6 +32,9 @@ __all__ = [
 ]
 
 logger = logging.getLogger("ranksvm.dask")
+
+# Called with the rows of the parts as they were given, before any row moves, and their columns.
+Before = Callable[[list[Future], Columns], object]
 
 
 @dataclass(eq=False)
@@ -69,7 +77,7 @@ def prepared_rows(
     cluster: Cluster,
     given: Given,
     n_partitions: int | None,
-    before: Callable[[list[Future], Columns], Any] | None = None,
+    before: Before | None = None,
 ) -> Prepared:
     """The rows on the cluster: validated, whole queries, in parts that are large enough for a task.
 
@@ -191,7 +199,7 @@ def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str
         )
 
 
-def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
+def _from_scattered(keys: "list[Key]", dask_scheduler: "Scheduler") -> list[int]:
     """Numbers of the tasks that need data with a single copy that no task creates. Runs on the scheduler."""
     found = []
     for number, key in enumerate(keys):

@@ -1,20 +1,25 @@
 """DaskRankSVM: RankSVM on a Dask cluster."""
 
-from typing import Any, ClassVar
+import threading
+from typing import ClassVar
 
 import numpy as np
 
+from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.inputs import Given
 from ranksvm.dask.preparation import Prepared
 from ranksvm.dask.single import DaskSingleRanker
+from ranksvm.estimators.base.arguments import Monotone
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
+from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
+from ranksvm.solvers import SolverResult
 
 __all__ = ["DaskRankSVM"]
 
@@ -93,17 +98,17 @@ class DaskRankSVM(DaskSingleRanker):
     (1000,)
     """
 
-    _local: ClassVar[Any] = RankSVM
+    _local: ClassVar[type[RankSVM]] = RankSVM
 
     def __init__(
         self,
         C: float = 1.0,
         *,
-        loss: Any = "squared_hinge",
+        loss: str | MarginFunction = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         stopping: str = "gap",
         tol: float = 1e-4,
@@ -111,11 +116,11 @@ class DaskRankSVM(DaskSingleRanker):
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
         device: str = "cpu",
-        memory_limit: int | str | None = None,
+        memory_limit: MemoryLimit = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
-        checkpoint: Any = None,
+        checkpoint: PathLike | None = None,
         timeout: float = 60.0,
     ):
         self.C = C
@@ -163,10 +168,11 @@ class DaskRankSVM(DaskSingleRanker):
         model.fitted_params_ = model._params_now()
         return model, term.n_reductions
 
-    def _solve(self, problem: PartitionedProblem, interrupted: Any) -> Any:
+    def _solve(self, problem: PartitionedProblem, interrupted: threading.Event | None) -> SolverResult:
         """The solution, starting from the checkpoint of an earlier fit if there is one."""
         term = problem.objective.term
         if isinstance(term, CheckpointedTerm):
+            assert self.checkpoint is not None
             term.checkpoint, term.C = self.checkpoint, self.C
             at = read_checkpoint(self.checkpoint, term.n_variables)
             if at is not None:

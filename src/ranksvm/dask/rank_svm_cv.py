@@ -1,16 +1,19 @@
 """DaskRankSVMCV: RankSVM with C chosen by a metric, on a Dask cluster."""
 
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from distributed import Future
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import MemoryLimit, Splits
 from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.base import DaskRanker
@@ -21,7 +24,9 @@ from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.listed_pairs import Listed, part_of_pairs, queries_of_pairs, unpacked_preferences
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
-from ranksvm.data import Queries
+from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
+from ranksvm.data import Preferences, Queries
+from ranksvm.estimators.base.arguments import MetricsLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import Choice
 from ranksvm.estimators.base.evaluation_rounds import checked_patience, is_exhausted
 from ranksvm.estimators.base.ranker import all_or_nothing
@@ -32,7 +37,8 @@ from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions, loss_of
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import TrainingArguments
-from ranksvm.metrics import parse_metric
+from ranksvm.losses.margin_function import MarginFunction
+from ranksvm.metrics import Convention, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
@@ -96,28 +102,28 @@ class DaskRankSVMCV(DaskRanker):
     (3, 3)
     """
 
-    _local: ClassVar[Any] = RankSVMCV
+    _local: ClassVar[type[RankSVMCV]] = RankSVMCV
 
     def __init__(
         self,
-        Cs: Any = None,
+        Cs: ArrayLike | None = None,
         *,
-        metric: Any = "ndcg@10",
-        cv: Any = 5,
-        convention: Any = "default",
+        metric: str | Metric = "ndcg@10",
+        cv: Splits = 5,
+        convention: str | Convention = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,
-        loss: Any = "squared_hinge",
+        loss: str | MarginFunction = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
         device: str = "cpu",
-        memory_limit: int | str | None = None,
+        memory_limit: MemoryLimit = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
@@ -147,26 +153,26 @@ class DaskRankSVMCV(DaskRanker):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: DaskFeatures | Preferences,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets = None,
+        eval_qid: EvalValues = None,
+        eval_group: EvalValues = None,
+        eval_names: str | Sequence[str] | None = None,
+        eval_sample_weight: EvalValues = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Iterable[int] | None = None,
+        eval_X: DaskFeatures | tuple[DaskFeatures, ...] | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
     ) -> Self:
         """Choose C and learn the weights.
 
@@ -216,8 +222,8 @@ class DaskRankSVMCV(DaskRanker):
         }
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             cluster = self._cluster()
-            listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-            given = given_rows(X, y, qid, weights, **listed, count=cluster.computed)
+            count = cluster.computed
+            given = given_rows(X, y, qid, weights, group=group, pairs=pairs, pair_weight=pair_weight, count=count)
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
@@ -276,7 +282,7 @@ class DaskRankSVMCV(DaskRanker):
         return self
 
     def _solve(
-        self, term: PartitionedTerm, linear: LinearOptions, Cs: np.ndarray, interrupted: Any
+        self, term: PartitionedTerm, linear: LinearOptions, Cs: np.ndarray, interrupted: threading.Event | None
     ) -> list[SolverResult]:
         """The solutions for all C, in shared rounds."""
         solutions = self._problem(term, linear).solve_path(Cs, interrupted)
@@ -292,9 +298,9 @@ class DaskRankSVMCV(DaskRanker):
         term: PartitionedTerm,
         linear: LinearOptions,
         Cs: np.ndarray,
-        metric: Any,
-        convention: Any,
-        interrupted: Any,
+        metric: Metric,
+        convention: Convention,
+        interrupted: threading.Event | None,
     ) -> _Tried:
         """The scores of all values of C on the folds of the queries."""
         columns = []

@@ -2,24 +2,33 @@
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.types import Features
+from ranksvm._util.types import Features, PathLike
 from ranksvm.additive.bins import check_not_infinite
 from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.estimators.base.inputs import features_and_labels
 from ranksvm.estimators.rank_svm import RankSVMCore  # without scikit-learn, which takes a new worker seconds to import
 from ranksvm.exceptions import DataError, ParseError
 from ranksvm.terms.parts.part import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    # The rows of X in one part.
+    Block: TypeAlias = Features | pd.DataFrame
 
 __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
 
@@ -95,7 +104,7 @@ class Rows:
         Names of the features, if a file has them.
     """
 
-    X: Any
+    X: Features
     y: np.ndarray
     qid: np.ndarray
     weights: dict[str, np.ndarray] = field(default_factory=dict)
@@ -138,7 +147,7 @@ class Rows:
         chosen = np.isin(hashes_of(self.queries.ids), hashes, invert=without)
         return self.taken(np.flatnonzero(chosen[self.queries.numbers()]))
 
-    def name_of(self, query: int) -> Any:
+    def name_of(self, query: int) -> object:
         """The id of the query with a hash."""
         place = np.flatnonzero(hashes_of(self.queries.ids) == np.uint64(query))
         return self.queries.keys[int(place[0])]
@@ -156,7 +165,14 @@ class Rows:
         return replace(self, X=np.pad(self.X, ((0, 0), (0, missing))))
 
 
-def rows_of(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns, part: str) -> Rows:
+def rows_of(
+    X: "Block",
+    y: ArrayLike,
+    qid: ArrayLike | None,
+    weights: Mapping[str, ArrayLike | None],
+    columns: Columns,
+    part: str,
+) -> Rows:
     """The rows of one part, validated: errors name the part and the row.
 
     Parameters
@@ -196,7 +212,7 @@ def rows_of(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns,
         raise DataError(f"{part}: {error}") from None
 
 
-def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
+def _validated(X: "Block", y: ArrayLike, columns: Columns) -> tuple[Features, np.ndarray]:
     """Features and labels of a part, which may have no row."""
     if columns.names is not None and X.shape[0] == 0:
         return np.zeros((0, len(columns.names))), np.zeros(0)
@@ -207,24 +223,25 @@ def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
     if columns.names is not None:
         model.feature_names_in_ = columns.names
     try:
-        found = features_and_labels(model, X, y, n_threads=1, reset=False, finite=not columns.missing)
+        found, labels = features_and_labels(model, X, y, n_threads=1, reset=False, finite=not columns.missing)
+        assert not isinstance(found, DeviceFeatures)
         if columns.missing:
-            check_not_infinite(cast("Features", found[0]))  # workers have no features on a GPU
-        return found
+            check_not_infinite(found)
+        return found, labels
     except DataError as error:
         if text := _first_text(X):
             raise DataError(f"{text} ({error})") from None
         raise
 
 
-def _checked_column(name: str, values: Any, n_rows: int) -> np.ndarray:
+def _checked_column(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
     """One value for each row: its number, whether its time was observed, or a weight."""
     if name == ROW:
         return np.asarray(values)
     return checked_event(values, n_rows) if name == "event" else checked_weights(name, values, n_rows, "X")
 
 
-def _first_text(X: Any) -> str | None:
+def _first_text(X: "Block") -> str | None:
     """Describe the first value of an array of objects or strings that is not a number."""
     values = np.asarray(X) if not is_sparse(X) else np.zeros((0, 0))
     if values.dtype.kind not in "OUS":
@@ -237,7 +254,7 @@ def _first_text(X: Any) -> str | None:
     return None
 
 
-def read_rows(path: Any, label: str, qid: str, part: str, missing: bool = False) -> Rows:
+def read_rows(path: PathLike, label: str, qid: str, part: str, missing: bool = False) -> Rows:
     """The rows of one file, which a worker reads: text, CSV, Parquet or a cache.
 
     Parameters
@@ -272,7 +289,7 @@ def read_rows(path: Any, label: str, qid: str, part: str, missing: bool = False)
     return rows
 
 
-def _local(path: Any) -> Any:
+def _local(path: PathLike) -> AbstractContextManager[str]:
     """Context with a local path to a file: a remote file is copied."""
     from contextlib import contextmanager, nullcontext
 
@@ -280,7 +297,7 @@ def _local(path: Any) -> Any:
         return nullcontext(str(path).removeprefix("file://"))
 
     @contextmanager
-    def copied():
+    def copied() -> Iterator[str]:
         import tempfile
         from pathlib import Path
 
@@ -389,9 +406,10 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-def _hash(value: Any) -> int:
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2.0**62
-    if whole or isinstance(value, int | np.integer):
+def _hash(value: object) -> int:
+    if isinstance(value, int | np.integer) or (
+        isinstance(value, float) and value.is_integer() and abs(value) < 2.0**62
+    ):
         return int(_mixed(np.array([int(value) % 2**64], dtype=np.uint64))[0])
     content = value if isinstance(value, bytes) else repr(value).encode()
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

@@ -1,6 +1,9 @@
 """Base of the estimators on Dask that fit one model: the arguments of ``fit``, and evaluation sets."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
+
+from numpy.typing import ArrayLike
 
 from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
@@ -9,6 +12,9 @@ from ranksvm.dask.evaluation import HeldOut, scoring_function
 from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
+from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
+from ranksvm.data import Preferences
+from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions
@@ -21,33 +27,31 @@ __all__ = ["DaskSingleRanker"]
 class DaskSingleRanker(DaskRanker):
     """Base of the estimators on Dask that fit one model."""
 
-    pair_selection: str
-    pair_weighting: str
     verbose: int
     n_rounds_: int
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: DaskFeatures | Preferences,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets = None,
+        eval_qid: EvalValues = None,
+        eval_group: EvalValues = None,
+        eval_names: str | Sequence[str] | None = None,
+        eval_sample_weight: EvalValues = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Iterable[int] | None = None,
+        eval_X: DaskFeatures | tuple[DaskFeatures, ...] | None = None,
+        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
     ) -> Self:
         """Learn the scoring function.
 
@@ -115,9 +119,17 @@ class DaskSingleRanker(DaskRanker):
         metrics = metrics_of_sets(eval_metric, eval_at)
         with all_or_nothing(self), verbosity(self.verbose):
             cluster = self._cluster()
-            listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
-            missing = self._local._takes_missing
-            given = given_rows(X, y, qid, weights, **listed, count=cluster.computed, missing=missing)
+            given = given_rows(
+                X,
+                y,
+                qid,
+                weights,
+                group=group,
+                pairs=pairs,
+                pair_weight=pair_weight,
+                count=cluster.computed,
+                missing=self._local._takes_missing,
+            )
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":

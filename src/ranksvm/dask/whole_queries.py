@@ -3,7 +3,7 @@
 import logging
 import pickle
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from distributed import Client, Future
@@ -11,6 +11,9 @@ from distributed import Client, Future
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.rows import Report, Rows, together
 from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Moves", "moves", "whole_parts"]
 
@@ -146,7 +149,7 @@ def _check_sizes(cluster: Cluster, rows: list[Future], reports: Sequence[Report]
     )
 
 
-def _name_of(rows: Rows, query: int) -> Any:
+def _name_of(rows: Rows, query: int) -> object:
     return rows.name_of(query)
 
 
@@ -157,13 +160,14 @@ def _moved(client: Client, rows: list[Future], needed: Moves) -> list[Future]:
     for (source, target), hashes in needed.pieces.items():
         pieces.setdefault(target, []).append(client.submit(_taken, rows[source], hashes, pure=False))
         leaving.setdefault(source, []).append(hashes)
-    found: list[Any] = []
+    found: list[Future] = []
     for target in range(needed.n_parts):
         kept = rows[target] if target < len(rows) else None
         gone = np.concatenate(leaving[target]) if target in leaving else None
-        same = kept is not None and gone is None and target not in pieces
-        arguments = kept, gone, pieces.get(target, [])
-        found.append(kept if same else client.submit(_assembled, *arguments, pure=False))
+        if kept is not None and gone is None and target not in pieces:
+            found.append(kept)
+        else:
+            found.append(client.submit(_assembled, kept, gone, pieces.get(target, []), pure=False))
     return found
 
 
@@ -204,7 +208,7 @@ def _labels(n_parts: int) -> np.ndarray:
     return labels
 
 
-def _empty() -> Any:
+def _empty() -> "pd.DataFrame":
     import pandas as pd
     import pyarrow as pa
 
@@ -213,7 +217,7 @@ def _empty() -> Any:
     return pd.DataFrame({"label": ints, "source": ints, "payload": payload})
 
 
-def _packed(rows: Rows, source: int, labels: np.ndarray) -> Any:
+def _packed(rows: Rows, source: int, labels: np.ndarray) -> "pd.DataFrame":
     """A table with a line for each part that rows go to."""
     import pandas as pd
 
@@ -225,7 +229,7 @@ def _packed(rows: Rows, source: int, labels: np.ndarray) -> Any:
     return pd.DataFrame({name: pd.Series(values, dtype=table[name].dtype) for name, values in columns.items()})
 
 
-def _unpacked(table: Any, any_rows: Rows) -> Rows:
+def _unpacked(table: "pd.DataFrame", any_rows: Rows) -> Rows:
     """The rows in the order of the parts they come from: a shuffle has none."""
     table = table.sort_values(["source", "label"])
     if not len(table):

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.text import power
-from ranksvm._util.types import RandomState
-from ranksvm.estimators.base.arguments import ConventionLike, Folds, Validated
+from ranksvm._util.types import RandomState, Splits
+from ranksvm.estimators.base.arguments import ConventionLike, Validated
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
@@ -123,7 +123,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         gammas: ArrayLike | None = None,
         *,
         metric: str | Metric = "ndcg@10",
-        cv: Folds = 5,
+        cv: Splits = 5,
         convention: ConventionLike = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm.estimators.base.arguments import ConventionLike, Folds, LossLike, Monotone
+from ranksvm._util.types import Splits
+from ranksvm.estimators.base.arguments import ConventionLike, LossLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
@@ -121,7 +122,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         Cs: ArrayLike | None = None,
         *,
         metric: str | Metric = "ndcg@10",
-        cv: Folds = 5,
+        cv: Splits = 5,
         convention: ConventionLike = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,

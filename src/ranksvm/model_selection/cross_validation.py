@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ranksvm._util.checks import check_one_per_row, is_integer, n_rows_of
 from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.threads import effective_n_jobs, parallel_map
+from ranksvm._util.types import MatrixLike, Splits
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.censoring import checked_event, strata_or_rows
 from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
@@ -154,19 +156,19 @@ class CrossValidation(Tabular):
 
 def cross_validate(
     estimator: Any,
-    X: Any,
-    y: Any = None,
+    X: MatrixLike | Preferences,
+    y: ArrayLike | None = None,
     *,
-    qid: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
-    event: Any = None,
+    qid: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+    event: ArrayLike | None = None,
     metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10",),
-    cv: Any = 5,
+    cv: Splits = 5,
     convention: str | Convention = "default",
-    sample_weight: Any = None,
-    query_weight: Any = None,
-    propensity: Any = None,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
+    propensity: ArrayLike | None = None,
     fit_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = 1,
     return_estimator: bool = False,
@@ -261,9 +263,10 @@ def cross_validate(
         )
     queries = Queries.from_qid(qid, n_rows)
     ids = id_array(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
+    labels: np.ndarray | None = None
     listed = None if pairs is None else _Listed(pairs, pair_weight, queries)
     if listed is None:
-        y = _labels(y, n_rows)
+        labels = _labels(y, n_rows)
     elif y is not None or event is not None:
         raise DataError("y and event are for labels and times: give them, or pairs.")
     else:
@@ -272,8 +275,10 @@ def cross_validate(
         event = checked_event(event, n_rows)
         parsed = [only_metric("censored times", CONCORDANCE, metric) for metric in parsed][:1]
         queries = strata_or_rows(queries)
-    per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity, "event": event}
-    per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}
+    given = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity, "event": event}
+    per_row: dict[str, Any] = {
+        name: _per_row(name, value, n_rows) for name, value in given.items() if value is not None
+    }
     others: dict[str, Any] = {}
     for name, value in (fit_params or {}).items():
         if name == "group":
@@ -294,7 +299,7 @@ def cross_validate(
         else:
             queried["qid"] = ids[train]
         params = others | queried | {name: take_rows(value, train) for name, value in per_row.items()}
-        labels = [] if y is None else [y[train]]
+        own_labels = [] if labels is None else [labels[train]]
         if listed is not None:
             params |= listed.arguments(split[0])
         # Here, not around all folds, because the configuration is local to a thread.
@@ -303,19 +308,20 @@ def cross_validate(
             fresh = clone(estimator)
             if listed is not None:
                 _request_pairs(fresh)
-            fitted = fresh.fit(_part(estimator, X, train, train), *labels, **params)
+            fitted = fresh.fit(_part(estimator, X, train, train), *own_labels, **params)
             middle = time.perf_counter()
             scores = predict_scores(fitted, _part(estimator, X, test, train), ids[test])
             ended = time.perf_counter()
-        if listed is None:
-            there = {name: per_row[name][test] for name in ("sample_weight", "event") if name in per_row}
-            result = evaluate(y[test], scores, ids[test], parsed, convention=rules, **there)
-        else:
+        if listed is not None:
             result = listed.evaluate(scores, split[1])
+        else:
+            assert labels is not None
+            there = {name: per_row[name][test] for name in ("sample_weight", "event") if name in per_row}
+            result = evaluate(labels[test], scores, ids[test], parsed, convention=rules, **there)
         return fitted if return_estimator else None, result, middle - started, ended - middle
 
     estimators, folds, fit_seconds, predict_seconds = zip(
-        *parallel_map(run, query_splits(cv, X, y, queries) if listed is None else listed.splits(cv), n_threads),
+        *parallel_map(run, query_splits(cv, X, labels, queries) if listed is None else listed.splits(cv), n_threads),
         strict=True,
     )
     return CrossValidation(
@@ -326,7 +332,7 @@ def cross_validate(
     )
 
 
-def _takes_group(estimator: Any) -> bool:
+def _takes_group(estimator: object) -> bool:
     """Whether ``fit`` has the argument ``group`` but not ``qid``; OptionError if it takes no queries at all."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise OptionError(f"estimator must be an object with fit and predict, such as RankSVM(), got {estimator!r}.")
@@ -344,7 +350,7 @@ def _takes_group(estimator: Any) -> bool:
 class _Listed:
     """Pairs of rows, divided into parts with rows of their own."""
 
-    def __init__(self, pairs: Any, pair_weight: Any, queries: Queries):
+    def __init__(self, pairs: ArrayLike, pair_weight: ArrayLike | None, queries: Queries):
         preferred, other = row_numbers(pairs, queries)
         self._pairs = np.column_stack([preferred, other])
         self._weight = None
@@ -352,7 +358,7 @@ class _Listed:
             self._weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
         self._groups = groups_of_pairs(queries, preferred, other)
 
-    def splits(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def splits(self, cv: Splits) -> list[tuple[np.ndarray, np.ndarray]]:
         """Numbers of the pairs of each training and test part."""
         return query_splits(cv, self._pairs, None, Queries.from_qid(self._groups))
 
@@ -372,7 +378,7 @@ class _Listed:
         return evaluate_pairs(scores[places[:, 0]], scores[places[:, 1]], groups, **found)
 
 
-def _request_pairs(estimator: Any) -> None:
+def _request_pairs(estimator: object) -> None:
     """Let pairs reach an estimator, or the steps of a Pipeline, whose fit has such an argument.
 
     Estimators do not request them by default: scikit-learn's searches would divide them as rows.
@@ -416,7 +422,9 @@ def pooled(parts: Sequence[Evaluation]) -> Evaluation:
     )
 
 
-def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
+def query_splits(
+    cv: Splits, X: MatrixLike, y: ArrayLike | None, queries: Queries
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Row numbers of the training and the test part of each split, validated before the first fit.
 
     Parameters
@@ -441,12 +449,12 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
         When ``cv`` is not one of these or gives no split.
     """
     number = queries.numbers()
-    if is_integer(cv):
-        cv = QueryKFold(cv)
     if hasattr(cv, "split") and not isinstance(cv, str):
         found = list(cv.split(X, y, groups=number))
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
         found = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    elif is_integer(cv):
+        found = list(QueryKFold(cv).split(X, groups=number))
     else:
         raise OptionError(f"cv must be a number of folds, a splitter, or pairs (train, test) of rows, got {cv!r}.")
     if not found:
@@ -464,7 +472,7 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
     return found
 
 
-def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+def _part(estimator: object, X: MatrixLike | Preferences, rows: np.ndarray, training_rows: np.ndarray) -> MatrixLike:
     """Rows of X; for a precomputed kernel, their kernel values with the training documents."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     if tags is not None and tags().input_tags.pairwise:
@@ -472,7 +480,7 @@ def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -
     return X.rows(rows) if isinstance(X, Preferences) else take_rows(X, rows)
 
 
-def _labels(y: Any, n_rows: int) -> np.ndarray:
+def _labels(y: ArrayLike | None, n_rows: int) -> np.ndarray:
     if y is None:
         raise DataError("cross_validate needs labels y, or pairs of rows.")
     labels = label_column(y)
@@ -482,7 +490,7 @@ def _labels(y: Any, n_rows: int) -> np.ndarray:
     return labels
 
 
-def _per_row(name: str, values: Any, n_rows: int) -> np.ndarray:
+def _per_row(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
     column = np.asarray(values)
     check_one_per_row(name, column, n_rows)
     return column

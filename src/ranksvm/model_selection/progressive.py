@@ -4,9 +4,10 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
 from ranksvm._util.json_values import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
+from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data import Queries
 from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
@@ -31,7 +33,16 @@ __all__ = ["ProgressiveValidation", "progressive_validation"]
 _QUERIES, _ROWS = 256, 1 << 16
 
 # Features, labels and query ids of the rows of some queries.
-Batch = tuple[Any, np.ndarray, Any]
+Batch = tuple[MatrixLike, np.ndarray, ArrayLike | None]
+# Data, or an iterable of queries, of batches or of `RankingData`.
+Stream = RankingData | MatrixLike | Iterable[Any]
+
+
+class OnlineModel(Protocol):
+    """A model that learns query by query."""
+
+    def predict(self, X: MatrixLike, /) -> np.ndarray: ...
+    def partial_fit(self, X: MatrixLike, y: np.ndarray, /) -> object: ...
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -176,16 +187,16 @@ class ProgressiveValidation:
 
 def progressive_validation(
     model: Any,
-    stream: Any,
-    y: Any = None,
+    stream: Stream,
+    y: ArrayLike | None = None,
     *,
-    qid: Any = None,
+    qid: ArrayLike | None = None,
     metrics: str | Metric | Iterable[str | Metric] = ("ndcg@1", "ndcg@5", "ndcg@10", "map"),
     convention: str | Convention = "default",
     n_orders: int | None = None,
     max_label: float | None = None,
     timing: bool = False,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ProgressiveValidation:
     """Progressive (prequential) validation: evaluate a model on each query before it learns from the query.
@@ -264,6 +275,7 @@ def progressive_validation(
         if n_orders is not None:
             raise OptionError("an iterable has only one order: n_orders needs data in memory.")
         check_scale(parsed, max_label)
+        assert isinstance(stream, Iterable)
         runs = [_run(clone(model), _batches(stream), parsed, rules, max_label, timing)]
     else:
         X, labels, ids = data
@@ -293,7 +305,7 @@ def progressive_validation(
 # -- queries in order --------------------------------------------------------------------------------------------------
 
 
-def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
+def _data(stream: Stream, y: ArrayLike | None, qid: ArrayLike | None) -> Batch | None:
     """Features, labels and query ids of data in memory; None for an iterable."""
     if isinstance(stream, RankingData):
         if y is not None or qid is not None:
@@ -311,7 +323,7 @@ def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
     return None
 
 
-def _checked(X: Any, y: Any, qid: Any) -> Batch:
+def _checked(X: Any, y: ArrayLike, qid: ArrayLike | None) -> Batch:
     X, qid, _ = split_qid(X, qid)
     refuse_reserved_columns(column_names(X), y)
     X = X.tocsr() if is_sparse(X) else X if hasattr(X, "shape") else np.asarray(X)
@@ -320,7 +332,7 @@ def _checked(X: Any, y: Any, qid: Any) -> Batch:
     return X, labels, qid
 
 
-def _in_order(X: Any, y: np.ndarray, queries: Queries, order: np.ndarray) -> Iterator[Batch]:
+def _in_order(X: MatrixLike, y: np.ndarray, queries: Queries, order: np.ndarray) -> Iterator[Batch]:
     """The queries of data in a given order, in batches."""
     ids = queries.ids[queries.numbers()] if queries.n_queries else queries.ids
     for first in range(0, len(order), _QUERIES):
@@ -357,12 +369,12 @@ class _Run:
     values: dict[str, np.ndarray]
     weights: dict[str, np.ndarray]
     qid: np.ndarray
-    model: Any
+    model: OnlineModel
     seconds: np.ndarray
 
 
 def _run(
-    model: Any,
+    model: OnlineModel,
     batches: Iterable[Batch],
     metrics: list[Metric],
     rules: Convention,
@@ -404,7 +416,9 @@ def _run(
     return _Run(values, weights, np.concatenate(ids), model, np.array(seconds))
 
 
-def _one_by_one(model: Any, X: Any, y: np.ndarray, queries: Queries, seconds: list[tuple[float, float]]) -> np.ndarray:
+def _one_by_one(
+    model: OnlineModel, X: MatrixLike, y: np.ndarray, queries: Queries, seconds: list[tuple[float, float]]
+) -> np.ndarray:
     """Scores of queries before the model learned from them, one call each; appends the times to ``seconds``."""
     scores = np.zeros(len(y))
     for _, rows in queries:

@@ -3,14 +3,19 @@
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
+from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse, n_rows_of
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import Queries, frames
 from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["Refit"]
+
+# Features, labels and numbers of queries of some rows.
+Seen = tuple[Features, np.ndarray, np.ndarray]
 
 
 class Refit(BaseEstimator):
@@ -49,7 +54,7 @@ class Refit(BaseEstimator):
         self.estimator = estimator
         self.every = every
 
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, *, qid: ArrayLike | None = None) -> Self:
         """Add queries to those seen, and fit if there are enough new ones since the last fit.
 
         Parameters
@@ -83,7 +88,7 @@ class Refit(BaseEstimator):
         if not hasattr(self, "estimator_"):
             self.estimator_ = clone(self.estimator)
             self.n_queries_ = self.n_fits_ = self._n_queries_fitted = 0
-            self._seen: list[tuple[Any, np.ndarray, np.ndarray]] = []
+            self._seen: list[Seen] = []
             self._has_pairs = False
         if self._seen and X.shape[1:] != self._seen[0][0].shape[1:]:
             raise DataError(f"X has shape {X.shape}, but the queries seen have {self._seen[0][0].shape[1]} features.")
@@ -97,7 +102,7 @@ class Refit(BaseEstimator):
         self._seen, self.n_queries_, self._has_pairs = seen, n_queries, has_pairs
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Scores of the last fit; all 0 before the first fit.
 
         Parameters
@@ -111,10 +116,10 @@ class Refit(BaseEstimator):
             The scores.
         """
         if not getattr(self, "n_fits_", 0):
-            return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
+            return np.zeros(n_rows_of(X))
         return self.estimator_.predict(_rows(X))
 
-    def _fit(self, seen: list[tuple[Any, np.ndarray, np.ndarray]]) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+    def _fit(self, seen: list[Seen]) -> list[Seen]:
         """Fit to all queries; returns them joined."""
         parts, labels, qid = zip(*seen, strict=True)
         X = frames.stacked(*parts)
@@ -123,6 +128,6 @@ class Refit(BaseEstimator):
         return [(X, y, numbers)]
 
 
-def _rows(X: Any) -> Any:
+def _rows(X: MatrixLike) -> Features:
     """CSR or an array, so that fitting and ranking both use X without the names of a DataFrame."""
     return X.tocsr() if is_sparse(X) else np.asarray(X)

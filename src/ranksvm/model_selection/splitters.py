@@ -1,13 +1,15 @@
 """Splitters for cross-validation that keep the rows of a query together."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from ranksvm._util.checks import is_integer, is_number
+from ranksvm._util.checks import is_integer, is_number, n_rows_of
+from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
@@ -25,7 +27,7 @@ class _QuerySplitter(BaseCrossValidator):
 
     n_splits: int
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None, *, qid: object = None) -> int:
         """Number of splits.
 
         Parameters
@@ -41,7 +43,7 @@ class _QuerySplitter(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
+        self, X: MatrixLike, y: object = None, groups: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows of each training and test part, in ascending order.
 
@@ -74,8 +76,7 @@ class _QuerySplitter(BaseCrossValidator):
                 "fit and score alike (without it only groups=qid reaches the splitter, and nothing the score); "
                 "ranksvm.cross_validate needs no routing."
             )
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        queries = Queries.from_qid(ids, n_rows)
+        queries = Queries.from_qid(ids, n_rows_of(X))
         number = queries.numbers()
         for chosen in self._test_queries(queries.n_queries):
             in_test = np.zeros(queries.n_queries, dtype=bool)
@@ -112,7 +113,7 @@ class QueryKFold(_QuerySplitter):
     [0 1 2] [3 4]
     """
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None):
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: RandomState = None):
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
@@ -152,7 +153,7 @@ class QueryShuffleSplit(_QuerySplitter):
     [(120, 40), (120, 40), (120, 40)]
     """
 
-    def __init__(self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None):
+    def __init__(self, n_splits: int = 10, *, test_size: float = 0.2, random_state: RandomState = None):
         self.n_splits = n_splits
         self.test_size = test_size
         self.random_state = random_state

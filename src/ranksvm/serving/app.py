@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from importlib import resources
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -318,7 +317,7 @@ class _API:
         return b"".join(parts)
 
 
-def _json(content: Any, status: int = 200) -> Response:
+def _json(content: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, media_type=JSON)
 
 

@@ -1,12 +1,15 @@
 """Rules of learning from clicks: the rule that converts clicks to pairs, and the propensities that weight them."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
 
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from ranksvm.clicks import PositionBias
 
 __all__ = ["RULES", "ClickLearning", "curve", "fair_pairs", "given"]
 
@@ -130,7 +133,7 @@ def curve(source: str, eta: float = 1.0) -> dict[str, Any]:
     return {"source": source, **_CURVE, "eta": eta}
 
 
-def given(bias: Any) -> dict[str, Any]:
+def given(bias: "PositionBias") -> dict[str, Any]:
     """Changes to a `ClickLearning` for the propensities of a `PositionBias`.
 
     Raises

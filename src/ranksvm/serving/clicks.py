@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm._util.types import PathLike
 from ranksvm.clicks import ClickLog
 from ranksvm.exceptions import DataError
 from ranksvm.serving.records import Entry, Kind, Shown
@@ -18,7 +19,7 @@ _EVENTS = 10_000
 
 
 def click_log(
-    store: Any, *, policy: str | None = None, newest: int | None = None, n_ranks: int | None = None
+    store: PathLike | Store, *, policy: str | None = None, newest: int | None = None, n_ranks: int | None = None
 ) -> ClickLog:
     """The impressions and clicks in the store of a service, which may be running.
 
@@ -71,7 +72,7 @@ def click_log(
         raise DataError(f"the store has no ranking{of} to which users answered with clicks, or not at all.")
     sizes = [len(one.documents) for one in found]
 
-    def each_row(values: Iterable[Any]) -> Any:
+    def each_row(values: Iterable[str | float]) -> np.ndarray:
         return np.repeat(np.asarray(list(values)), sizes)
 
     return ClickLog(

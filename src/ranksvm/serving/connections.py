@@ -7,7 +7,7 @@ import math
 from collections import Counter, deque
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ranksvm.serving.access import client_of
 from ranksvm.serving.problems import Problem, response_of
@@ -110,7 +110,7 @@ class Connection(HttpToolsProtocol):
         self._waiting, self._completed = 0, False
         self._in_body = False
         # requests without a complete answer: the last is `cycle`, the only one that uvicorn tells of a lost connection
-        self._unanswered: deque[Any] = deque()
+        self._unanswered: deque[RequestResponseCycle] = deque()
         # bytes that the client has not received, and the time since which their number has not changed
         self._left, self._moved = 0, 0.0
 

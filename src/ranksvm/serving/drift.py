@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm.serving.models import Model
 
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
@@ -105,7 +106,7 @@ def _log_ratio(clicked: np.ndarray, before: np.ndarray, after: np.ndarray) -> fl
     return float(np.clip(ratio.sum(), -_MOST, _MOST))
 
 
-def forget(model: Any, keep: float) -> bool:
+def forget(model: Model, keep: float) -> bool:
     """Make a model forget all but a share of what it learned; False if it cannot forget."""
     ranker = steps_of(model)[-1]
     if not hasattr(ranker, "forget") or ranker.average:

@@ -1,7 +1,6 @@
 """Feedback on the documents of an event: labels, clicks or preferences."""
 
 import math
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -117,7 +116,7 @@ def content_of(given: Feedback) -> bytes:
     return msgspec.msgpack.encode(given, order="deterministic")
 
 
-def _check_number(name: str, value: Any) -> None:
+def _check_number(name: str, value: object) -> None:
     """Refuse a number that the log cannot store."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise DataError(f"{name} is an integer beyond 64 bits: send it as a decimal number, such as 1e20.")

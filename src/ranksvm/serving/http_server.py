@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from socket import IPPROTO_TCP, TCP_NODELAY
-from typing import Any
+from socket import IPPROTO_TCP, TCP_NODELAY, socket
+from typing import TYPE_CHECKING
 
 from ranksvm.exceptions import MissingDependencyError
 from ranksvm.serving.service import Service
+
+if TYPE_CHECKING:
+    import uvicorn
 
 __all__ = ["bound_server", "serve"]
 
@@ -15,13 +18,15 @@ __all__ = ["bound_server", "serve"]
 _SHUTDOWN = 10
 
 
-def serve(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> None:
+def serve(service: Service, host: str, port: int, *, tell: Callable[[str], object]) -> None:
     """Answer requests until the process is asked to end; for the parameters see `bound_server`."""
-    server, socket = bound_server(service, host, port, tell=tell)
-    server.run([socket])
+    server, listener = bound_server(service, host, port, tell=tell)
+    server.run([listener])
 
 
-def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> tuple[Any, Any]:
+def bound_server(
+    service: Service, host: str, port: int, *, tell: Callable[[str], object]
+) -> "tuple[uvicorn.Server, socket]":
     """A server of uvicorn, and its socket.
 
     Parameters
@@ -60,11 +65,11 @@ def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str]
     connections = Connections(options.limits, proxies)
 
     class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
+        async def startup(self, sockets: list[socket] | None = None) -> None:
             self._watching = asyncio.create_task(connections.watch())
             await super().startup(sockets)
             name = f"[{host}]" if ":" in host else host
-            tell(f"Serving at http://{name}:{socket.getsockname()[1]}")
+            tell(f"Serving at http://{name}:{listener.getsockname()[1]}")
 
     config = uvicorn.Config(
         make_app(service),
@@ -81,10 +86,10 @@ def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str]
         timeout_graceful_shutdown=_SHUTDOWN,
     )
     try:
-        socket = config.bind_socket()
+        listener = config.bind_socket()
         # asyncio sets this only if it creates the socket itself; without it answers wait 40 ms for an acknowledgement
-        socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     except BaseException:
         service.close()
         raise
-    return Server(config), socket
+    return Server(config), listener

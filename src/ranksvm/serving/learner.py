@@ -6,16 +6,17 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from ranksvm._util.types import Json
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.measures import click_metric
-from ranksvm.serving.models import settled
+from ranksvm.serving.models import Model, settled
 from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
@@ -73,13 +74,13 @@ class Served(NamedTuple):
     version: int
     position: int
     at: float
-    models: Mapping[str, Any]
+    models: Mapping[str, Model]
     range: FeatureRange
 
 
 def begin(
     store: Store,
-    models: Mapping[str, Any] | None,
+    models: Mapping[str, Model] | None,
     settings: Settings | None,
     *,
     at: float,
@@ -154,7 +155,7 @@ class Learner:
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
         self.trouble: str | None = None  # why learning makes no progress
-        self.summary: dict[str, Any] = {}
+        self.summary: Json = {}
         self._learning: Learning | None = None
         self._version = 0
         self._passed_over: dict[int, str] = {}
@@ -352,7 +353,7 @@ class Learner:
             logger.info("%d events older than %g days were removed", removed, days)
 
 
-def summary(learning: Learning) -> dict[str, Any]:
+def summary(learning: Learning) -> Json:
     """Summary of a learning for display: measures with their histories, wins, refits, and skipped entries."""
     click_name, _ = click_metric(learning.settings.metric)
     return {

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import Any
 
+from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.learner import MOST_FAILURES, Learner, Schedule, Served, summary
 from ranksvm.serving.learning import Learning, Settings
@@ -57,7 +57,7 @@ class LearnerProcess:
         # entry, so that the entry at which it ends is known
         self._deaths = 0, 0
         self.served: Served
-        self.summary: dict[str, Any]
+        self.summary: Json
         self.settings: Settings
         self.follow()
 
@@ -116,7 +116,7 @@ class LearnerProcess:
             if not self._ended.is_set():
                 self._replace(code)
 
-    def _hear(self, said: dict[str, Any]) -> None:
+    def _hear(self, said: Json) -> None:
         self.learns, self.trouble, self._owner = said["learns"], said["trouble"], said["owner"]
         if said["version"] != self._version:
             with suppress(StoreError):  # it is read later
@@ -159,7 +159,7 @@ def main() -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s")
     asked = json.loads(sys.stdin.readline())
     store = open_store(asked["url"], create=False, reward_wait=asked["reward_wait"], unanswered=asked["unanswered"])
-    told: list[Any] = []
+    told: list[Json] = []
 
     def tell() -> None:
         said = {"version": learner.served.version, "learns": learner.learns, "trouble": learner.trouble}

@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 
 from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, forget
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric
-from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
+from ranksvm.serving.models import Model, learn, learns, model_bytes, model_from, scores
 from ranksvm.serving.records import Kind, LogEntry
 from ranksvm.serving.store import Store
 
@@ -101,7 +102,7 @@ class Learning:
 
     def __init__(
         self,
-        models: dict[str, Any],
+        models: dict[str, Model],
         settings: Settings,
         click_learning: ClickLearning = ClickLearning(),  # noqa: B008 (immutable)
         range_rule: RangeRule = RangeRule(),  # noqa: B008 (immutable)
@@ -122,7 +123,7 @@ class Learning:
         self.wins = Wins()
         self.skipped = 0  # number of entries that nothing could be learnt from
         self.reason: str | None = None  # reason of the last one
-        self.verdicts: list[Any] = []  # of refits, the newest last
+        self.verdicts: list[Json] = []  # of refits, the newest last
 
     @property
     def names_given(self) -> list[str] | None:
@@ -349,7 +350,7 @@ class Learning:
         return msgspec.msgpack.encode(state)
 
     @classmethod
-    def from_bytes(cls, content: bytes, load: Callable[[bytes], Any] = model_from) -> "Learning":
+    def from_bytes(cls, content: bytes, load: Callable[[bytes], Model] = model_from) -> "Learning":
         """The learning that `to_bytes` was called on."""
         state = msgspec.msgpack.decode(content, type=_State)
         models = {name: load(model) for name, model in state.models.items()}
@@ -369,7 +370,7 @@ class Learning:
         return learning
 
 
-def _teach(model: Any, lesson: Lesson) -> None:
+def _teach(model: Model, lesson: Lesson) -> None:
     """Teach a model, if it learns; if it raises an error, it is unchanged."""
     if learns(model) and len(lesson.X):
         learn(model, lesson)

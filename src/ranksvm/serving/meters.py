@@ -1,6 +1,6 @@
 """Counters and gauges of a service, for Prometheus."""
 
-from typing import Any
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -30,7 +30,7 @@ class Meters:
         self._seconds = Histogram(
             "ranksvm_request_seconds", "Time of requests.", ["path"], buckets=_BUCKETS, registry=self._registry
         )
-        self._known: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self._gauge("ranksvm_version", "Version of the model that ranks.", lambda: service.learner.served.version)
         self._gauge("ranksvm_learnt", "Entries learned from.", lambda: service.learner.served.position)
         self._gauge("ranksvm_stored", "Entries of the log.", lambda: service.store.head[0])
@@ -57,5 +57,5 @@ class Meters:
         """All values, and their media type."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
-    def _gauge(self, name: str, text: str, value: Any) -> None:
+    def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         Gauge(name, text, registry=self._registry).set_function(value)

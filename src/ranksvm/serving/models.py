@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from ranksvm.exceptions import OptionError
 from ranksvm.model_files.persistence import load_as, save
 from ranksvm.serving.feedback import Lesson
 
+if TYPE_CHECKING:
+    from ranksvm.fits.results.explanation import Explanation
+
 __all__ = [
+    "Model",
     "explained_by",
     "feature_names",
     "learn",
@@ -30,36 +34,45 @@ __all__ = [
 _BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler")
 
 
-def scales_by_query(step: Any) -> bool:
+class Model(Protocol):
+    """A ranker, or a Pipeline that ends with one."""
+
+    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
+
+
+M = TypeVar("M", bound=Model)
+
+
+def scales_by_query(step: object) -> bool:
     """Whether a step of a Pipeline scales features query by query."""
     return type(step).__name__ in _BY_QUERY
 
 
-def model_from(content: bytes) -> Any:
+def model_from(content: bytes) -> Model:
     """A model that takes columns by position."""
     return _loaded(content, {})
 
 
-def ranking_model_from(content: bytes) -> Any:
+def ranking_model_from(content: bytes) -> Model:
     """A model that takes columns by position and cannot learn; for a linear one scikit-learn is not imported."""
     return _loaded(content, SAVED_LINEAR_RANKERS | SAVED_ONLINE_RANKERS)
 
 
-def _loaded(content: bytes, classes: Mapping[str, type]) -> Any:
+def _loaded(content: bytes, classes: Mapping[str, type]) -> Model:
     model = load_as(io.BytesIO(content), classes)
     if not hasattr(model, "predict"):
         raise OptionError(f"the model file holds a {type(model).__name__}, which cannot rank.")
     return by_position(model)
 
 
-def by_position(model: Any) -> Any:
+def by_position(model: M) -> M:
     """Remove the feature names from a model's steps, and return it: columns are in the order of its features."""
     for step in steps_of(model):
         vars(step).pop("feature_names_in_", None)
     return model
 
 
-def settled(model: Any) -> Any:
+def settled(model: M) -> M:
     """A model that learns the same in every replay: with the seed 0 if it has none, and on one thread."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:
@@ -70,14 +83,14 @@ def settled(model: Any) -> Any:
     return model
 
 
-def model_bytes(model: Any) -> bytes:
+def model_bytes(model: Model) -> bytes:
     """The bytes of a model's file; the same model gives the same bytes."""
     buffer = io.BytesIO()
     save(model, buffer)
     return buffer.getvalue()
 
 
-def feature_names(model: Any, n_features: int | None = None) -> list[str]:
+def feature_names(model: Model, n_features: int | None = None) -> list[str]:
     """Names of a model's features: from the DataFrame that it was fitted to, or f1, f2, ... as in LETOR files.
 
     Parameters
@@ -108,12 +121,12 @@ def feature_names(model: Any, n_features: int | None = None) -> list[str]:
     return feature_labels(int(known or n_features or 0), getattr(first, "feature_names_in_", None))
 
 
-def learns(model: Any) -> bool:
+def learns(model: Model) -> bool:
     """Whether a model learns from one query after another."""
     return hasattr(steps_of(model)[-1], "partial_fit_pairs")
 
 
-def scores(model: Any, X: np.ndarray) -> np.ndarray:
+def scores(model: Model, X: np.ndarray) -> np.ndarray:
     """Score of each document of one query; all 0 for a model that has learned nothing."""
     *_, ranker = steps_of(model)
     if not hasattr(ranker, "n_features_in_"):
@@ -121,7 +134,7 @@ def scores(model: Any, X: np.ndarray) -> np.ndarray:
     return ranker.predict(_transformed(model, X))
 
 
-def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
+def _transformed(model: Model, X: np.ndarray) -> np.ndarray:
     """Documents of one query in the form that the last step receives."""
     for step in steps_of(model)[:-1]:
         if step is None or step == "passthrough":
@@ -131,7 +144,7 @@ def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
     return X
 
 
-def learn(model: Any, lesson: Lesson) -> None:
+def learn(model: Model, lesson: Lesson) -> None:
     """Teach an online ranker, or the one at the end of a Pipeline."""
     ranker, X = steps_of(model)[-1], _transformed(model, lesson.X)
     if lesson.pairs is None:
@@ -147,7 +160,7 @@ def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray, weight: np.ndarr
     return learn_checked_pairs(ranker, X, pairs, weight)
 
 
-def explained_by(model: Any, X: np.ndarray, names: list[str]) -> Any:
+def explained_by(model: Model, X: np.ndarray, names: list[str]) -> "Explanation | None":
     """The explanation of a ranking of one query; None for a model whose score is not a sum over features."""
     ranker = steps_of(model)[-1]
     if not hasattr(ranker, "explain") or not hasattr(ranker, "n_features_in_"):

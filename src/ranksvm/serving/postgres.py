@@ -3,9 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm.exceptions import MissingDependencyError, StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from ranksvm.serving.store import Cursor, Value
 
 __all__ = ["PostgresDatabase"]
 
@@ -14,10 +19,10 @@ _WRITER = 0x7273766D
 
 
 class _Cursor:
-    def __init__(self, connection: Any):
+    def __init__(self, connection: "psycopg.Connection"):
         self._connection = connection
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: "Value") -> list[tuple[Any, ...]]:
         cursor = self._connection.execute(statement.replace("?", "%s"), values)
         return cursor.fetchall() if cursor.description else []
 
@@ -43,7 +48,7 @@ class PostgresDatabase:
         self._errors_of = psycopg.Error
         self._url = url
         self._own = threading.local()
-        self._all: list[Any] = []
+        self._all: list[psycopg.Connection] = []
 
     @contextmanager
     def reading(self) -> Iterator[_Cursor]:
@@ -61,12 +66,12 @@ class PostgresDatabase:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITER,))
             yield _Cursor(connection)
 
-    def has_tables(self, cursor: Any) -> bool:
+    def has_tables(self, cursor: "Cursor") -> bool:
         """Whether the tables of a store exist."""
         ((found,),) = cursor.run("SELECT to_regclass('meta') IS NOT NULL")
         return found
 
-    def now(self, cursor: Any) -> float:
+    def now(self, cursor: "Cursor") -> float:
         """The time of the server."""
         ((now,),) = cursor.run("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)")
         return now
@@ -94,7 +99,7 @@ class PostgresDatabase:
                 self._all.pop().close()
         self._own = threading.local()
 
-    def _connection(self) -> Any:
+    def _connection(self) -> "psycopg.Connection":
         """The connection of this thread, which answers: one that a restart of the server has cut is replaced."""
         import psycopg
 
@@ -113,7 +118,7 @@ class PostgresDatabase:
         return connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def _transaction(self) -> "Iterator[psycopg.Connection]":
         with self._errors():
             connection = self._connection()
             with connection.transaction():

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feature_range import FeatureRange
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import click_metric, click_value
-from ranksvm.serving.models import scales_by_query, scores
+from ranksvm.serving.models import Model, scales_by_query, scores
 from ranksvm.serving.records import Kind
 from ranksvm.serving.store import Store
 
@@ -30,12 +30,12 @@ _MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
 class Refit(NamedTuple):
     """A model that was fitted again, None if it is not better, and the reason why it is activated or not."""
 
-    model: Any
+    model: Model | None
     reason: str
 
 
 def refitted(
-    champion: Any,
+    champion: Model,
     store: Store,
     window: tuple[int, int],
     passed_over: Mapping[int, str],
@@ -93,7 +93,7 @@ def refitted(
 
 
 def _compared_by_labels(
-    champion: Any, model: Any, lessons: list[Lesson], metric: str
+    champion: Model, model: Model, lessons: list[Lesson], metric: str
 ) -> tuple[str, float, float, float]:
     """Metric, means of the champion and the model, and p-value of the difference."""
     y, qid = np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), _qid(lessons)
@@ -106,7 +106,7 @@ def _compared_by_labels(
 
 
 def _compared_by_clicks(
-    champion: Any, model: Any, lessons: list[Lesson], metric: str, click_learning: ClickLearning
+    champion: Model, model: Model, lessons: list[Lesson], metric: str, click_learning: ClickLearning
 ) -> tuple[str, float, float, float]:
     """`_compared_by_labels` for DCG estimated from clicks."""
     name, cutoff = click_metric(metric)
@@ -163,7 +163,7 @@ def _qid(lessons: list[Lesson]) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
+def _fitted(champion: Model, lessons: list[Lesson]) -> Model:
     """A clone of the model, fitted to labels; if there are clicks, to the pairs that clicks and labels imply."""
     from sklearn.base import clone
 

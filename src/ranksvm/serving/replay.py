@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.learning import Learning
@@ -36,7 +36,7 @@ class Replay(NamedTuple):
     seconds: float
 
 
-def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int], Any] | None = None) -> Replay:
+def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int], object] | None = None) -> Replay:
     """Learn again from a log, from its first checkpoint.
 
     Parameters

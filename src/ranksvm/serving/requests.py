@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ __all__ = [
 JSON, NDJSON, FLOAT32 = "application/json", "application/x-ndjson", "application/octet-stream"
 
 Number = int | float
+T = TypeVar("T")
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -197,6 +198,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
             request = _of_documents(given.documents, given.query, names, limits)
         else:
             rows = given.matrix if X is None else X
+            assert rows is not None
             request = _of_matrix(rows, given.ids, given.query, names, limits)
     elif kind == NDJSON:
         lines = [line for line in body.split(b"\n") if line.strip()]
@@ -231,7 +233,7 @@ def _rank_request(body: bytes) -> tuple[RankRequest, np.ndarray | None]:
     return decoded(_rank_decoder, body), None
 
 
-def decoded(decoder: Any, body: bytes) -> Any:
+def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
     """The content of a body of JSON."""
     try:
         return decoder.decode(body)
@@ -262,7 +264,7 @@ def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
         json.loads(body, object_pairs_hook=_pairs)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, T]]) -> dict[str, T]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = _first_repeated(name for name, _ in pairs)
@@ -341,7 +343,9 @@ def check_width(width: int, what: str, names: list[str]) -> None:
         raise Problem(422, "features", f"{what} has {width} features, and the model {len(names)}.")
 
 
-def _of_matrix(matrix: Any, ids: list[str] | None, query: str | None, names: list[str], limits: Limits) -> Request:
+def _of_matrix(
+    matrix: list[list[Number]] | np.ndarray, ids: list[str] | None, query: str | None, names: list[str], limits: Limits
+) -> Request:
     _check_count(len(matrix), limits)
     # the rows of an array have one length
     for number, row in enumerate(matrix[:1] if isinstance(matrix, np.ndarray) else matrix):

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +18,7 @@ from ranksvm.serving.feedback import in_words
 from ranksvm.serving.learner import Learner, Served
 from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Learning
-from ranksvm.serving.models import explained_by, ranking_model_from, scores
+from ranksvm.serving.models import Model, explained_by, ranking_model_from, scores
 from ranksvm.serving.problems import Problem
 from ranksvm.serving.records import Entry, Event, Kind, Shown, event_id
 from ranksvm.serving.requests import Limits, Ranking, Request
@@ -146,7 +147,7 @@ class Service:
             raise Problem(422, "out-of-range", f"{says}.")
         return served.range.clipped(request.X)
 
-    def _choice(self, values: np.ndarray, models: Any, X: np.ndarray) -> policies.Choice:
+    def _choice(self, values: np.ndarray, models: Mapping[str, Model], X: np.ndarray) -> policies.Choice:
         if self.options.explore == "epsilon":
             return policies.epsilon(values, self.options.epsilon, self._random)
         if self.options.explore == "fair-pairs":

@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
+from ranksvm._util.types import Json
 from ranksvm.clicks import attractiveness
 from ranksvm.clicks.simulation import clicks_on_lists, examination
 from ranksvm.datasets.ranking_data import RankingData
@@ -44,7 +45,7 @@ class Connection:
         self._connection = kind(parts.hostname, parts.port, timeout=60)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
-    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def ask(self, method: str, path: str, body: bytes | Json | None = None) -> dict[str, Any]:
         """The answer to a request, whose body is sent as JSON, or unchanged if it is bytes.
 
         Raises

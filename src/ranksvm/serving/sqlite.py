@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm.exceptions import StoreError
+
+if TYPE_CHECKING:
+    from ranksvm.serving.store import Cursor, Value
 
 __all__ = ["SQLiteDatabase"]
 
@@ -23,7 +26,7 @@ class _Cursor:
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: "Value") -> list[tuple[Any, ...]]:
         return self._connection.execute(statement, values).fetchall()
 
 
@@ -71,11 +74,11 @@ class SQLiteDatabase:
         with self._transaction("BEGIN IMMEDIATE") as cursor:
             yield cursor
 
-    def has_tables(self, cursor: Any) -> bool:
+    def has_tables(self, cursor: "Cursor") -> bool:
         """Whether the tables of a store exist."""
         return bool(cursor.run("SELECT 1 FROM sqlite_master WHERE name = 'meta'"))
 
-    def now(self, cursor: Any) -> float:
+    def now(self, cursor: "Cursor") -> float:
         """The time of this machine, which all processes that use the file share."""
         return time.time()
 

@@ -44,11 +44,14 @@ _CHECKPOINT = "version, position, at, digest, {state}, kept"
 _TWICE = "ON CONFLICT DO NOTHING"
 _STORED = Receipt(Outcome.STORED)
 
+# A value in a row of a table.
+Value = str | bytes | int | float | None
+
 
 class Cursor(Protocol):
     """Runs statements within a transaction; parameters are written as ``?``."""
 
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, *values: Value) -> list[tuple[Any, ...]]:
         """Run a statement and fetch all rows that it returns."""
 
 
@@ -688,7 +691,7 @@ def _insert(cursor: Cursor, columns: str, rows: list[tuple[Any, ...]], conflict:
         cursor.run(f"INSERT INTO {columns} VALUES {places} {conflict}", *(value for row in part for value in row))
 
 
-def _found(cursor: Cursor, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+def _found(cursor: Cursor, statement: str, values: Sequence[Value]) -> list[tuple[Any, ...]]:
     """The rows whose last named column has one of these values."""
     found = []
     for start in range(0, len(values), _ROWS):

@@ -1,9 +1,7 @@
 """Names for the types of the arguments of estimators: what users pass to ``fit``, and to the constructors."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.types import Features, MatrixLike, PathLike
@@ -17,7 +15,6 @@ __all__ = [
     "ConventionLike",
     "EvalFeatures",
     "EvalSets",
-    "Folds",
     "ForEachSet",
     "LossLike",
     "MetricsLike",
@@ -27,14 +24,6 @@ __all__ = [
     "TrainingFeatures",
     "Validated",
 ]
-
-
-class Splitter(Protocol):
-    """An object that divides rows, such as `QueryKFold`, or a splitter of scikit-learn."""
-
-    def split(
-        self, X: Features, y: np.ndarray | None, groups: np.ndarray
-    ) -> Iterable[tuple[np.ndarray, np.ndarray]]: ...
 
 
 # Features that may bring their pairs; or also labels and queries, from memory or from a file.
@@ -55,5 +44,3 @@ MetricsLike = str | Metric | Sequence[str | Metric]
 ConventionLike = str | Convention
 LossLike = str | MarginFunction
 Monotone = ArrayLike | Mapping[str, int] | Mapping[int, int]
-# How to divide rows: a number of folds, a splitter, or the rows of each part.
-Folds = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]

@@ -11,14 +11,14 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from ranksvm._util.checks import n_rows_of
-from ranksvm._util.types import MatrixLike
+from ranksvm._util.types import MatrixLike, Splits
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.device.arrays import host_values
-from ranksvm.estimators.base.arguments import Folds, TrainingFeatures
+from ranksvm.estimators.base.arguments import TrainingFeatures
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
 from ranksvm.fits.options import loss_of
@@ -75,7 +75,7 @@ class CalibratedMixin(Ranker):
         pairs: ArrayLike | None = None,
         pair_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
-        cv: Folds | None = 5,
+        cv: Splits | None = 5,
     ) -> Self:
         """Learn the probability of a preference from the difference of two scores, for `predict_proba`.
 

@@ -16,7 +16,7 @@ from ranksvm._util import checks
 from ranksvm._util.log_records import Steps
 from ranksvm._util.text import power
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.types import MemoryLimit
+from ranksvm._util.types import MemoryLimit, Splits
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import Queries, TwoBlocks, validation
 from ranksvm.data.censoring import strata_or_rows
@@ -26,7 +26,6 @@ from ranksvm.estimators.base.arguments import (
     ConventionLike,
     EvalFeatures,
     EvalSets,
-    Folds,
     ForEachSet,
     MetricsLike,
     Names,
@@ -143,7 +142,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     standard_errors_: np.ndarray
     Cs: ArrayLike | None
     metric: str | Metric
-    cv: Folds
+    cv: Splits
     convention: ConventionLike
     rule: str
     early_stopping_rounds: int | None
