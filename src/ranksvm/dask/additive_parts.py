@@ -26,10 +26,10 @@ def levels_on_cluster(
     options: AdditiveOptions,
     feature_names: Sequence[str] | None,
 ) -> AdditiveLevels:
-    """The levels of the features of all rows: those of a fit in one process.
+    """The levels of the features of all rows, the same as in a fit in one process.
 
-    The rows that decide on the quantiles there, at most 65,536, go to one worker, which sorts them. Then each part
-    counts its rows at each level.
+    The rows that determine the quantiles, at most 65,536, go to one worker, which sorts them. Then each part counts its
+    rows at each level.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def levels_on_cluster(
 
 
 def with_terms(part: Part, terms: AdditiveTerms) -> Part:
-    """A part whose variables are those of an additive model; it shares X, and codes if the part has some.
+    """A part with the variables of an additive model; it shares X, and the codes if the part has any.
 
     Parameters
     ----------
@@ -90,20 +90,20 @@ def with_terms(part: Part, terms: AdditiveTerms) -> Part:
 
 
 def _counting(rows: Rows) -> np.ndarray | None:
-    """The rows whose weight is positive; None if all count once."""
+    """The rows with positive weight; None if there are no weights, so that each row counts once."""
     weight = rows.weights.get("sample_weight")
     return None if weight is None else np.flatnonzero(weight > 0.0)
 
 
 def _counted(rows: Rows, n_features: int) -> tuple[int, np.ndarray]:
-    """Number of rows that count, and which features have missing values."""
+    """Number of rows with positive weight, and which features have missing values."""
     counting = _counting(rows)
     n_rows = len(rows) if counting is None else len(counting)
     return n_rows, missing_features(rows.with_features(n_features).X) if len(rows) else np.zeros(n_features, bool)
 
 
 def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Features, np.ndarray | None]:
-    """Some of the rows that count, and their weights."""
+    """Some of the rows with positive weight, and their weights."""
     counting = _counting(rows)
     own = chosen if counting is None else counting[chosen]
     return rows.with_features(n_features).X[own], None if counting is None else rows.weights["sample_weight"][own]

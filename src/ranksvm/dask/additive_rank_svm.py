@@ -40,15 +40,15 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     """`AdditiveRankSVM` for data on a Dask cluster.
 
     The levels of the features are the ones of `AdditiveRankSVM` for the same rows in one process, and so are the
-    objective and the certificate. Each part keeps one byte for each value, and in each round only sums of as many
-    numbers as the model has variables travel. A sample of up to 200,000 rows is fetched once: its Hessian makes few
-    rounds suffice. The bits of a fit depend on the parts alone, as with `DaskRankSVM`.
+    objective and the certificate. Each part stores one byte for each value, and in each round it sends only sums, with
+    one number for each variable of the model. A sample of up to 200,000 rows is fetched once; thanks to its Hessian,
+    few rounds suffice. The bits of a fit depend on the parts alone, as with `DaskRankSVM`.
 
     Parameters
     ----------
     C, step_weight, linear, max_bins, interactions, interaction_bins, categorical, loss, huber_width, pair_selection,
     pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
-        As in `AdditiveRankSVM`. ``interactions="auto"`` chooses by the first ``eval_set``.
+        As in `AdditiveRankSVM`. ``interactions="auto"`` chooses their number by the first ``eval_set``.
     warm_start : bool, default False
         Start from the last fit, if it has the same levels and no interactions.
     n_jobs : int or None, default None
@@ -88,7 +88,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     """
 
     _local: ClassVar[type[AdditiveRankSVM]] = AdditiveRankSVM
-    # of all estimators on Dask
+    # attributes that every estimator on Dask has
     device = "cpu"
     memory_limit = None
 
@@ -198,7 +198,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
 
 
 class _Terms:
-    """The terms over all parts: one for each set of variables, which share the rows and their codes."""
+    """Makes a term over all parts for each set of variables; the terms share the rows and their codes."""
 
     def __init__(self, cluster: Cluster, given: Given, prepared: Prepared, options: AdditiveOptions, n_threads: int):
         self.made: list[PartitionedTerm] = []

@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 # Arguments of a round larger than this are sent once to every worker, not with every task.
 LARGE_ARGUMENTS = 64 << 10
-# Results of up to this many parts are added up here; results of more parts are first added up on the workers: a result
-# of 136 features takes 1 kB, and a task has a cost of its own. Not measured.
+# Results of up to this many parts are added up here; results of more parts are first added up on the workers. A
+# result of 136 features takes only 1 kB, and a task has a cost of its own. The number was not tuned.
 GATHERED = 64
-# Maximum number of attempts for a round that ends workers or whose futures are cancelled.
+# Maximum number of attempts for a round in which workers end or futures are cancelled.
 ATTEMPTS = 5
 
 
@@ -53,7 +53,7 @@ class DaskBackend:
     parts : list of Future
         The parts.
     n_rounds, n_repeated : int
-        Numbers of rounds so far, and of those that had to be taken again as a whole.
+        Number of rounds so far, and number of repetitions of a whole round.
     """
 
     def __init__(self, cluster: Cluster, again: Callable[[], list[Future]] | None = None, device: str = "cpu"):
@@ -90,8 +90,8 @@ class DaskBackend:
         if fit is None:
             self.parts = []
         else:
-            # no one waits for it: a part also frees it by itself, and the cluster may be gone. The futures are kept,
-            # because Dask cancels a task that no client refers to.
+            # nobody waits for the result: parts forget old fits anyway, and the cluster may be gone. The futures are
+            # stored, because Dask cancels a task that no client refers to.
             with contextlib.suppress(Exception):
                 self._forgetting = self.cluster.mapped(_forget, self.parts, fit, look=False)
 
@@ -151,7 +151,7 @@ def _answer(part: Part, jobs: bytes, device: str) -> list[list[Any]]:
 
 @cache
 def _one_at_a_time(device: str) -> Lock:
-    """The threads of a worker take turns on its device."""
+    """The lock of a device: the threads of a worker take turns on it."""
     return Lock()
 
 
@@ -177,7 +177,7 @@ def _groups(start: int, stop: int, most: int) -> list[tuple[int, int]]:
 
 
 def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:
-    """The tree above the subtrees."""
+    """The sum over all parts, from the sums of the subtrees."""
     if (start, stop) in found:
         return found[start, stop]
     middle = start + (stop - start + 1) // 2

@@ -55,7 +55,7 @@ __all__ = ["DaskRanker"]
 class DaskRanker(BaseEstimator):
     """Base of the estimators on Dask."""
 
-    # the single-process estimator, which has all the other hyper-parameters
+    # the single-process estimator, which shares all hyper-parameters but those of the cluster
     _local: ClassVar[Any]
 
     loss: str | MarginFunction
@@ -106,8 +106,8 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask Series or ndarray
-            The scores, with the parts of X: a dask Series for a dask DataFrame, an ndarray for an array of this
-            process, else a dask array.
+            The scores, divided like X: a dask Series for a dask DataFrame, an ndarray for an array of this process,
+            else a dask array.
         """
         import dask
 
@@ -140,9 +140,9 @@ class DaskRanker(BaseEstimator):
 
         Returns
         -------
-        dask array of no dimension
-            The metric: ``float(ranker.score(...))`` computes it. Features stay where they are; scores, labels and ids
-            go to the task of their query.
+        dask array without dimensions
+            The metric: ``float(ranker.score(...))`` computes it. Features stay on their workers; scores, labels and ids
+            are sent to the task of their query.
         """
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, None, pairs, pair_weight)
         if pairs is not None and not (y is None and event is None and sample_weight is None):
@@ -152,11 +152,11 @@ class DaskRanker(BaseEstimator):
         return lazy_metric(self.to_local(), X, y, qid, weights, metric, pairs=pairs, pair_weight=pair_weight)
 
     def to_local(self) -> Any:
-        """The model as an ordinary single-process estimator: `RankSVM` or `RankSVMCV`.
+        """The model as an ordinary single-process estimator: `RankSVM`, `RankSVMCV` or `AdditiveRankSVM`.
 
         Returns
         -------
-        RankSVM or RankSVMCV
+        RankSVM, RankSVMCV or AdditiveRankSVM
             The same weights, certificate and model file.
         """
         check_is_fitted(self)
@@ -251,7 +251,7 @@ class DaskRanker(BaseEstimator):
     def _term(
         self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: PathLike | None = None
     ) -> PartitionedTerm:
-        """The loss over the parts, which are made now."""
+        """Make the parts, and the loss over them."""
         how, n_partitions = (self.pair_selection, self.pair_weighting), prepared.n_partitions
 
         def again() -> list[Future]:
@@ -314,7 +314,7 @@ class DaskRanker(BaseEstimator):
         group: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> Given:
-        """The parts of one set: of rows with labels or times, or with pairs that are listed."""
+        """The parts of one evaluation set: rows with labels or times, or rows with listed pairs."""
         listed = isinstance(X, Preferences) or (event is None and y is not None and are_pairs(y))
         if listed and sample_weight is not None:
             refuse_weights_of_pairs()
@@ -341,7 +341,7 @@ class DaskRanker(BaseEstimator):
 
 @contextmanager
 def naming_set(name: str) -> Iterator[None]:
-    """Name the evaluation set whose data are invalid."""
+    """Add the name of an evaluation set to errors about its data."""
     try:
         yield
     except DataError as error:

@@ -64,9 +64,9 @@ def read_checkpoint(path: PathLike, n_features: int) -> Checkpoint | None:
     Raises
     ------
     ModelFileError
-        When the file is no checkpoint.
+        When the file is not a checkpoint.
     DataError
-        When it is one of other data.
+        When the checkpoint belongs to other data.
     """
     if not os.path.exists(path):
         return None
@@ -83,7 +83,7 @@ def read_checkpoint(path: PathLike, n_features: int) -> Checkpoint | None:
 class CheckpointedTerm(PartitionedTerm):
     """A `PartitionedTerm` that writes a checkpoint after every evaluation that is better than all earlier ones.
 
-    Its attributes ``checkpoint`` (the file) and ``C`` are to be set.
+    The caller sets the attributes ``checkpoint`` (the file) and ``C``.
     """
 
     checkpoint: PathLike
@@ -94,7 +94,7 @@ class CheckpointedTerm(PartitionedTerm):
         """Value and gradient, in one round."""
         point = super().evaluate(w, width, near)
         value = 0.5 * float(w @ w) + self.C * point.sums.value
-        # less smoothing first, then lower values
+        # less smoothing is better; with equal smoothing, a lower value is better
         reached = -np.inf if width is None else -width, value
         if reached[0] > self._best[0] or (reached[0] == self._best[0] and value < self._best[1]):
             self._best = reached

@@ -28,7 +28,7 @@ ASK = 5.0
 
 
 class LostError(ClusterError):
-    """Futures were cancelled, by the user or because the scheduler restarted: data may be created again."""
+    """Futures were cancelled, by the user or by a restart of the scheduler; their data may be computed again."""
 
 
 class Cluster:
@@ -39,11 +39,11 @@ class Cluster:
     client : distributed.Client
         The client.
     timeout : float
-        Seconds after which a scheduler that does not answer, or a cluster without workers, is given up.
+        Seconds to wait for a scheduler that does not answer, or a cluster without workers, before ClusterError.
     """
 
     def __init__(self, client: Client, timeout: float):
-        # Dask's annotations allow for a client that is closed
+        # Any, because attributes of a closed client may be None in Dask's annotations
         self.client: Any = client
         self.timeout = timeout
         self._workers: list[str] = []
@@ -59,13 +59,13 @@ class Cluster:
         look: bool = True,
         key: str | None = None,
     ) -> list[Future]:
-        """The futures of a function of each part, what is beside it if anything is, and constants, where the part is.
+        """Call a function of each part, of its item of ``beside`` (if given) and of constants, on the part's worker.
 
-        Dask sends tasks that look like the roots of a graph, as tasks of few parts do, to whichever worker is idle, and
-        their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
+        Dask may send a task to any idle worker, and the part with it, if the task looks like the root of a graph, as
+        the tasks of few parts do. It does not if the task names workers, even if other workers are also allowed.
 
-        The scheduler is asked for its workers every few seconds, because asking takes a tenth of a round. Without
-        ``look`` nobody is asked, so that a lost scheduler cannot make it wait.
+        The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of a
+        round. Without ``look`` there is no request, so that a lost scheduler cannot block.
         """
         if look and time.monotonic() - self._asked_workers > ASK:
             self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
@@ -86,7 +86,7 @@ class Cluster:
     def check_workers(self) -> None:
         """Raise ClusterError if a worker has no ranksvm, or another version."""
         for worker, found in self.run_on_workers(version, "ranksvm").items():
-            # (any other error comes from a worker that is about to leave)
+            # any other error comes from a worker that is about to leave
             if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
                 what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
                 raise ClusterError(
@@ -95,7 +95,7 @@ class Cluster:
                 )
 
     def run_on_workers(self, function: Callable[..., object], *arguments: Any) -> dict[str, Any]:
-        """Result of a function, or the error that it raises, on each worker, by the worker's address."""
+        """The result of a function on each worker, or the error that it raises, by address of the worker."""
 
         async def run() -> dict[str, Any]:
             return await self.client.run(function, *arguments, on_error="return")
@@ -107,7 +107,7 @@ class Cluster:
         return self.results(self.client.compute(list(delayed)))
 
     def run_on_scheduler(self, function: Callable[..., T], *arguments: object) -> T:
-        """The result of a function that runs on the scheduler, as its ``dask_scheduler``."""
+        """The result of a function that runs on the scheduler, which it receives as ``dask_scheduler``."""
 
         async def run() -> T:
             return await self.client.run_on_scheduler(function, *arguments)
@@ -133,7 +133,7 @@ class Cluster:
         Raises
         ------
         ClusterError
-            When the scheduler, or all workers, have been gone for the timeout.
+            When the scheduler did not answer, or there were no workers, for ``timeout`` seconds.
         LostError
             When the futures were cancelled.
         """
@@ -148,7 +148,7 @@ class Cluster:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine of the client, which is given up with the cluster."""
+        """The result of a coroutine of the client; ClusterError if the cluster is silent for too long."""
 
         async def kept() -> tuple[Any, BaseException | None]:
             try:

@@ -31,14 +31,14 @@ def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
     Raises
     ------
     OptionError
-        When the loss is for the processor only.
+        When the loss can only be computed on a CPU.
     DeviceError
-        When no worker has the device; with the reason of one of them.
+        When no worker has the device; the message has the reason of one worker.
 
     Warns
     -----
     UserWarning
-        When some workers lack the device: they compute on their processor.
+        When some workers lack the device, and so use their CPU.
     """
     if not device_names(device):
         return

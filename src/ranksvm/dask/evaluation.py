@@ -30,7 +30,7 @@ class Sums(NamedTuple):
     Attributes
     ----------
     weight, value, weight2, value2, square2 : float
-        Sums over the queries that have a value v of their weights w, of w v, of w^2, of w^2 v and of w^2 v^2.
+        Sums of w, w v, w^2, w^2 v and w^2 v^2 over the queries that have a value; v is the value, w the weight.
     n : int
         Number of these queries.
     """
@@ -144,7 +144,7 @@ def evaluated(
     held_out : ndarray of uint64, optional
         The hashes of the queries that count; None: all of them.
     listed : Listed, optional
-        The pairs that count, where these are listed; the metric is then their accuracy.
+        The pairs that count, if the user listed pairs; the metric is then their accuracy.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def scores_of(rows: Rows, model: Scorer) -> np.ndarray:
 
 
 def scoring_function(model: Any) -> Scorer:
-    """What `scores_of` takes for a fitted model."""
+    """The weights or the function of a fitted model, for `scores_of`."""
     return model._function() if hasattr(model, "shape_values_") else model.coef_
 
 

@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.dask")
 
 
 def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> tuple[Columns, dict[str, Any]]:
-    """The data as arguments of ``fit`` of a single-process estimator, in their order.
+    """The data as arguments of ``fit`` of a single-process estimator, with rows in the order of the data.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> 
     given : Given
         The arguments of ``fit``.
     memory_limit : int, str or None
-        What they may take here: see `ranksvm._util.memory.memory_bytes`.
+        Memory that the rows may take in this process: see `ranksvm._util.memory.memory_bytes`.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> 
     Raises
     ------
     OptionError
-        When they would take more memory.
+        When the rows would take more memory.
     """
     parts = cluster.client.compute(given.rows)
     reports = reports_of(cluster, parts, given.names)

@@ -42,13 +42,13 @@ class Given(NamedTuple):
     rows : list of Delayed
         The `Rows` of each part.
     names : list of str
-        What errors call each.
+        Name of each part in error messages.
     columns : Columns
-        What each has to have.
+        Properties that all parts must have.
     frame_type : str or None
         Library of the DataFrames.
     listed : Listed or None
-        The pairs, where they are listed.
+        The pairs, if the user listed them.
     """
 
     rows: list[Delayed]
@@ -78,17 +78,17 @@ def given_rows(
     X : dask array, dask DataFrame, list of paths, or array-like
         The features, or the files.
     y, qid : dask array, dask Series, array-like or str
-        Labels and query ids; of files the names of columns.
+        Labels and query ids; for files the names of their columns.
     weights : dict
         Weights by name, as ``y``; None for those that were not given.
     columns : Columns, optional
-        What the parts have to have, if it is known from other data.
+        Properties that the parts must have, if they are known from the training data.
     group : array-like or dask array, optional
         Sizes of the queries, whose rows follow one another, instead of ids.
     pairs, pair_weight : array-like or dask array, optional
         Row numbers (preferred, other) of pairs, instead of labels, and the weight of each.
     count : callable, optional
-        Computes delayed numbers of rows, if group or pairs need the numbers for parts of unknown sizes.
+        Computes delayed numbers of rows: group and pairs need them if the sizes of the parts are unknown.
     missing : bool
         Whether values of X may be missing (NaN).
 
@@ -191,7 +191,7 @@ def blocks_of(values: object, name: str) -> list[Delayed]:
     values : dask array, DataFrame or Series
         The collection.
     name : str
-        What errors call it.
+        Its name in error messages.
 
     Returns
     -------

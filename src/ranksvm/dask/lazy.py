@@ -81,7 +81,7 @@ def lazy_metric(
     pairs: ArrayLike | None,
     pair_weight: ArrayLike | None,
 ) -> da.Array:
-    """A metric for any parts: scores, labels and ids are sent to the task of their query; features stay.
+    """A metric, however queries are divided: scores, labels and ids are sent to the task of their query.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def lazy_metric(
     weights : dict
         ``sample_weight`` and ``event``.
     metric : str
-        The metric of labels.
+        The metric, if there are labels.
     pairs, pair_weight : optional
         As in ``fit``; the metric is then the accuracy of the pairs.
 
     Returns
     -------
-    dask array of no dimension
+    dask array without dimensions
         Its mean over the queries.
     """
     columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
@@ -126,7 +126,7 @@ def lazy_metric(
 
 
 def _scored(rows: Rows, model: Scorer, n: int) -> list[Rows]:
-    """Rows with their score as their only feature, by the hash of their query."""
+    """Divide rows by the hash of their query; their only feature is their score."""
     scores = scores_of(rows, model)
     scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
     to = (rows.report().queries % np.uint64(n)).astype(np.int64)[rows.queries.numbers()]

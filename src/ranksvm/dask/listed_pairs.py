@@ -37,7 +37,8 @@ class Listed(NamedTuple):
     weight : ndarray of float64, shape (n_pairs,)
         Weight of each.
     groups : ndarray of int, shape (n_pairs,), or None
-        Groups of pairs, for at most one query: pairs connected by rows. None: the pairs of a query are a group.
+        Group of each pair if there is at most one query: pairs that share rows, directly or through other pairs, are in
+        one group. None: the pairs of each query are a group.
     """
 
     rows: np.ndarray
@@ -85,7 +86,7 @@ def unpacked_preferences(
     X : Preferences or other features
         The data.
     y, qid, group, pairs, pair_weight : optional
-        The other arguments, which Preferences stand in for.
+        The other arguments of ``fit``; with Preferences they must be None.
 
     Returns
     -------
@@ -94,7 +95,8 @@ def unpacked_preferences(
     """
     if not isinstance(X, Preferences):
         return X, qid, pairs, pair_weight
-    X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)  # refuses arguments passed in addition
+    # raises an error if one of these was also passed
+    X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)
     # the two answers of a pair, and the answers of a prompt, are adjacent, so that parts divide few of them
     ids = X.qid
     order = np.argsort(Queries.from_qid(ids).numbers(), kind="stable")
@@ -139,7 +141,7 @@ def listed_pairs(pairs: ArrayLike, pair_weight: ArrayLike | None, n_rows: int) -
 
 
 def groups_of_rows(listed: Listed, n_rows: int) -> np.ndarray:
-    """An id for each row, the same for rows that pairs connect; it replaces the query id if there is none.
+    """An id for each row, used if there are no query ids: rows that pairs connect have the same id.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, i
     n_features : int
         Number of features of all parts.
     in_place : bool
-        Whether the part reads the features where they are, instead of a copy of the rows that pairs need.
+        Whether the part uses the features of all rows without a copy, instead of a copy of the rows that pairs need.
 
     Returns
     -------

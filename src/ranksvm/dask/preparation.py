@@ -33,7 +33,7 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.dask")
 
-# Called with the rows of the parts as they were given, before any row moves, and their columns.
+# Called before any row moves, with the rows of the original parts and their columns.
 Before = Callable[[list[Future], Columns], object]
 
 
@@ -52,9 +52,9 @@ class Prepared:
     queries : ndarray of uint64
         The hashes of all queries, in the order in which they first appear in the data.
     n_partitions : int
-        Largest number of parts: with it the same data make the same parts again.
+        Largest number of parts; the same data are divided in the same way with it.
     listed : Listed, optional
-        The pairs, where they are listed.
+        The pairs, if the user listed them.
     described : object
         The result of ``before`` of `prepared_rows`.
     """
@@ -79,7 +79,7 @@ def prepared_rows(
     n_partitions: int | None,
     before: Before | None = None,
 ) -> Prepared:
-    """The rows on the cluster: validated, whole queries, in parts that are large enough for a task.
+    """The validated rows on the cluster, in parts of whole queries that are large enough for a task.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def prepared_rows(
     n_partitions : int or None
         Largest number of parts; None: as many as the workers have threads.
     before : callable, optional
-        Called with the rows of the parts as they were given, before any row moves, and their columns.
+        Called before any row moves, with the rows of the original parts and their columns.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def parts_of_rows(
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:
-    """Pairs for tasks: created by a task, not scattered, so that they are created again if its worker ends.
+    """Pairs for tasks, created by a task instead of scattered: they are created again if their worker ends.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def on_workers(cluster: Cluster, listed: Listed) -> Future:
 
 
 def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:
-    """Warn if a part is created from scattered data: they are lost if their worker ends.
+    """Warn if a part is created from scattered data, which are lost if their worker ends.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str
         lost = cluster.run_on_scheduler(_from_scattered, keys)
     except ClusterError:
         raise
-    except Exception as error:  # a scheduler that runs no code of clients, or without this package
+    except Exception as error:  # the scheduler may refuse functions of clients, or lack this package
         logger.info("the scheduler does not tell which data were scattered: %s", error)
         return
     if lost:
@@ -200,7 +200,7 @@ def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str
 
 
 def _from_scattered(keys: "list[Key]", dask_scheduler: "Scheduler") -> list[int]:
-    """Numbers of the tasks that need data with a single copy that no task creates. Runs on the scheduler."""
+    """Numbers of the tasks whose data exist only once and cannot be computed again. Runs on the scheduler."""
     found = []
     for number, key in enumerate(keys):
         seen, waiting = set(), [dask_scheduler.tasks.get(key)]
@@ -217,7 +217,7 @@ def _from_scattered(keys: "list[Key]", dask_scheduler: "Scheduler") -> list[int]
 
 
 def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
-    """Reports of the parts. An error of the collection itself is also reported as an error of the part.
+    """Reports of the parts; if a part of the user's collection fails, the DataError names it.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
     Raises
     ------
     DataError
-        When the files have other features.
+        When the features of the files differ.
     """
     if given.columns.n_features is not None:
         return given.columns
@@ -289,7 +289,7 @@ def default_names(n_features: int) -> tuple[str, ...]:
 
 
 def _merged(cluster: Cluster, rows: list[Future], sizes: Sequence[int], most: int) -> list[Future]:
-    """Consecutive parts as one, of about equal numbers of rows."""
+    """Merge consecutive parts, into parts of about equal numbers of rows."""
     middle = np.cumsum(sizes) - 0.5 * np.asarray(sizes)
     group = np.minimum((middle * most / max(1, sum(sizes))).astype(int), most - 1)
     groups = [[rows[place] for place in np.flatnonzero(group == number)] for number in range(most)]

@@ -27,9 +27,9 @@ __all__ = ["DaskRankSVM"]
 class DaskRankSVM(DaskSingleRanker):
     """`RankSVM` for data on a Dask cluster, similar to ``xgboost.dask.DaskXGBRanker``.
 
-    The objective, the solvers and the certificate are the ones of `RankSVM`; in each round only sums of ``n_features``
-    numbers travel, and a sample of the rows is fetched once. The bits of a fit depend on the parts alone: they do not
-    change if a worker is killed, leaves, restarts or is added.
+    The objective, the solvers and the certificate are the ones of `RankSVM`. In each round a part sends only sums, of
+    ``n_features`` numbers each; a sample of the rows is fetched once. The bits of a fit depend on the parts alone:
+    they do not change if a worker is killed, leaves, restarts or is added.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class DaskRankSVM(DaskSingleRanker):
     keep_on_interrupt : optional
         As in `RankSVM`.
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
-        As in `RankSVM`. "dual" needs all rows in one process: they are gathered in this one, within ``memory_limit``,
-        and a line in the log says so. "auto" leaves them on the workers.
+        As in `RankSVM`. "dual" needs all rows in one process: this process gathers them, within ``memory_limit``, and
+        logs this. "auto" leaves them on the workers.
     warm_start : bool, default False
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
@@ -49,7 +49,7 @@ class DaskRankSVM(DaskSingleRanker):
         DeviceError. Work on the sample stays on the CPU of this process. Never tried on a GPU: see docs/gpu.md.
     memory_limit : int, str or None, default None
         Memory that rows gathered for ``solver="dual"`` may take in this process: bytes, or text such as "4GB"; None:
-        half of the free memory. Of no use with other solvers: workers have limits of their own, beyond which Dask
+        half of the free memory. Not allowed with other solvers: workers have their own limits, beyond which Dask
         writes parts to disk.
     n_jobs : int or None, default None
         Number of threads in this process, for work on the sample. Workers use the threads that they have.
@@ -60,8 +60,8 @@ class DaskRankSVM(DaskSingleRanker):
         begins, because each part is a task in every round. Give a number to get the same bits on clusters of different
         sizes.
     checkpoint : path-like or None, default None
-        A file of this process in which the best weights so far are kept during a fit; a fit begins there if the file
-        exists.
+        A file that this process writes during a fit, with the best weights so far. If the file exists, a fit begins
+        with its weights.
     timeout : float, default 60.0
         Seconds after which a fit ends with `ClusterError` if the scheduler does not answer, or there is no worker.
 

@@ -68,8 +68,8 @@ class DaskRankSVMCV(DaskRanker):
     ----------
     Cs, metric, cv, convention, rule, loss, huber_width, pair_selection, pair_weighting, monotone, tol, max_iter,
     keep_on_interrupt : optional
-        As in `RankSVMCV`. A splitter ``cv`` is given one row for each query, in the order in which they first appear;
-        of listed pairs, one for each pair.
+        As in `RankSVMCV`. A splitter ``cv`` receives one row for each query, in the order in which queries first
+        appear; with listed pairs, one row for each pair.
     early_stopping_rounds : int or None, default None
         As in `RankSVMCV`: larger values of C are not considered after this many without a better score. It saves no
         time here, because all values are solved together.
@@ -266,7 +266,7 @@ class DaskRankSVMCV(DaskRanker):
         return self
 
     def _chosen_here(self, cluster: Cluster, given: Given, sets: tuple[Any, ...], **metrics: Any) -> Self:
-        """The choice of `RankSVMCV`, for the rows of training and evaluation sets, which come here."""
+        """Gather the rows of all sets in this process, and let `RankSVMCV` choose."""
         arguments = self._gathered(cluster, given)
         there = dict(zip(("eval_set", "eval_qid", "eval_group", "eval_names", "eval_sample_weight"), sets, strict=True))
         held_out = self._given_sets(cluster, *sets)
@@ -368,7 +368,7 @@ class DaskRankSVMCV(DaskRanker):
 
 
 def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None) -> _Tried:
-    """The scores on the set that chooses C, up to the stop of early stopping."""
+    """The scores on the set that chooses C, up to the C at which early stopping stops."""
     means = np.array([sums[name].mean for sums in found])
     errors = np.array([sums[name].standard_error for sums in found])
     values = means.tolist()
@@ -381,7 +381,7 @@ def _largest(rows: Rows, train: np.ndarray) -> float:
 
 
 def _fold_part(part: Part, rows: Rows, train: np.ndarray, scale: float) -> Part:
-    """The pairs of some queries of a part, which reads the same X."""
+    """A part with the pairs of some of the queries, which shares X."""
     chosen = np.isin(hashes_of(rows.queries.ids), train)
     pairs = part.pairs.of_queries(np.flatnonzero(chosen))
     if scale != 1.0 and pairs.gain is not None:

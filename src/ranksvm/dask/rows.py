@@ -34,7 +34,7 @@ __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "toge
 
 # Names of the weights per row.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
-# Name, among the weights, of each row's number in the whole data, if pairs are listed.
+# Key among the weights, if pairs are listed: the number of each row in the whole data.
 ROW = "row"
 
 
@@ -44,7 +44,7 @@ class Columns(NamedTuple):
     Attributes
     ----------
     n_features : int or None
-        Number of features; None for text, whose lines tell no number.
+        Number of features; None for text, whose lines do not state it.
     names : ndarray of str, or None
         Their names, if X is a DataFrame.
     qid : str or None
@@ -182,9 +182,9 @@ def rows_of(
     weights : dict
         The part's weights by name.
     columns : Columns
-        What it has to have.
+        Properties that the part must have.
     part : str
-        What errors call it.
+        Its name in error messages.
 
     Returns
     -------
@@ -203,10 +203,11 @@ def rows_of(
         ids = id_array(qid)
         rows = Rows(features, labels, ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids, checked)
         _ = rows.queries
-        if "propensity" in checked:  # the range of each; weights of a query may still be in several parts
+        if "propensity" in checked:
+            # checks only the range of each value: the rows of a query may still be in several parts
             PairWeights(propensity=checked["propensity"]).factors(rows.queries)
         return rows
-    except ParseError:  # names its file
+    except ParseError:  # its message names the file
         raise
     except DataError as error:
         raise DataError(f"{part}: {error}") from None
@@ -264,7 +265,7 @@ def read_rows(path: PathLike, label: str, qid: str, part: str, missing: bool = F
     label, qid : str
         The columns of a table that hold labels and query ids.
     part : str
-        What errors call the file.
+        Name of the file in error messages.
     missing : bool
         Whether values may be missing.
 
@@ -358,7 +359,7 @@ def part_of(
     n_features : int
         Number of features of all parts.
     in_place : bool
-        Whether X is not copied: it keeps its order, and rows without pairs.
+        Whether the part uses X itself, in its order and with rows that have no pairs, instead of a copy.
 
     Returns
     -------
@@ -384,7 +385,7 @@ def hashes_of(ids: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of uint64, shape (n_ids,)
-        The hashes. Two queries of one hash are moved together, and are two queries nevertheless.
+        The hashes. Queries with equal hashes are moved together, but remain different queries.
     """
     if ids.dtype.kind == "b":
         ids = ids.astype(np.int64)
@@ -398,7 +399,7 @@ def hashes_of(ids: np.ndarray) -> np.ndarray:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): consecutive numbers are spread."""
+    """SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): consecutive numbers get unrelated hashes."""
     with np.errstate(over="ignore"):
         z = values + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -72,8 +72,8 @@ class DaskSingleRanker(DaskRanker):
             As in `RankSVM.fit`.
         pairs, pair_weight : array-like or dask array, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`: numbers of rows (preferred, other) in the whole
-            data, counted over the parts. This process keeps them, and every worker. Without ``qid`` the rows that pairs
-            connect are brought together.
+            data, counted over the parts. This process and every worker keep all pairs. Without ``qid``, rows that pairs
+            connect are moved to the same part.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
             accuracy, ``(X, time, event)`` for censored times.

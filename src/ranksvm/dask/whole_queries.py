@@ -1,4 +1,4 @@
-"""Whole queries: which of them are divided between parts, and which rows move to join them."""
+"""Whole queries: finds the queries that are divided between parts, and moves rows to make them whole."""
 
 import logging
 import pickle
@@ -19,10 +19,10 @@ __all__ = ["Moves", "moves", "whole_parts"]
 
 logger = logging.getLogger("ranksvm.dask")
 
-# If more than this share of the rows would move one by one, all of them are shuffled: each is sent over the network
-# once either way, but parts that share queries with all others would need as many pieces as there are pairs of parts.
+# If more than this share of the rows would move, all rows are shuffled instead. Either way a row is sent over the
+# network at most once, but if every part shared queries with all others, there would be a piece for each pair of parts.
 MOST_MOVED = 0.25
-# The part of a worker's memory that one query may take: its rows are there twice while they are put together.
+# The share of a worker's memory that one query may take: its rows are in memory twice while they are joined.
 QUERY_SHARE = 0.3
 
 
@@ -58,7 +58,7 @@ def moves(reports: Sequence[Report]) -> Moves:
     Returns
     -------
     Moves
-        What moves. A query of more rows than any part has gets a part of its own.
+        The rows that move. A query with more rows than the largest part gets a part of its own.
     """
     queries = np.concatenate([report.queries for report in reports])
     sizes = np.concatenate([report.sizes for report in reports])
@@ -193,9 +193,9 @@ def _shuffled(client: Client, rows: list[Future]) -> list[Future]:
 
 
 def _labels(n_parts: int) -> np.ndarray:
-    """A number for each part that Dask's shuffle sends there: it takes a hash of pandas modulo the number of parts.
+    """A number for each part that makes Dask's shuffle send a row there: a hash of pandas, modulo the number of parts.
 
-    If it took another hash, parts would be less even, and no query would be cut.
+    If Dask used another hash, the parts would be less even, but all queries would still be whole.
     """
     import pandas as pd
 
@@ -230,7 +230,7 @@ def _packed(rows: Rows, source: int, labels: np.ndarray) -> "pd.DataFrame":
 
 
 def _unpacked(table: "pd.DataFrame", any_rows: Rows) -> Rows:
-    """The rows in the order of the parts they come from: a shuffle has none."""
+    """The rows in the order of their original parts, which a shuffle does not keep."""
     table = table.sort_values(["source", "label"])
     if not len(table):
         return any_rows.taken(np.arange(0))

@@ -6,11 +6,11 @@ __all__ = ["platt_slope"]
 
 
 def platt_slope(margins: np.ndarray, weight: np.ndarray) -> float:
-    """The slope of the sigmoid for the probabilities of preferences, by maximum likelihood.
+    """The slope of the sigmoid that converts score differences to probabilities, by maximum likelihood.
 
     Minimizes ``-sum of weight * (t log p + (1 - t) log(1 - p))``, ``p = 1 / (1 + exp(-slope * margin))``, over slopes
-    from 0, with Platt's target ``t = (n + 1) / (n + 2)`` for n pairs instead of 1, which keeps the slope finite if
-    all margins are positive. There is no intercept: exchanging the two documents of a pair has to give ``1 - p``.
+    of at least 0. Platt's target ``t = (n + 1) / (n + 2)`` for n pairs, instead of 1, keeps the slope finite if all
+    margins are positive. There is no intercept: exchanging the two documents of a pair has to give ``1 - p``.
 
     Parameters
     ----------

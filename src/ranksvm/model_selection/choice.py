@@ -13,7 +13,7 @@ def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     Parameters
     ----------
     scores : ndarray of float64, shape (n_models, n_folds)
-        A metric's mean over the queries of each test part; NaN if it is undefined; such folds are ignored.
+        A metric's mean over the queries of each test part; folds with NaN, where it is undefined, are ignored.
 
     Returns
     -------

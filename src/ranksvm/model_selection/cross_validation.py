@@ -1,4 +1,4 @@
-"""cross_validate: fit and evaluate over query folds, with any setting of scikit-learn's metadata routing."""
+"""cross_validate: fit and evaluate over query folds, whether or not metadata routing of scikit-learn is enabled."""
 
 import dataclasses
 import inspect
@@ -186,25 +186,25 @@ def cross_validate(
         like ``lightgbm.LGBMRanker``, it receives the rows query by query, and the sizes of the queries. It is not
         fitted itself.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or Preferences
-        Features; for an estimator with a precomputed kernel the kernel values of the rows with each other.
+        Features; for an estimator with a precomputed kernel, the kernel matrix of the rows.
     y : array-like of shape (n_rows,)
         Labels, or times with ``event``. Omitted if ``pairs`` are given.
     qid : array-like of shape (n_rows,), or str; optional only with pairs
         Query of each row, in any order, or the name of the column of a DataFrame that has them: the estimators receive
         its values separately from the other columns, so that a Pipeline needs no special step.
     pairs : array-like of int, shape (n_pairs, 2), optional
-        Instead of ``y``: row numbers (preferred, other), passed to ``fit`` as ``pairs``. Folds divide the pairs: those
-        of one query (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect.
-        Each part has copies of the rows in its pairs alone. In a Pipeline they reach every step whose ``fit`` has the
-        argument.
+        Instead of ``y``: row numbers (preferred, other), passed to ``fit`` as ``pairs``. Folds divide the pairs:
+        pairs of one query (`Preferences`: prompt) stay together; if there is only one query, pairs that share rows,
+        directly or through other pairs, stay together. A training or test part has copies of the rows in its pairs, and
+        no others. In a Pipeline, pairs are passed to every step whose ``fit`` has the argument.
     pair_weight : array-like of shape (n_pairs,), optional
         Weight of each of the ``pairs``, passed to ``fit`` and used in the accuracy.
     event : array-like of bool, shape (n_rows,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`; passed to ``fit``. Folds divide the queries
         (strata), or, if there is only one, the rows.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
-        As in `ranksvm.metrics.evaluate`. Pairs have one metric, ``pairwise_accuracy``, censored times another,
-        ``concordance_index``: the default stands for them.
+        As in `ranksvm.metrics.evaluate`. Pairs have only the metric ``pairwise_accuracy``, and censored times only
+        ``concordance_index``, to which the default then refers.
     cv : int, splitter, or iterable of (train, test), default 5
         Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers. With pairs, the rows
         of a split are pairs.
@@ -348,7 +348,7 @@ def _takes_group(estimator: object) -> bool:
 
 
 class _Listed:
-    """Pairs of rows, divided into parts with rows of their own."""
+    """Pairs of rows; a part of the pairs has its own numbers of rows."""
 
     def __init__(self, pairs: ArrayLike, pair_weight: ArrayLike | None, queries: Queries):
         preferred, other = row_numbers(pairs, queries)
@@ -367,7 +367,7 @@ class _Listed:
         return np.unique(self._pairs[numbers])
 
     def arguments(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        """The arguments of ``fit`` for some pairs, the rows numbered as in `rows`."""
+        """The arguments of ``fit`` for some pairs, with places in the result of `rows` as numbers of rows."""
         places = {"pairs": np.searchsorted(self.rows(numbers), self._pairs[numbers])}
         return places if self._weight is None else places | {"pair_weight": self._weight[numbers]}
 
@@ -381,7 +381,7 @@ class _Listed:
 def _request_pairs(estimator: object) -> None:
     """Let pairs reach an estimator, or the steps of a Pipeline, whose fit has such an argument.
 
-    Estimators do not request them by default: scikit-learn's searches would divide them as rows.
+    Estimators do not request pairs by default, because searches of scikit-learn would divide them like rows.
     """
     params = estimator.get_params().values() if hasattr(estimator, "get_params") else []
     for step in (estimator, *params):

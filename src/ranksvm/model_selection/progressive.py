@@ -28,8 +28,8 @@ from ranksvm.metrics.cumulative import check_scale
 
 __all__ = ["ProgressiveValidation", "progressive_validation"]
 
-# Queries of data passed to a model at once, and rows of a stream whose scores are buffered and evaluated together:
-# large enough to make the cost of calls small.
+# Number of queries of data that are passed to a model at once, and of rows whose scores are evaluated at once: large
+# enough to make the cost of calls small.
 _QUERIES, _ROWS = 256, 1 << 16
 
 # Features, labels and query ids of the rows of some queries.
@@ -117,8 +117,8 @@ class ProgressiveValidation:
         metric : str or Metric
             One of the evaluated metrics.
         window : int, optional
-            Number of last queries for a moving mean, which shows the current quality of a model under drift; None: all
-            so far.
+            Number of the latest queries in a moving mean, which shows the current quality of a model under drift; None:
+            all so far.
 
         Returns
         -------
@@ -211,9 +211,9 @@ def progressive_validation(
         Has ``predict(X)`` and ``partial_fit(X, y)`` for one query, and can be cloned: an online ranker, or a model in a
         `Refit`. It is not changed; an unfitted clone learns from each order.
     stream : RankingData, array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or iterable
-        Data, whose queries are used in the order in which they first appear, or in random orders; or, without ``y``, an
-        iterable of queries ``(X, y)``, of batches of whole queries ``(X, y, qid)`` or `RankingData`, used in its own
-        order. Only a few numbers per query of an iterable are stored, so it may be larger than memory.
+        Data, whose queries are used in the order in which they first appear, or in random orders. Or, without ``y``, an
+        iterable, which is used in its own order: of queries ``(X, y)``, of batches of whole queries ``(X, y, qid)``, or
+        of `RankingData`. It may be larger than memory, because only a few numbers per query are stored.
     y : array-like of shape (n_rows,), optional
         Labels, if ``stream`` holds features.
     qid : array-like of shape (n_rows,) or str, optional

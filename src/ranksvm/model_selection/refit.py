@@ -19,10 +19,10 @@ Seen = tuple[Features, np.ndarray, np.ndarray]
 
 
 class Refit(BaseEstimator):
-    """A model that is fitted again to all queries seen after every ``every`` new queries.
+    """A model that is fitted again, to all queries seen so far, each time ``every`` new queries have arrived.
 
-    With it `progressive_validation` compares a batch learner with online learners. Unlike these, it stores all
-    documents, and each fit takes longer than the previous one.
+    With it `progressive_validation` compares a batch learner with online learners. Unlike an online learner, it stores
+    all documents, and each fit takes longer than the previous one.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class Refit(BaseEstimator):
         Raises
         ------
         DataError
-            When lengths differ, or the number of features differs from the queries seen. This, or an error of
-            the fit, leaves the model unchanged.
+            When lengths differ, or the number of features differs from that of earlier queries. After this error, or an
+            error of the fit, the model is unchanged.
         OptionError
             When ``every`` is not a positive integer.
         """

@@ -21,8 +21,8 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 class _QuerySplitter(BaseCrossValidator):
     """Splits queries, and returns their rows."""
 
-    # With routing on, scikit-learn passes qid and no groups (its base class has removed these from the requests, which
-    # before scikit-learn 1.7 may be done only once); with routing off only `groups` can reach a splitter.
+    # With metadata routing scikit-learn passes `qid`, but not `groups`: its base class has removed `groups` from the
+    # requests (before scikit-learn 1.7 only one class may do so). Without routing only `groups` can reach a splitter.
     __metadata_request__split: ClassVar = {"qid": True}
 
     n_splits: int
@@ -93,7 +93,8 @@ class _QuerySplitter(BaseCrossValidator):
 class QueryKFold(_QuerySplitter):
     """K folds of whole queries; each is the test part once.
 
-    The numbers of queries of the folds differ by at most one (not the numbers of rows: metrics are means over queries).
+    The folds differ by at most one in their numbers of queries. Their numbers of rows may differ more, because metrics
+    are means over queries.
     The folds are blocks of queries in order of first appearance, or in random order.
 
     Parameters

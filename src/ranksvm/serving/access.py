@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(_MOST_CLIENTS)
 def client_of(address: str) -> str:
-    """The client at an address: the address, or its 64-bit network, because IPv6 assigns a whole one to a client."""
+    """The client at an address: an IPv4 address, or the 64-bit network of an IPv6 address, which one client owns."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -52,7 +52,7 @@ def add_key(store: Store, name: str, scopes: list[str]) -> str:
     name : str
         Its name.
     scopes : list of str
-        What it allows: of "rank", "feedback", "read" and "admin".
+        What it allows: any of "rank", "feedback", "read" and "admin".
 
     Returns
     -------
@@ -97,7 +97,7 @@ class Keys:
 
     def reload(self) -> None:
         """Read the keys again."""
-        with self._reloading:  # what was read first must not replace what was read later
+        with self._reloading:  # an older list must not replace a newer one
             self._known = [(name, hash, frozenset(scopes.split(","))) for name, hash, scopes in self._store.api_keys()]
             self._ever = bool(self._known) or self._store.had_keys()
 
@@ -151,7 +151,7 @@ class Rate:
     Parameters
     ----------
     per_second : float or None
-        Requests per second and client; None: no limit. As many may come at once as in two seconds.
+        Requests per second and client; None: no limit. A client may send the requests of two seconds at once.
     """
 
     def __init__(self, per_second: float | None):

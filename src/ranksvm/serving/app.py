@@ -37,7 +37,8 @@ Handler = Callable[[HTTPRequest], Awaitable[Response]]
 
 # Seconds between two checks for changes by other processes.
 _REFRESH = 2.0
-# Seconds for which a request waits for an event that a process may be storing, and seconds between two checks.
+# Seconds for which feedback waits for its event, which another process may still be storing, and seconds between two
+# checks.
 _PATIENCE, _LOOK = 1.0, 0.05
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
@@ -152,7 +153,7 @@ class _API:
         service, headers = self._service, request.headers
         host = headers.get("host", "")
         if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
-            # DNS rebinding: a page of another site whose name was made to resolve to this machine
+            # against DNS rebinding: requests of another site's page whose name was made to resolve to this machine
             text = "without API keys only requests to localhost, or to a name given with --allowed-host, are answered."
             raise Problem(403, "host", text)
         origin = headers.get("origin")

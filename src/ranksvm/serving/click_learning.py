@@ -16,11 +16,11 @@ __all__ = ["RULES", "ClickLearning", "curve", "fair_pairs", "given"]
 RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
 # Fields of a ClickLearning whose propensities are not estimated yet.
 _CURVE: dict[str, Any] = {"eta": 1.0, "propensity": None, "rankings": 0, "note": None}
-# Lower limit of propensities, so that no click weighs more than 20 times a click at rank 1. Simulated users of
-# three kinds gave about the same quality with 10 and 40 in place of 20.
+# Lower limit of propensities, so that no click has more than 20 times the weight of a click at rank 1. With three
+# kinds of simulated users, limits of 10 and 40 times gave about the same quality.
 _CLIP = 0.05
-# Rankings after which propensities are estimated for the first time, the factor to the next estimate, and the maximum
-# number of rankings between two estimates.
+# Number of rankings at the first estimate of propensities, the factor by which it grows until the next estimate, and
+# the maximum number of rankings between two estimates.
 _FIRST, _GROWTH, _MOST_BETWEEN = 250, 1.5, 10_000
 
 
@@ -30,15 +30,15 @@ class ClickLearning(msgspec.Struct, frozen=True):
     Parameters
     ----------
     rule : str
-        Which pairs a click makes. "shown": the clicked document over every document shown without a click, with weight
-        ``clip / max(p_k, clip)`` for the propensity p_k of its rank k. "shown_all": the same, over every other document
-        shown. "fair_pairs": of two neighbors that were shown in random order, the lower one if it alone was clicked on
-        (Radlinski & Joachims, "Minimally invasive randomization for collecting unbiased preferences from clickthrough
-        logs", AAAI 2006). "skip_above" and "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The
-        last three weight all pairs 1.
+        Which pairs a click makes. "shown": the clicked document is preferred to every document shown without a click,
+        with weight ``clip / max(p_k, clip)`` for the propensity p_k of its rank k. "shown_all": it is preferred to
+        every other document shown, with the same weight. "fair_pairs": of two neighbors in random order, the lower one
+        is preferred if only it was clicked on (Radlinski & Joachims, "Minimally invasive randomization for collecting
+        unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and "last_click_skip_above": see
+        `ranksvm.data.clicks.pairs_from_clicks`. The last three give all pairs the weight 1.
     source : str
         Source of propensities: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
-        estimated repeatedly from the clicks in the store. "none": the store is older than this choice.
+        estimated repeatedly from the clicks in the store. "none": the store was created before there was a choice.
     eta : float
         Exponent of the power curve.
     propensity : list of float, optional
@@ -48,9 +48,9 @@ class ClickLearning(msgspec.Struct, frozen=True):
     note : str, optional
         Why eta could not be estimated.
     follow_drift : bool
-        Whether SOLAR keeps little of what it learned when users click as if the order had no information
-        (`drift.DriftDetector`), and learns again from the entries since then. It keeps most of what it learned when
-        propensities are estimated again.
+        Whether SOLAR forgets most of what it learned when users click as if the order had no information
+        (`drift.DriftDetector`), and learns again from the entries since the drift began. When propensities are
+        estimated again, it forgets a smaller part.
     """
 
     rule: str = "skip_above"

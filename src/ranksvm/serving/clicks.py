@@ -24,12 +24,12 @@ def click_log(
     """The impressions and clicks in the store of a service, which may be running.
 
     An impression is one ranking that was requested. Feedback that has labels or preferences says nothing about clicks,
-    and its event is omitted; an event without feedback is an impression without clicks. A ranking without the name of
-    its query has a query of its own.
+    and its event is omitted; an event without feedback is an impression without clicks. A ranking whose query has no
+    name counts as a query of its own.
 
-    The ranker of a document is the version of the model, "v1", "v2", ...: as a model learns, documents change their
-    ranks, which is what ``position_bias(log)`` needs. In a list in random order it is "random" (policy "epsilon"), in
-    an interleaved one the team, "champion" or "challenger".
+    The ranker of a document is the version of the model, "v1", "v2", ...; as a model learns, it shows documents at
+    other ranks, which ``position_bias(log)`` needs. The ranker is "random" in a list in random order (policy
+    "epsilon"), and the team, "champion" or "challenger", in an interleaved list.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def click_log(
         policy="team-draft"), names=("challenger", "champion"))``. With "fair-pairs" the log has a ``base_rank``, for
         ``position_bias(log, "swap")``. None: all.
     newest : int, optional
-        Only rankings among this number of events, the newest of the store. None: all.
+        Only rankings among this number of the newest events of the store. None: all.
     n_ranks : int, optional
         Only the first ranks of each. None: all.
 
@@ -142,6 +142,6 @@ def _rankers(shown: Shown) -> list[str]:
     size = len(shown.order)
     if shown.teams is not None:
         return shown.teams
-    # probability epsilon / size means that the document's place is random
+    # a document with the probability epsilon / size is not where the model would put it: the order is random
     chance = shown.propensities is not None and size > 1 and min(shown.propensities) <= 1.0 / size
     return ["random" if chance else f"v{shown.version}"] * size

@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Seconds between two checks for late requests.
 _LOOK = 0.25
-# Maximum number of clients that one check names in the log; others are counted.
+# Maximum number of late clients that one check names in the log; it only counts the others.
 _NAMED = 20
 
 
@@ -92,7 +92,7 @@ class Connections:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, which is closed when a request takes too long to arrive, or its answer to be taken.
+    """A connection, which is closed if a client takes too long to send a request or to read the answer.
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ class Connection(HttpToolsProtocol):
         super().__init__(**given)
         self._all, self._limits = connections, connections.limits
         self._due, self._part = math.inf, ""
-        # bytes since a part of a request was complete, and whether one was completed by what was received last
+        # bytes received since the last complete part of a request, and whether the newest bytes completed a part
         self._waiting, self._completed = 0, False
         self._in_body = False
-        # requests without a complete answer: the last is `cycle`, the only one that uvicorn tells of a lost connection
+        # requests without a complete answer: uvicorn tells only the last one, `cycle`, that the connection was lost
         self._unanswered: deque[RequestResponseCycle] = deque()
         # bytes that the client has not received, and the time since which their number has not changed
         self._left, self._moved = 0, 0.0

@@ -9,34 +9,34 @@ from ranksvm.serving.models import Model
 
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
-# Number of rankings before drift can be noticed, because click rates are not known well; ranks that count; and the
-# maximum contribution of a single ranking.
+# Number of rankings before drift can be noticed, because click rates are not known well earlier; number of ranks that
+# count; and maximum contribution of a single ranking to a sum.
 _FEWEST, _RANKS, _MOST = 100, 50, 3.0
-# How far click rates may have moved, from the rates of the order (0) to the rates of a random order (1). Users who
-# trust the first ranks click there whatever they show, so that their rates go only a part of the way.
+# How far drift moves click rates, from the rates of the learned order (0) to the rates of a random order (1): a sum
+# for each. Users who trust the first ranks click on whatever is there, so that their rates move only a part of the way.
 _CHANGES = 1.0, 0.35
 # Drift is noticed when the logarithm of the likelihood ratio exceeds the first number, and the second one plus the
 # logarithm of the number of rankings since the detector began. So a busy service does not have a false alarm every day:
 # the rate of false alarms per ranking falls as the number of rankings grows. In 216,000 rankings of simulated users
-# without drift there were 12, and 15 with propensities that fall too slowly.
+# without drift there were 12 false alarms, and 15 with propensities that fall too slowly.
 _THRESHOLD, _ABOVE_LOGARITHM = 7.5, 0.5
 # The order is informative if it brings this many times as many clicks as a random one.
 _TELLING = 1.1
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
-# Share that stays when propensities are estimated: what was learned before had worse ones. Models that learned from
-# trust-biased users reached .970 and .975 of the quality that labels give without it, and .976 and .981 with it.
+# Share that stays when propensities are estimated again, because the model learned with worse propensities so far. With
+# trust-biased users, models reached .976 and .981 of the quality that labels give; without forgetting, .970 and .975.
 KEPT_BY_ESTIMATE = 0.7
 
 
 class DriftDetector:
     """A cumulative sum test for a drop of click rates to the rates of a random order (Page, Biometrika 1954).
 
-    Without drift a click at rank k has the rate m_k of the rankings so far. After drift the order tells nothing: every
-    document is as likely at every rank, and the rate is the propensity p_k times the mean of ``m_j / p_j`` over all
-    ranks j. Each ranking adds the logarithm of the likelihood ratio of its clicks. The sum begins again at 0 whenever
-    it is negative, and drift is noticed when it exceeds a threshold. There is a sum for each of several assumed
-    rates after drift.
+    Without drift a click at rank k has the rate m_k of the rankings so far. After drift the order has no information:
+    every document is equally likely at every rank, and the click rate at rank k is the propensity p_k times the mean of
+    ``m_j / p_j`` over all ranks j. Each ranking adds the logarithm of the likelihood ratio of its clicks to a sum. The
+    sum begins again at 0 whenever it is negative, and drift is noticed when it exceeds a threshold. There is a sum for
+    each of several assumed rates after drift.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class DriftDetector:
         Returns
         -------
         int or None
-            With drift: the number of the last ranking before it began, which is the last one at which the sum was 0;
-            the detector then begins anew. None: no drift.
+            With drift: the number of the last ranking before the drift, at which the sum was 0 for the last time; the
+            detector then begins anew. None: no drift.
         """
         clicked, propensity = clicked[:_RANKS].astype(np.float64), propensity[:_RANKS]
         size, known = len(clicked), len(self.state["shown"])

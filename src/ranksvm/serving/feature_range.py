@@ -11,12 +11,13 @@ from ranksvm.serving.feedback import Lesson
 __all__ = ["OUTSIDE", "FeatureRange", "RangeRule"]
 
 OUTSIDE = ("clip", "refuse", "none")
-# The size of a feature is this quantile of its largest absolute value in an answer, over answers in which it is not 0:
-# what fewer than a fourth of the answers have does not count in the long run.
+# The size of a feature is this quantile of its largest absolute value in an answer, over answers in which it is not 0.
+# So larger values do not count in the long run if fewer than a fourth of the answers have them.
 _QUANTILE = 0.75
-# Number of first answers for which the quantile is exact; later ones move the size.
+# Number of first answers, for which the size is the exact quantile; each later answer moves the size by a factor.
 _FIRST = 25
-# Factor for a size if an answer is larger; else the size is divided by the factor's cube root, for the quantile .75.
+# If an answer is larger than a size, the size is multiplied by the first factor; otherwise it is divided by the second,
+# the cube root of the first. In balance, a fourth of the answers is larger: the size is the .75 quantile.
 _UP, _DOWN = 1.01, 1.0033223
 # Maximum factor by which a size grows in an hour.
 _HOURLY = 2.0
@@ -32,8 +33,8 @@ class RangeRule(msgspec.Struct, frozen=True):
     Parameters
     ----------
     outside : str
-        "clip": they are clipped, to rank. "refuse": the request is refused. "none": there is no range. "unset": the
-        store is older than this choice, and has no range.
+        "clip": they are clipped before documents are ranked. "refuse": the request is refused. "none": there is no
+        range. "unset": the store was created before there was a choice, and has no range.
     multiple : float
         The range, as a multiple of the size of a feature.
     """
@@ -68,10 +69,12 @@ class FeatureRange:
 
     def __init__(self, rule: RangeRule, state: dict[str, Any] | None = None):
         self.rule = rule
-        self._size: np.ndarray | None = None  # of each feature, 0 if it was always 0; None before the first answer
-        self._answers = self._most = np.zeros(0)  # answers in which each was not 0; the most that its size may be now
-        self._hour = 0  # since 1970
-        # of the first answers, later None: sizes in each, and the largest values that were learned from
+        # size of each feature, 0 if the feature was always 0; None before the first answer
+        self._size: np.ndarray | None = None
+        # number of answers in which each feature was not 0, and the largest size that it may have in this hour
+        self._answers = self._most = np.zeros(0)
+        self._hour = 0  # number of the hour since 1970
+        # the largest values in each of the first answers (None after these), and the largest that were learned from
         self._first: list[np.ndarray] | None = []
         self._learned = np.zeros(0)
         if state is not None and state["size"] is not None:
@@ -105,7 +108,7 @@ class FeatureRange:
         if self.bound is None:
             return None
         largest = self.bound.copy()
-        linear.dense_largest(X, 0, len(X), largest)  # where |x| is larger than the bound, it takes its place
+        linear.dense_largest(X, 0, len(X), largest)  # replaces a bound that a value of |x| exceeds
         return None if largest.tobytes() == self._bytes else np.abs(X) > self.bound  # the fastest comparison
 
     def clipped(self, X: np.ndarray) -> np.ndarray:
@@ -137,7 +140,7 @@ class FeatureRange:
         Returns
         -------
         bool
-            Whether the models have to begin again: among the first answers, one that was learned from is outside now.
+            Whether the models have to begin again: they learned from one of the first answers, which is now outside.
         """
         if not self.rule.limits:
             return False

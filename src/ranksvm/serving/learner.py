@@ -1,4 +1,4 @@
-"""The learner of a process: it learns while it has the lease; otherwise it follows the process that has it."""
+"""The learner of a process: it learns while it has the lease; otherwise it reads what the holder has learned."""
 
 import copy
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Number of entries read at a time.
 _PART = 256
-# Maximum number of failures of learning at an entry; then the entry is passed over.
+# Maximum number of failures to learn from an entry; after them the entry is passed over.
 MOST_FAILURES = 3
 # Seconds between two removals of old events.
 _CLEAN = 3600.0
@@ -39,9 +39,9 @@ class Schedule(NamedTuple):
     Parameters
     ----------
     every : int
-        Entries after which a checkpoint is written, and the model for ranking is replaced, at the latest.
+        Maximum number of entries until a checkpoint is written and the model that ranks is replaced.
     seconds : float
-        Seconds after which this is done, if there was any entry.
+        Seconds after which both are done, if there was any new entry.
     lease : float
         Seconds after which another process takes over from a learner that was killed.
     retain_days : float or None
@@ -135,12 +135,12 @@ class Learner:
     store : Store
         The log, with at least one checkpoint.
     schedule : Schedule
-        When it does what.
+        When it writes checkpoints, and removes old events.
     on_news : callable, optional
         Called in the thread of the learner after each step.
     ranks : bool, default True
-        Whether this process ranks: `served` then has copies of the models, which learning changes in place, and
-        `summary` is kept up to date. Else `served` has no models, and `summary` is empty.
+        Whether this process ranks. If so, `served` has copies of the models, because learning changes the models in
+        place, and `summary` is kept up to date. If not, `served` has no models, and `summary` is empty.
     """
 
     def __init__(
@@ -159,9 +159,9 @@ class Learner:
         self._learning: Learning | None = None
         self._version = 0
         self._passed_over: dict[int, str] = {}
-        self._failures: dict[int, int] = {}  # by entry
+        self._failures: dict[int, int] = {}  # number of failures by entry
         self._told = 0, 0  # numbers of answers not learned from, and with features outside their range
-        self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
+        self._estimated = 0  # number of the entry with the newest estimate of propensities: no other is made before it
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None

@@ -25,7 +25,7 @@ _AGAIN, _LAST = 0.5, 60.0
 
 
 class LearnerProcess:
-    """A learner in a process of its own, and the models that it wrote last; this class has the interface of `Learner`.
+    """A learner in another process, and the models that it wrote last; the class has the interface of `Learner`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class LearnerProcess:
     url : str
         Where the log is, for the other process.
     schedule : Schedule
-        When it does what.
+        When it writes checkpoints, and removes old events.
     reward_wait : float, optional
         Seconds after which an event accepts no feedback.
     unanswered : str
@@ -53,8 +53,8 @@ class LearnerProcess:
         self._thread: threading.Thread | None = None
         self._turn = threading.Lock()
         self._version = 0
-        # position at which the last processes ended, and their number: the next one writes a version after every
-        # entry, so that the entry at which it ends is known
+        # position at which the last processes ended, and the number of these processes. The next process writes a
+        # version after every entry, so that the entry at which it ends is known.
         self._deaths = 0, 0
         self.served: Served
         self.summary: Json
@@ -148,13 +148,13 @@ class LearnerProcess:
 
 
 def _command() -> list[str]:
-    """The same interpreter, which imports the same packages, without what the arguments of this process are."""
+    """The command: this interpreter, which imports the same packages, without the arguments of this process."""
     return [sys.executable, *(["-S"] if sys.flags.no_site else []), "-m", "ranksvm.serving.learner_process"]
 
 
 def main() -> None:
-    """The other process: learn until the one that ranks closes stdin, or has ended."""
-    for name in ("SIGINT", "SIGTERM"):  # these signals are sent to all processes of a terminal or a unit
+    """Learn in the other process, until the process that ranks closes stdin or has ended."""
+    for name in ("SIGINT", "SIGTERM"):  # terminals and systemd send these signals to all processes
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     logging.basicConfig(format="%(levelname)s: %(message)s")
     asked = json.loads(sys.stdin.readline())

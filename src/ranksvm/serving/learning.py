@@ -1,4 +1,4 @@
-"""State of learning: a bit-exact function of the log, independent of its division between processes."""
+"""State of learning: a bit-exact function of the log, whichever processes learned from its parts."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ class _State(msgspec.Struct):
     skipped: int
     reason: str | None
     verdicts: list[Any]
-    # the click learning of the first stores; later ones record theirs
+    # for the first stores, which had no choice; later stores record theirs
     click_learning: ClickLearning = ClickLearning()
     estimates: dict[str, Any] | None = None
     estimate_at: int = 0
@@ -85,8 +85,8 @@ class _State(msgspec.Struct):
 class Learning:
     """Models and measures after a part of the log.
 
-    Every model ranks the documents of each entry before it learns from them: the means so far are means of progressive
-    validation, whatever time passes between ranking and feedback.
+    Every model ranks the documents of each entry before it learns from them. So the means are results of progressive
+    validation, however much time passes between a ranking and its feedback.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Learning:
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
         self.range = FeatureRange(range_rule)  # at an entry: the range according to the entries before it
-        # while feature ranges rest on few answers: states of the models that learn, to begin again from
+        # while feature ranges rest on few answers: the models that learn as they began, to begin again from
         self._beginning: dict[str, bytes] = {}
         self._remember()
         self.outside = 0  # answers about documents with features outside the range
@@ -117,13 +117,13 @@ class Learning:
         self.measures = {name: Measure(settings.metric) for name in (SHOWN, *models)}
         _, cutoff = click_metric(settings.metric)
         self.estimates = {name: ClickEstimate(cutoff) for name in (SHOWN, *models)}
-        self._estimate_at = click_learning.next_estimate(0)  # number of rankings with clicks
+        self._estimate_at = click_learning.next_estimate(0)  # in rankings with clicks
         self._detector = DriftDetector()
-        self.drifts: list[int] = []  # entries at which drift was noticed, the newest last
+        self.drifts: list[int] = []  # entries at which drift was noticed, the newest one at the end
         self.wins = Wins()
         self.skipped = 0  # number of entries that nothing could be learnt from
-        self.reason: str | None = None  # reason of the last one
-        self.verdicts: list[Json] = []  # of refits, the newest last
+        self.reason: str | None = None  # why the last of these was skipped
+        self.verdicts: list[Json] = []  # on refits, the newest one at the end
 
     @property
     def names_given(self) -> list[str] | None:
@@ -170,7 +170,7 @@ class Learning:
             self._follow_drift(found, lesson, store, passed_over or {})
             within = self._within_range(found, lesson)
             self._learn(found, within)
-            if found.entry.kind is Kind.FEEDBACK:  # anyone can send requests that no one answers
+            if found.entry.kind is Kind.FEEDBACK:  # requests without feedback do not count: anyone can send them
                 self._follow_range(found, lesson.X, within.inside)
             if refit is not None:
                 self._judge(found.seq, refit)
@@ -212,7 +212,7 @@ class Learning:
         return within
 
     def _follow_range(self, found: LogEntry, X: np.ndarray, inside: np.ndarray | None) -> None:
-        """Move the range; models start again if one of the first answers was outside the range of the others."""
+        """Move the range; models begin again if they learned from a first answer that is outside now."""
         if self.range.add(X, inside, found.entry.at):
             self.models |= {name: model_from(content) for name, content in self._beginning.items()}
             self.reason = (
@@ -236,7 +236,7 @@ class Learning:
     def _follow_drift(self, found: LogEntry, lesson: Lesson, store: Store, passed_over: Mapping[int, str]) -> None:
         """If users click as if the order had no information, models forget, and learn again from the last entries.
 
-        To forget changes no order. Models that cannot forget stay as they are.
+        Forgetting alone does not change the order of documents. Models that cannot forget stay as they are.
         """
         assert found.answered is not None
         if not self.click_learning.follow_drift or lesson.clicked is None or found.answered.shown.teams is not None:
@@ -245,7 +245,7 @@ class Learning:
         detector = DriftDetector(self._detector.state)
         propensities = self.click_learning.propensities(lesson.rank[order])
         since = detector.add(found.seq, lesson.clicked[order], propensities)
-        # what is read comes first: if that fails, nothing has changed
+        # read before any change: if reading fails, nothing has changed
         again = [] if since is None else self._lessons(since, found.seq, store, passed_over)
         self._detector = detector
         if since is None:
@@ -258,11 +258,11 @@ class Learning:
                         _teach(model, earlier)
 
     def _lessons(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> list[Lesson]:
-        """What was learned after entry ``since`` and before ``seq``: the newest 1,000 entries, 64 MB of features."""
+        """Lessons between the entries ``since`` and ``seq``: the newest, at most 1,000 and 64 MB of features."""
         lessons: deque[Lesson] = deque()
         n_bytes = 0
         for found in store.entries_between(max(since, seq - 1 - _AGAIN), seq - 1):
-            if found.entry.kind is Kind.ACTIVATION:  # its model may have learned from what came before
+            if found.entry.kind is Kind.ACTIVATION:  # the activated model may already have learned from earlier entries
                 lessons.clear()
                 n_bytes = 0
             if found.answered is None or found.seq in passed_over:
@@ -274,7 +274,7 @@ class Learning:
         return list(lessons)
 
     def _change_click_learning(self, says: dict[str, Any]) -> None:
-        """Change how clicks are learned from: as an operator chose, or by an estimate of propensities.
+        """Change how clicks are learned from: by the choice of an operator, or by an estimate of propensities.
 
         An estimate is ignored if an operator has chosen another source since.
         """
@@ -289,7 +289,7 @@ class Learning:
 
     @property
     def rankings_with_clicks(self) -> int:
-        """Number of rankings with clicks as feedback, or without feedback, which count as rankings without clicks."""
+        """Number of rankings with clicks as feedback; without any feedback, a ranking counts as one without clicks."""
         return self.estimates[SHOWN].rankings
 
     @property
@@ -351,7 +351,7 @@ class Learning:
 
     @classmethod
     def from_bytes(cls, content: bytes, load: Callable[[bytes], Model] = model_from) -> "Learning":
-        """The learning that `to_bytes` was called on."""
+        """Restore a learning from the result of `to_bytes`."""
         state = msgspec.msgpack.decode(content, type=_State)
         models = {name: load(model) for name, model in state.models.items()}
         learning = cls(models, state.settings, state.click_learning)
@@ -371,6 +371,6 @@ class Learning:
 
 
 def _teach(model: Model, lesson: Lesson) -> None:
-    """Teach a model, if it learns; if it raises an error, it is unchanged."""
+    """Teach a model, if it learns from single queries; an error leaves the model unchanged."""
     if learns(model) and len(lesson.X):
         learn(model, lesson)

@@ -10,7 +10,7 @@ from ranksvm.metrics import CumulativeMetrics, parse_metric
 
 __all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
 
-# Maximum number of points in a history; then neighbouring points are merged in pairs.
+# Maximum number of points in a history; beyond it every second point is dropped.
 _MOST_POINTS = 400
 # Number of queries between the first points.
 _FIRST_BLOCK = 16
@@ -40,7 +40,7 @@ class Measure:
         """Add a query."""
         self._cumulative.add(y, scores)
         if self._cumulative.n_queries % self._block == 0:
-            # not evaluated yet: evaluation one by one takes ten times longer than in batches
+            # evaluated later, in batches: one by one would take ten times longer
             self._cumulative.mark()
             self._n_marks += 1
             if len(self._points) + self._n_marks >= _MOST_POINTS:
@@ -90,8 +90,8 @@ class Measure:
 class ClickEstimate:
     """Mean DCG@k of a model over the rankings so far, estimated from clicks with inverse propensities.
 
-    A ranking adds the sum over its clicked documents of ``1 / (p log2(1 + g))``, for the propensity p of the rank at
-    which the document was shown, and the rank g <= k that the model gives it. With the right propensities the mean is
+    A ranking adds ``1 / (p log2(1 + g))`` for each clicked document: p is the propensity of the rank at which it was
+    shown, and g <= k is the rank that the model gives it. With the right propensities the mean is
     unbiased for any model, whatever order was shown (Joachims, Swaminathan & Schnabel, WSDM 2017). Every ranking is
     measured before the model learns from it, so that differences from the mean are martingale differences, and the
     normal interval is valid.

@@ -1,4 +1,4 @@
-"""Models of a service: read from bytes, scored and taught by features in the order of the model's columns."""
+"""Models of a service: read from bytes; features are in the order of the model's columns, without names."""
 
 import io
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ __all__ = [
     "settled",
 ]
 
-# Names of the scalers that transform query by query; the module of their classes would import scikit-learn.
+# Scalers that transform query by query, by name: importing their classes would import scikit-learn.
 _BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler", "RetrieverScaler")
 
 
@@ -73,12 +73,12 @@ def by_position(model: M) -> M:
 
 
 def settled(model: M) -> M:
-    """A model that learns the same in every replay: with the seed 0 if it has none, and on one thread."""
+    """Make a model learn the same in every replay, and return it: seed 0 if it has none, and one thread."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:
             step.random_state = 0
         if hasattr(step, "n_jobs"):
-            # the last bits of a fit may depend on the number of threads, and a single query is not worth a second one
+            # the last bits of a fit may depend on the number of threads, and a second thread hardly helps for one query
             step.n_jobs = 1
     return model
 

@@ -40,7 +40,7 @@ _OF_FEEDBACK = {
     "stored, but neither checked nor used to learn.",
 }
 _OBJECT = {"type": "object"}
-# Errors of every address: not allowed, from another site, too slow, too many, too large, the store out of reach.
+# Status codes that every address may answer with.
 _ALWAYS = (401, 403, 408, 429, 431, 503)
 _REASONS = {
     400: "The body is malformed.",

@@ -17,7 +17,7 @@ class Choice(NamedTuple):
     policy : str
         What chose it.
     propensities : ndarray of float64, shape (n_documents,), or None
-        Probability with which the document at each rank was there, from the top.
+        Probability with which the document at each rank was placed there, from the top.
     teams : list of str, or None
         Model that contributed the document at each rank.
     first_pair : int or None
@@ -69,7 +69,7 @@ def team_draft(champion: np.ndarray, challenger: np.ndarray, random: np.random.G
     champion, challenger : ndarray of shape (n_documents,)
         Scores of the two models.
     random : Generator
-        The coin.
+        Random generator of the coin tosses.
 
     Returns
     -------

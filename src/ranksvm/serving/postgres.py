@@ -100,7 +100,7 @@ class PostgresDatabase:
         self._own = threading.local()
 
     def _connection(self) -> "psycopg.Connection":
-        """The connection of this thread, which answers: one that a restart of the server has cut is replaced."""
+        """The connection of this thread; it is replaced if the server does not answer through it any more."""
         import psycopg
 
         connection = getattr(self._own, "connection", None)

@@ -13,7 +13,7 @@ TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
-    """A request that is not answered.
+    """An error with which a request is answered.
 
     Parameters
     ----------

@@ -10,10 +10,10 @@ from ranksvm.serving.store import Store
 
 __all__ = ["estimated"]
 
-# Maximum number of events in an estimate, and of ranks per event: older ones may come from another layout, and
-# few users look further. 20,000 lists of 20 documents take a second.
+# Maximum number of events in an estimate, because older ones may come from another page layout; and maximum number of
+# ranks per event, because few users look further. 20,000 lists of 20 documents take a second.
 _NEWEST, _RANKS = 20_000, 50
-# Steeper curves come from a handful of clicks.
+# Maximum of eta: estimates of steeper curves rest on a handful of clicks.
 _STEEPEST = 3.0
 
 
@@ -31,7 +31,7 @@ def estimated(store: Store) -> dict[str, Any]:
         try:
             log = click_log(store, policy=policy, newest=_NEWEST, n_ranks=_RANKS)
             bias = position_bias(log, method, curve="power", n_bootstrap=0)
-        except DataError:  # with a message for users of the library
+        except DataError:  # its message is for users of the library, not of a service
             continue
         if bias.diagnosis:
             note = "clicks on documents that were shown at several ranks are still too few."

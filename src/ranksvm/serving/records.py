@@ -114,8 +114,8 @@ class Kind(enum.StrEnum):
     FEEDBACK = "feedback"
     UNANSWERED = "unanswered"  # no feedback came in time: the default labels
     ACTIVATION = "activation"  # an earlier model, or a challenger, becomes the champion
-    CLICK_LEARNING = "click-learning"  # from here on, clicks are learned from in another way
-    FEATURE_RANGE = "feature-range"  # from here on, features outside their range are treated in another way
+    CLICK_LEARNING = "click-learning"  # changes how clicks are learned from, from this entry on
+    FEATURE_RANGE = "feature-range"  # changes the treatment of features outside their range, from this entry on
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Receipt:
     outcome : Outcome
         What became of it.
     seq : int
-        Its sequence number, or the number of the entry that answered the event before; 0 if there is none.
+        Sequence number of the stored entry, or of an earlier entry that answered the same event; 0 if there is none.
     reason : str or None
         What does not fit the event.
     """
@@ -227,7 +227,7 @@ class Receipt:
 
 
 def event_id() -> str:
-    """A new id: the time in milliseconds, so that ids that follow each other are close in an index; 80 random bits."""
+    """A new id: the time in milliseconds, which keeps consecutive ids close in an index, and 80 random bits."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 

@@ -20,10 +20,11 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Refit", "refitted"]
 
-# The last part of the entries is not learnt from: on it the new model has to be better, with at most this p-value.
+# Share of the entries, the last ones, that is held out; and the largest p-value with which the new model, if it is
+# better there, replaces the champion.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
-# Maximum bytes of features, and maximum number of listed pairs, of a fit: its window is limited by both.
+# Maximum bytes of features, and maximum number of listed pairs: a fit uses fewer entries if they exceed either.
 _MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
 
 
@@ -55,16 +56,16 @@ def refitted(
     store : Store
         The log.
     window : tuple of int
-        The entries: from the one after the first number to the second. Fewer, the newest, if all of them have more than
-        256 MB of features, or, with clicks, more than a million pairs.
+        The entries: from the one after the first number to the second. Only the newest are used if all of them have
+        more than 256 MB of features or, with clicks, more than a million pairs.
     passed_over : mapping of int to str
-        Entries that are left out.
+        Entries that are omitted.
     metric : str
         The metric by labels.
     click_learning : ClickLearning
         How clicks are learned from.
     feature_range : FeatureRange
-        Documents with features outside it are not fitted to, and are compared with clipped ones.
+        The fit omits documents with features outside this range; the comparison clips their features.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def _size(lesson: Lesson) -> tuple[int, int, int]:
 
 
 def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
-    # in addition to pairs from clicks, pairs implied by labels are also listed
+    # as soon as one lesson has pairs from clicks, pairs implied by labels are also listed
     return n_bytes > _MOST_BYTES or (n_listed > 0 and n_pairs > _MOST_PAIRS)
 
 

@@ -1,4 +1,4 @@
-"""Reconstruction of any past model of a service from its log, whose digests are verified in the process."""
+"""Reconstruction of any past model of a service from its log; the digests of the log are verified."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Replay(NamedTuple):
     first : int
         Sequence number of the entry from which the log was replayed.
     compared : list of int
-        Versions whose checkpoints, at positions on the way, have the same bytes.
+        Versions that the replay passed, and whose stored checkpoints had the same bytes.
     seconds : float
         Time taken.
     """

@@ -120,8 +120,8 @@ class Limits(msgspec.Struct, frozen=True):
     head : int
         Bytes of the address and the headers of a request.
     head_seconds, body_seconds : float
-        Seconds in which the head of a request, and then its body, must arrive. An answer of which nothing is read for
-        `body_seconds` ends, too.
+        Seconds in which the head of a request, and then its body, must arrive. The connection is also closed if the
+        client reads nothing of an answer for `body_seconds`.
     connections : int
         Connections of a client.
     """
@@ -210,7 +210,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
         kinds = ", ".join((JSON, NDJSON, FLOAT32))
         raise Problem(415, "media-type", f"the type of the body is {kind or 'not given'!r}; known are {kinds}.")
     _check_text(request, limits)
-    if not linear.all_finite(request.X.reshape(-1)):  # half the time of np.isfinite
+    if not linear.all_finite(request.X.reshape(-1)):  # takes half the time of np.isfinite
         row, column = np.argwhere(~np.isfinite(request.X))[0]
         where = f"document {request.documents[row]!r}, feature {names[column]!r}"
         raise Problem(422, "not-finite", f"a feature is not a finite number: {where}.")
@@ -218,7 +218,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
 
 
 def _rank_request(body: bytes) -> tuple[RankRequest, np.ndarray | None]:
-    """Request in a JSON body, and its matrix if it is a plain one, which the request then omits.
+    """The request in a JSON body, and its matrix if the fast reader understands it; the request then has none.
 
     msgspec would create an object for each number of the matrix, which takes three quarters of a request's time.
     """
@@ -347,7 +347,7 @@ def _of_matrix(
     matrix: list[list[Number]] | np.ndarray, ids: list[str] | None, query: str | None, names: list[str], limits: Limits
 ) -> Request:
     _check_count(len(matrix), limits)
-    # the rows of an array have one length
+    # all rows of an array have the same length
     for number, row in enumerate(matrix[:1] if isinstance(matrix, np.ndarray) else matrix):
         check_width(len(row), f"row {number} of the matrix", names)
     X = _array(matrix)

@@ -33,9 +33,9 @@ _EXPLAINED = 8
 _VERSIONS = 4
 # Seconds without progress, with answers to learn from, after which learning counts as stalled.
 _STANDING = 30.0
-# Number of answers that learning may lag behind and still keep up: a version is written after 1,000 by default.
+# Number of answers that learning may lag behind before this is reported; a version is written every 1,000 by default.
 _LAG = 2_000
-# Number of checkpoints over which movements of weights are shown.
+# Number of checkpoints over which the changes of weights are shown.
 _MOVED_OVER = 100
 
 
@@ -55,7 +55,7 @@ class Options(msgspec.Struct, frozen=True):
     insecure : bool
         Whether other machines are answered without API keys.
     allowed_hosts : tuple of str
-        Names of this machine that requests without API keys may use, besides "localhost" and its addresses.
+        Names of this machine, besides "localhost" and addresses, to which requests without API keys may be sent.
     reward_wait : float or None
         Seconds for which feedback is accepted.
     trusted_proxies : tuple of str
@@ -131,7 +131,8 @@ class Service:
             choice.base_rank,
         )
         event = Event(event_id(), time.time(), shown, request.X.tobytes())
-        _ = event.digest  # here: in the writer's thread the pause of the interpreter's lock in it costs milliseconds
+        # computed here: hashing releases the interpreter's lock, and the writer's thread would wait milliseconds for it
+        _ = event.digest
         self.writer.put_event(event)
         order = [request.documents[row] for row in shown.order]
         return Ranking(event.id, served.version, order, values[choice.order].tolist(), choice.policy)

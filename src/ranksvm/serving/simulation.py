@@ -116,7 +116,7 @@ def simulate(
     queries : iterator of (RankingData, ndarray)
         One query each, with labels, and the relevance of its documents, from 0 to 1.
     feedback : str
-        "labels", or one of `USERS`: who clicks.
+        "labels", or one of `USERS`, the model of the users that click.
     metrics : str
         What is measured.
     in_step : bool, default False
@@ -152,9 +152,9 @@ def simulate(
 
 
 def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
-    """The service's ranking of a query; its features are sent in their own precision, which the model then sees.
+    """The service's ranking of a query, whose features are sent as float32 if they are float32.
 
-    With ids of documents they are sent as JSON, in float64.
+    With ids of documents all features are sent as JSON, in float64.
     """
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     query = {} if data.qid is None else {"query": str(data.qid[0])}
@@ -167,12 +167,12 @@ def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
 
 
 def _ids(data: RankingData) -> list[str]:
-    """Ids of the documents of a query: ids of the data, or row numbers, as the service names them."""
+    """Ids of the documents of a query: from the data, or row numbers, which the service uses without ids."""
     return [str(id) for id in (range(data.n_rows) if data.docid is None else data.docid.tolist())]
 
 
 def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[RankingData, np.ndarray]]:
-    """The queries of data, one after another, whose relevance may drift: each feature then takes its neighbor's place.
+    """The queries of data, one after another; drift moves each feature to the next column.
 
     Parameters
     ----------

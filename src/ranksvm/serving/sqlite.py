@@ -1,4 +1,4 @@
-"""SQLite: one file, in WAL mode, so that readers never wait; a transaction has been synchronized to disk at its end."""
+"""SQLite: one file, in WAL mode, so that readers never wait; at its end a transaction is safely on disk."""
 
 import os
 import sqlite3
@@ -17,8 +17,8 @@ __all__ = ["SQLiteDatabase"]
 
 # "rsvm": the type of the SQLite file, for `file` and for this module
 _APPLICATION = 0x7273766D
-# Bytes of a write-ahead log that is copied into the file after a checkpoint of the learner: half of what it has when
-# SQLite would make the next writer copy it.
+# The write-ahead log is copied into the file after a checkpoint of the learner if it has more bytes than this: half the
+# size at which SQLite makes the next writer copy it.
 _LARGE_LOG = 16 << 20
 
 
@@ -83,9 +83,9 @@ class SQLiteDatabase:
         return time.time()
 
     def size(self) -> int:
-        """Bytes of the file, when the write-ahead log has been copied into it.
+        """Bytes of the file after the write-ahead log has been copied into it.
 
-        The write-ahead log is not counted: it contains a page many times, and is empty after the last service ends.
+        The log itself is not counted: it may contain a page many times, and is empty after the last service ends.
         """
         with self.reading() as cursor:
             ((pages,),) = cursor.run("PRAGMA page_count")
@@ -115,7 +115,7 @@ class SQLiteDatabase:
         """Return the space of removed rows to the file system."""
         with self._errors():
             self._connection().execute("VACUUM")
-            # the copy is in the write-ahead log until here
+            # until now the smaller copy is only in the write-ahead log
             ((busy, _, _),) = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
             raise StoreError(f"another process is reading {self.path}, which stays as large: try again later.")
@@ -142,7 +142,7 @@ class SQLiteDatabase:
         return self._own.connection
 
     def _check_file(self) -> None:
-        """Refuse to use a file that is no longer at its path: what is written to it would be lost with the process."""
+        """Refuse to use a file that is no longer at its path: its content would be lost when the process ends."""
         try:
             same = _identity(self.path) == self._file
         except OSError:

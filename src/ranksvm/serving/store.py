@@ -31,10 +31,11 @@ _TABLES = (
     "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
     "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
 )
-# Prefix of the names of the rows of meta with entries that are passed over.
+# Prefix of names in the table meta: such a row has the number of an entry that is passed over.
 _PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
-# Bytes of an entry and its event, bytes of an event without features and its answer, and maximum bytes of one read.
+# SQL for the bytes of an entry with its event, and of an event (without features) with its answer; maximum bytes of one
+# read.
 _SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
 _SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
 _MOST_BYTES = 32 << 20
@@ -97,7 +98,8 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
     reward_wait : float, optional
         Seconds after which an event accepts no feedback; None: it always accepts it.
     unanswered : str, default "zero"
-        What becomes of an event then: "zero": an entry says that all its labels are 0; "ignored": nothing.
+        What happens to an event without feedback then. "zero": an entry says that all its labels are 0; "ignored":
+        nothing.
 
     Returns
     -------
@@ -153,7 +155,7 @@ class Store:
     ):
         self._database = database
         self._reward_wait, self._ignored = reward_wait, unanswered == "ignored"
-        # one writer of a process at a time, in the order of arrival, instead of retries of the database
+        # threads of a process write one at a time, in the order of arrival, so that the database need not retry
         self._turn = threading.Lock()
         with self._database.reading() as cursor:
             exists = self._database.has_tables(cursor)
@@ -210,7 +212,7 @@ class Store:
         return [receipts.get(id(item), _STORED) for item in items]
 
     def probe(self) -> None:
-        """Check that the store can be written, by writing the head of the log as it is.
+        """Check that the store can be written, by writing the number of its last entry again.
 
         Raises
         ------
@@ -242,7 +244,7 @@ class Store:
     def _refusal(
         self, cursor: Cursor, entry: Entry, known: "_Known", now: float
     ) -> tuple[Receipt | None, bytes | None]:
-        """Reason why an entry is not stored (None if it is), and the digest of its event."""
+        """The receipt if an entry is not stored (None if it is), and the digest of its event."""
         if entry.kind in (Kind.CLICK_LEARNING, Kind.FEATURE_RANGE):
             return None, None
         if entry.event is None:
@@ -356,7 +358,7 @@ class Store:
         Parameters
         ----------
         after : str
-            Id that they follow; "" for the first.
+            Only events after this id; "" for all.
         limit : int
             Maximum number of events. If they are large, there are fewer, as in `entries`.
 
@@ -463,7 +465,8 @@ class Store:
         kept : bool, default False
             Whether it is never removed.
         newest : int, default 50
-            Number of checkpoints that are stored. Older ones are removed, but for the first of each day and those kept.
+            Number of checkpoints that are stored. Older ones are removed, except the first of each day and
+            those with ``kept``.
 
         Returns
         -------
@@ -597,7 +600,7 @@ class Store:
         with self._turn, self._database.writing() as cursor:
             now = self._database.now(cursor)
             found = cursor.run("SELECT owner, until FROM lease WHERE id = 1")
-            # a lease that ends implausibly late was written before the clock was set back
+            # a lease that ends implausibly late was written before the clock was set back, and has expired
             if found and found[0][0] != owner and now < found[0][1] <= now + 10 * seconds:
                 return False
             cursor.run("DELETE FROM lease")
@@ -643,7 +646,7 @@ class Store:
 
 
 class _Documents(msgspec.Struct):
-    """The part of `Shown` about documents, which is read without the rest."""
+    """The documents of a `Shown`: decoding them alone is faster."""
 
     documents: list[str]
 
@@ -678,8 +681,8 @@ class _Known:
             self.entries[seq] = str(entry.kind), entry.content
 
 
-# Between two statements a thread waits for the interpreter, for milliseconds while another one computes: rows that
-# are stored together use one statement. Rows in one statement: SQLite takes 32,766 values.
+# Maximum number of rows in one statement, for which SQLite takes at most 32,766 values. Few statements are faster:
+# between two of them a thread may wait milliseconds for the interpreter, while another thread computes.
 _ROWS = 512
 
 

@@ -14,9 +14,9 @@ __all__ = ["Done", "Writer", "deliver"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Maximum number of events, and of entries, in one transaction: larger ones gain little over one wait for the disk.
+# Maximum number of events, and of entries, in one transaction: larger transactions are hardly faster.
 _GROUP = 256
-# Seconds for which events wait for others, because no one waits for them, unless there is an entry to store.
+# Seconds for which events wait for other events, because no client waits for them; an entry ends the wait.
 _COMPANY = 0.02
 # Seconds between two attempts to store events while the store refuses them.
 _PAUSE = 1.0
@@ -42,17 +42,17 @@ Results = list[tuple[Done, Receipt | StoreError]]
 class Writer:
     """Stores events and entries in the order of their arrival, but events before entries.
 
-    An event does not wait for the disk: it is stored before any later item, such as its feedback. Up to
-    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then. Items that would
-    exceed ``most_bytes`` are refused.
+    No one waits until an event is on disk, but it is stored before any later item, such as its feedback. While the
+    store fails, up to ``most_events`` events wait in memory, and entries are refused. Items that would exceed
+    ``most_bytes`` are refused.
 
     Parameters
     ----------
     store : Store
-        Where to.
+        Where they are stored.
     on_entries : callable, optional
-        Called in the writer's thread after a transaction that stored at least one entry, when the receipts have been
-        delivered; not if all its entries were refused or known, and not for events alone.
+        Called in the writer's thread after a transaction that stored at least one new entry, when the receipts have
+        been delivered.
     most_events : int, default 10000
         Maximum number of waiting events; the oldest beyond it are dropped, and counted in ``dropped``.
     most_bytes : int, default 268435456
@@ -136,7 +136,7 @@ class Writer:
                 self._probe()
 
     def _probe(self) -> None:
-        """Check whether the store works again: a service that is not ready may get no items that would show it."""
+        """Check whether the store works again: a service that is not ready may receive no items to try."""
         try:
             self._store.probe()
         except Exception as error:
