@@ -44,7 +44,7 @@ class Foreign(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype
-    owner: Any
+    owner: object
 
     @property
     def contiguous(self) -> bool:
@@ -52,7 +52,7 @@ class Foreign(NamedTuple):
         return self.strides == _strides(self.shape, self.dtype.itemsize)
 
 
-def is_on_device(values: Any) -> bool:
+def is_on_device(values: object) -> bool:
     """Whether something is an array on a GPU.
 
     Parameters

@@ -5,14 +5,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.memory import in_words
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
 from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError, RankSVMError
+
+if TYPE_CHECKING:
+    from cuda.core import Event, Kernel, ObjectCode
 
 __all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "half_shared_bytes"]
 
@@ -80,8 +85,8 @@ class CudaDevice:
             self.shared_bytes,
         )
         self.cached_bytes = cached_bytes(int(properties.l2_cache_size))
-        self._code: dict[tuple[Variant, int], Future] = {}
-        self._kernels: dict[tuple[Variant, str], Any] = {}
+        self._code: dict[tuple[Variant, int], Future[ObjectCode]] = {}
+        self._kernels: dict[tuple[Variant, str], Kernel] = {}
         # arrays of the host that copies may still read, and their bytes
         self._kept: list[np.ndarray] = []
         self._kept_bytes = 0
@@ -96,7 +101,7 @@ class CudaDevice:
             kept = 0 if pool is None else pool.reserved_mem_current - pool.used_mem_current
         return int(free) + int(kept)
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         try:
@@ -135,7 +140,7 @@ class CudaDevice:
         self._wait_for_stream()
         return values
 
-    def pin(self, values: np.ndarray) -> Any:
+    def pin(self, values: np.ndarray) -> "_Pinned | None":
         flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
         with self._current():
             status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
@@ -144,14 +149,14 @@ class CudaDevice:
             return None
         return _Pinned(self, values)
 
-    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> "_Copy":
         with self._current(), self._failures():
             self._copies.wait(self._stream.record())
             there = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
             self._checked(self._driver.cuMemcpyHtoDAsync(*there))
             return _Copy(self, self._copies.record(), values)
 
-    def await_copy(self, copy: Any) -> None:
+    def await_copy(self, copy: "_Copy") -> None:
         with self._current(), self._failures():
             self._stream.wait(copy.end)
 
@@ -173,7 +178,7 @@ class CudaDevice:
         with self._current(), self._failures(f", by the kernel {kernel}"):
             self._core.launch(self._stream, config, found, *values)
 
-    def _loaded(self, variant: Variant, kernel: str) -> Any:
+    def _loaded(self, variant: Variant, kernel: str) -> "Kernel":
         """A kernel, compiled and allowed all shared memory of a block: on every GPU, 48 KB are allowed at first."""
         code = self._compiled(variant, part_of(kernel))
         with self._failures(", by the compiler of its kernels"):
@@ -186,7 +191,7 @@ class CudaDevice:
         self._kernels[variant, kernel] = found
         return found
 
-    def _compiled(self, variant: Variant, part: int) -> Future:
+    def _compiled(self, variant: Variant, part: int) -> Future["ObjectCode"]:
         """Machine code that is compiled in the background."""
         if (variant, part) not in self._code:
             worker = ThreadPoolExecutor(1, thread_name_prefix="ranksvm-nvrtc")
@@ -227,7 +232,7 @@ class CudaDevice:
         except Exception as error:
             raise DeviceError(f"{self.name} failed{where}: {_first_line(error)}") from error
 
-    def _checked(self, result: tuple[Any, ...]) -> Any:
+    def _checked(self, result: tuple[Any, ...]) -> list[Any]:
         """The results of a driver function without its status."""
         status, *values = result
         if status != self._driver.CUresult.CUDA_SUCCESS:
@@ -289,7 +294,7 @@ def gpu_names() -> list[str]:
     return [f"cuda:{number} ({core.Device(number).name})" for number in range(_n_gpus(driver, "device='cuda'"))]
 
 
-def _n_gpus(driver: Any, asked_for: str) -> int:
+def _n_gpus(driver: ModuleType, asked_for: str) -> int:
     """Number of GPUs, by the driver alone: cuda-core 1.0 and 1.1 count them by another library."""
     try:
         (status,) = driver.cuInit(0)
@@ -307,7 +312,7 @@ def _n_gpus(driver: Any, asked_for: str) -> int:
     return int(n_devices)
 
 
-def compile_kernels(variant: Variant, part: int, arch: str) -> Any:
+def compile_kernels(variant: Variant, part: int, arch: str) -> "ObjectCode":
     """Compile the kernels of a variant for an architecture, or load the result of an earlier process.
 
     A GPU is not needed.
@@ -364,7 +369,7 @@ class _Pinned:
 class _Copy:
     """A copy on its way; it has ended before this object, and with it the array of the host, is gone."""
 
-    def __init__(self, device: CudaDevice, end: Any, values: np.ndarray):
+    def __init__(self, device: CudaDevice, end: "Event", values: np.ndarray):
         self.device = device
         self.end = end
         self.values = values
@@ -374,7 +379,7 @@ class _Copy:
             self.end.sync()
 
 
-def _cuda() -> tuple[Any, Any]:
+def _cuda() -> tuple[ModuleType, ModuleType]:
     """The modules ``cuda.core`` and ``cuda.bindings.driver``."""
     try:
         import cuda.core as core

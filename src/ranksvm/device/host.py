@@ -4,12 +4,16 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 import ranksvm._compiled.host_device as host_device
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.exceptions import DeviceError, DeviceMemoryError
 
 __all__ = ["HostDevice"]
+
+# a copy that has begun: its values, and the array that it fills
+_Pending = tuple[np.ndarray, DeviceArray]
 
 
 class HostDevice:
@@ -53,7 +57,7 @@ class HostDevice:
     def free_bytes(self) -> int:
         return (1 << 40 if self._memory is None else self._memory) - self._used
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         if size > self.free_bytes:
             raise DeviceMemoryError(
@@ -73,15 +77,15 @@ class HostDevice:
             return np.empty(array.shape, array.dtype)
         return _view(array).copy()
 
-    def pin(self, values: np.ndarray) -> Any:
+    def pin(self, values: np.ndarray) -> None:
         return None
 
-    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> list[_Pending]:
         # as late as on a GPU in the worst case; an earlier read sees NaN
         _view(into)[...] = np.nan
         return [(values, into)]
 
-    def await_copy(self, copy: Any) -> None:
+    def await_copy(self, copy: list[_Pending]) -> None:
         if copy:
             self.copy_in(*copy.pop())
 

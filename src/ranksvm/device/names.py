@@ -1,8 +1,7 @@
 """Names of devices: "cpu", "cuda", "cuda:1", "auto", or a list of GPUs."""
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ranksvm.device.protocol import Device
 
@@ -25,7 +24,7 @@ OPENERS: dict[str, Callable[[int], Device]] = {"cuda": _open_cuda}
 _opened: dict[tuple[Callable[[int], Device], int], Device] = {}
 
 
-def device_complaint(device: Any) -> str | None:
+def device_complaint(device: object) -> str | None:
     """Error message for an invalid device name; None if the name is valid, whether or not the device exists.
 
     Parameters
@@ -50,7 +49,7 @@ def device_complaint(device: Any) -> str | None:
     return None
 
 
-def device_names(device: Any) -> tuple[str, ...]:
+def device_names(device: str | Sequence[str]) -> tuple[str, ...]:
     """The devices that a valid option names, in full, such as ``("cuda:0",)``; none for "cpu" and "auto".
 
     Parameters
@@ -103,7 +102,7 @@ def _opener(name: str) -> tuple[Callable[[int], Device], int]:
     return OPENERS[kind], number
 
 
-def _parsed(name: Any) -> tuple[str, int] | None:
+def _parsed(name: object) -> tuple[str, int] | None:
     """Kind and number of a device; None if there is no such kind."""
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
     if match is None or match[1] not in OPENERS:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 __all__ = ["Argument", "Device", "DeviceArray", "Variant", "words"]
 
@@ -28,7 +29,7 @@ class DeviceArray:
     pointer: int
     shape: tuple[int, ...]
     dtype: np.dtype
-    owner: Any
+    owner: object
 
     @property
     def size(self) -> int:
@@ -106,7 +107,7 @@ class Device(Protocol):
     @property
     def free_bytes(self) -> int: ...
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
         """A new array; raises DeviceMemoryError if there is too little memory."""
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
@@ -115,10 +116,10 @@ class Device(Protocol):
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         """Copy an array to the host, after all earlier launches have ended."""
 
-    def pin(self, values: np.ndarray) -> Any:
+    def pin(self, values: np.ndarray) -> object:
         """Pin a host array for fast copies during the result's lifetime; None if it cannot be pinned."""
 
-    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> object:
         """Begin a copy to the device after earlier launches have ended, in parallel with later launches."""
 
     def await_copy(self, copy: Any) -> None:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ranksvm.losses.margin_loss import MarginLoss
-from ranksvm.losses.round_off import OPERATIONS, growth
+from ranksvm._compiled.passes import QueryOperator as CompiledOperator
+from ranksvm.losses.margin_loss import Bounds, MarginLoss, PairState
+from ranksvm.losses.round_off import OPERATIONS, Reach, growth
 
 __all__ = ["Hinge", "HuberHinge"]
 
@@ -61,7 +62,8 @@ class HuberHinge(MarginLoss):
         assert width is not None
         return 1.0 / width
 
-    def _round_off(self, pairs, rough, width, off, spread):
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
+        assert width is not None
         lengths = self.sums.lengths
         value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
@@ -81,7 +83,7 @@ class HuberHinge(MarginLoss):
         beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack
 
-    def _operator(self, state, width):
+    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         return self.sums.huber(state, width, self.smoothed)
 
 

@@ -1,12 +1,12 @@
 """Any convex function of the margin, given by the user, as a loss; every pair is visited."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 import ranksvm._compiled.linear as linear
-from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.protocol import LossSums, Pairs, QueryOperator
 from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth
 
 __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
@@ -71,14 +71,16 @@ class FunctionLoss:
 
     name = "custom"
 
-    def __init__(self, pairs: Any, function: MarginFunction):
+    def __init__(self, pairs: Pairs, function: MarginFunction):
         self.pairs = pairs
         self.function = function
 
-    def over(self, pairs: Any) -> "FunctionLoss":
+    def over(self, pairs: Pairs) -> "FunctionLoss":
         return FunctionLoss(pairs, self.function)
 
-    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> FunctionState:
+    def new_state(
+        self, near: FunctionState | None = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> FunctionState:
         return FunctionState(np.zeros(self.pairs.n_rows) if scores is None else scores)
 
     def evaluation(self, state: FunctionState, width: float | None) -> QueryOperator:
@@ -183,7 +185,7 @@ class FunctionLoss:
             )
 
 
-def complaint_about(function: Any) -> str | None:
+def complaint_about(function: object) -> str | None:
     """The error of a function of the margin, found by testing it at some margins; None if there is none.
 
     Parameters

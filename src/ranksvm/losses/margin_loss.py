@@ -2,19 +2,60 @@
 
 import copy
 from functools import reduce
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
 import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
+from ranksvm._compiled.passes import QueryOperator as CompiledOperator
 from ranksvm._util.cached import cached_property
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.protocol import LossSums, Pairs
 from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, Reach, SumLengths, growth, spread_of
 
-__all__ = ["ListState", "ListSums", "MarginLoss", "SmoothLoss", "SweepState", "SweepSums", "sums_over"]
+__all__ = [
+    "Bounds",
+    "ListState",
+    "ListSums",
+    "MarginLoss",
+    "PairState",
+    "PairSums",
+    "SmoothLoss",
+    "SweepState",
+    "SweepSums",
+    "sums_over",
+]
+
+# the fields of `LossRoundOff`, except weights
+Bounds = tuple[float, float, float, float, float]
+
+
+class PairState(Protocol):
+    """The pairs at which the loss is curved at one score vector: `SweepState` or `ListState`."""
+
+    degrees: np.ndarray
+    curvature: float
+
+
+State = TypeVar("State", bound=PairState)
+
+
+class PairSums(Protocol[State]):
+    """Sums over all pairs, by operators on the scores that update a state: `SweepSums` or `ListSums`."""
+
+    @property
+    def lengths(self) -> SumLengths:
+        """Numbers of terms of the sums."""
+
+    def new_state(
+        self, ring: bool, near: State | None = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> State: ...
+    def squared_hinge(self, state: State, threshold: float) -> CompiledOperator: ...
+    def huber(self, state: State, width: float | None, smoothing: bool) -> CompiledOperator: ...
+    def smooth(self, state: State) -> CompiledOperator: ...
+    def hessian(self, state: State) -> CompiledOperator: ...
 
 
 class SweepState:
@@ -103,20 +144,20 @@ class SweepSums:
         return SumLengths(longest, max(visited, swept) + pairs.n_queries, swept)
 
     def new_state(
-        self, ring: bool, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None
+        self, ring: bool, near: SweepState | None = None, n_threads: int = 1, scores: np.ndarray | None = None
     ) -> SweepState:
         return SweepState(self.pairs, ring, near, n_threads, scores, self.function)
 
-    def squared_hinge(self, state, threshold):
+    def squared_hinge(self, state: SweepState, threshold: float) -> CompiledOperator:
         return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
 
-    def huber(self, state, width, smoothing):
+    def huber(self, state: SweepState, width: float | None, smoothing: bool) -> CompiledOperator:
         return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing)
 
-    def smooth(self, state):
+    def smooth(self, state: SweepState) -> CompiledOperator:
         return sweep.smooth(self.pairs.arrays, state.arrays)
 
-    def hessian(self, state):
+    def hessian(self, state: SweepState) -> CompiledOperator:
         return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
 
 
@@ -164,26 +205,29 @@ class ListSums:
         return SumLengths(most, most + self.pairs.n_queries)
 
     def new_state(
-        self, ring: bool, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None
+        self, ring: bool, near: ListState | None = None, n_threads: int = 1, scores: np.ndarray | None = None
     ) -> ListState:
         return ListState(self.pairs)
 
-    def squared_hinge(self, state, threshold):
+    def squared_hinge(self, state: ListState, threshold: float) -> CompiledOperator:
         return pair_list.squared_hinge(self.pairs.arrays, threshold, state.active, state.degrees)
 
-    def huber(self, state, width, smoothing):
+    def huber(self, state: ListState, width: float | None, smoothing: bool) -> CompiledOperator:
         return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
 
-    def smooth(self, state):
+    def smooth(self, state: ListState) -> CompiledOperator:
         return pair_list.smooth(self.pairs.arrays, self.function, state.active, state.degrees)
 
-    def hessian(self, state):
+    def hessian(self, state: ListState) -> CompiledOperator:
         return pair_list.laplacian(self.pairs.arrays, state.active, state.degrees, state.curvature)
 
 
-def sums_over(pairs: Any, function: int = 0) -> SweepSums | ListSums:
+def sums_over(pairs: Pairs, function: int = 0) -> PairSums[Any]:
     """The implementation of the sums that suits the form of the pairs."""
-    return ListSums(pairs, function) if isinstance(pairs, PairList) else SweepSums(pairs, function)
+    if isinstance(pairs, PairList):
+        return ListSums(pairs, function)
+    assert isinstance(pairs, ComparablePairs)
+    return SweepSums(pairs, function)
 
 
 class MarginLoss:
@@ -211,7 +255,7 @@ class MarginLoss:
     first_width: ClassVar[float | None] = None
     warm_width: ClassVar[float | None] = None
 
-    def __init__(self, pairs: Any):
+    def __init__(self, pairs: Pairs):
         self.pairs = pairs
         self.sums = sums_over(pairs, self.function)
 
@@ -224,18 +268,21 @@ class MarginLoss:
         """Second derivative of the loss of a pair of weight 1 where it is active."""
         raise NotImplementedError
 
-    def _operator(self, state: Any, width: Any) -> QueryOperator:
+    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         raise NotImplementedError
 
-    def over(self, pairs: Any) -> Self:
+    def over(self, pairs: Pairs) -> Self:
         other = copy.copy(self)
         other.pairs, other.sums = pairs, sums_over(pairs, self.function)
         return other
 
-    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
-        return self.sums.new_state(self.ring, near, n_threads, scores)
+    def new_state(
+        self, near: PairState | None = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> PairState:
+        state: PairState = self.sums.new_state(self.ring, near, n_threads, scores)
+        return state
 
-    def evaluation(self, state: Any, width: float | None) -> QueryOperator:
+    def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
         # stored with the pairs it belongs to: the width may have changed when the products are computed
         state.curvature = self.curvature(width)
         return self._operator(state, width)
@@ -270,9 +317,7 @@ class MarginLoss:
         evaluate = self.evaluation(self.new_state(), width)
         return LossSums(*evaluate(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows)))
 
-    def _round_off(
-        self, pairs: Reach, rough: Reach, width: Any, off: float, spread: float
-    ) -> tuple[float, float, float, float, float]:
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
         """The bounds, except the bound of weights.
 
         If weights are differences of gains, ``rough`` has their sums instead; otherwise it is ``pairs``.
@@ -286,14 +331,15 @@ class MarginLoss:
         below(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows))
         return 0.5 * float(state.degrees.sum())
 
-    def hessian(self, state: Any) -> QueryOperator:
+    def hessian(self, state: PairState) -> CompiledOperator:
         return self.sums.hessian(state)
 
-    def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
+    def curvature_diagonal(self, state: PairState, start: int, stop: int) -> np.ndarray:
         return state.curvature * state.degrees[start:stop]
 
-    def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
-        return self.sums.hessian(state).rows(first, last, X_range, out)
+    def hessian_rows(self, state: PairState, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
+        n_squares: int | None = self.sums.hessian(state).rows(first, last, X_range, out)
+        return n_squares
 
 
 class SmoothLoss(MarginLoss):
@@ -315,5 +361,5 @@ class SmoothLoss(MarginLoss):
     def _reach(self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool) -> Reach:
         return Reach(self.pairs.weight, self.pairs.weight, sums.value, sums.value)
 
-    def _operator(self, state, width):
+    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         return self.sums.smooth(state)

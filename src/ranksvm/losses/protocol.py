@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.round_off import LossRoundOff
 
 __all__ = ["LossSums", "PairwiseLoss", "Pairs", "QueryOperator"]
@@ -18,7 +19,7 @@ class Pairs(Protocol):
     weight_per_query: np.ndarray
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> np.ndarray | None:
         """Row of each position (int64 array); None when they are the same."""
 
     @property
@@ -38,13 +39,13 @@ class Pairs(Protocol):
         """Sum of the weights of all pairs."""
 
     @property
-    def gain_parts(self) -> tuple[Any, ...]:
+    def gain_parts(self) -> tuple[ComparablePairs, ...]:
         """The same pairs with two other weights, if their weights are differences of gains; otherwise ().
 
         The first has the gains of the preferred documents as weights, the second the gains of the others.
         """
 
-    def comparable(self) -> tuple[Any, np.ndarray]:
+    def comparable(self) -> tuple["Pairs", np.ndarray]:
         """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -53,10 +54,10 @@ class Pairs(Protocol):
     def of_queries(self, queries: np.ndarray) -> Any:
         """The pairs of some queries, by ascending numbers."""
 
-    def renumbered(self) -> Any:
+    def renumbered(self) -> "Pairs":
         """The same pairs with rows numbered by position."""
 
-    def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple[Any, np.ndarray]:
+    def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple["Pairs", np.ndarray]:
         """A sample of the pairs on about ``n_rows`` rows of ``n_queries`` or more, and the positions of the rows."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
@@ -110,9 +111,12 @@ class PairwiseLoss(Protocol):
     a Huberized hinge, and None for losses without a width.
     """
 
-    pairs: Any
+    @property
+    def name(self) -> str: ...
+    @property
+    def pairs(self) -> Pairs: ...
 
-    def over(self, pairs: Any) -> "PairwiseLoss":
+    def over(self, pairs: Pairs) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
     def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:

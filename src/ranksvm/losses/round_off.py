@@ -1,6 +1,6 @@
 """Bounds on what round-off does to the sums of a loss: a priori, from the numbers of terms and their sizes."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def spread_of(scores: np.ndarray, pointers: np.ndarray) -> float:
     float
         The difference; 0 without queries.
     """
-    begin: Any = pointers[:-1][np.diff(pointers) > 0]
+    begin = pointers[:-1][np.diff(pointers) > 0]
     if not len(begin):
         return 0.0
     return float((np.maximum.reduceat(scores, begin) - np.minimum.reduceat(scores, begin)).max())

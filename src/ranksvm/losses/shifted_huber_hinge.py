@@ -1,14 +1,12 @@
 """The Huberized hinge with a shift of the margin for each pair: the loss in a step of the nuclear-norm RankSVM."""
 
-from typing import Any
-
 import numpy as np
 
 import ranksvm._compiled.blocks as blocks
 import ranksvm._compiled.linear as linear
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.protocol import LossSums, Pairs, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
 
 __all__ = ["ShiftedHuberHinge", "ShiftedState"]
@@ -59,6 +57,8 @@ class ShiftedHuberHinge:
         The entries of A, referenced and not copied; None: zeros.
     """
 
+    name = "shifted_huber"
+
     def __init__(
         self, pairs: ComparablePairs, blocks: PairBlocks, C: float, lam: float, target: np.ndarray | None = None
     ):
@@ -73,10 +73,12 @@ class ShiftedHuberHinge:
         """The width d of the Huberized hinge."""
         return 2.0 * self.lam * self.C
 
-    def over(self, pairs: Any) -> "ShiftedHuberHinge":
+    def over(self, pairs: Pairs) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
-    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> ShiftedState:
+    def new_state(
+        self, near: ShiftedState | None = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> ShiftedState:
         return ShiftedState(np.zeros(self.pairs.n_rows) if scores is None else scores)
 
     def evaluation(self, state: ShiftedState, width: float | None) -> QueryOperator:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ranksvm.losses.margin_loss import SmoothLoss
-from ranksvm.losses.round_off import OPERATIONS, growth
+from ranksvm.losses.margin_loss import Bounds, SmoothLoss
+from ranksvm.losses.round_off import OPERATIONS, Reach, growth
 
 __all__ = ["SMOOTH_LOSSES", "Logistic"]
 
@@ -50,9 +50,10 @@ class Logistic(SmoothLoss):
         """
         from scipy.special import expit  # which most programs do without
 
-        return -expit(-margins)
+        slopes: np.ndarray = -expit(-margins)
+        return slopes
 
-    def _round_off(self, pairs, rough, width, off, spread):
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
         # sigma(-m) is at most the loss, at most 1, and changes by no more than a factor exp(off)
         pulls, rough_pulls = (min(part.active, float(np.exp(min(off, 1.0))) * part.loss) for part in (pairs, rough))

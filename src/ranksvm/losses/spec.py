@@ -1,7 +1,6 @@
 """Specification of a loss: name and settings, small enough to send to other processes; and the class of each name."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.margin_loss import MarginLoss
-from ranksvm.losses.protocol import PairwiseLoss
+from ranksvm.losses.protocol import Pairs, PairwiseLoss
 from ranksvm.losses.smooth_losses import SMOOTH_LOSSES
 from ranksvm.losses.squared_hinge import SquaredHinge
 
@@ -50,7 +49,7 @@ class LossSpec:
     width: float | None = None
     function: MarginFunction | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.name not in _CLASSES and self.name != CUSTOM:
             raise OptionError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.name!r}.")
         if (self.width is not None) != (self.name == "huber"):
@@ -86,7 +85,7 @@ class LossSpec:
             return self.width
         return _CLASSES[self.name].warm_width
 
-    def over(self, pairs: Any) -> PairwiseLoss:
+    def over(self, pairs: Pairs) -> PairwiseLoss:
         """The loss over some pairs.
 
         Parameters

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ranksvm.losses.margin_loss import MarginLoss
-from ranksvm.losses.round_off import OPERATIONS, growth
+from ranksvm._compiled.passes import QueryOperator as CompiledOperator
+from ranksvm.losses.margin_loss import Bounds, MarginLoss, PairState
+from ranksvm.losses.round_off import OPERATIONS, Reach, growth
 
 __all__ = ["SquaredHinge"]
 
@@ -46,7 +47,7 @@ class SquaredHinge(MarginLoss):
         """2."""
         return 2.0
 
-    def _round_off(self, pairs, rough, width, off, spread):
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
         value = growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
@@ -61,5 +62,5 @@ class SquaredHinge(MarginLoss):
             pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
         return pulls, pull_sums, pairs.active * off * off, value, 0.0
 
-    def _operator(self, state, width):
+    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         return self.sums.squared_hinge(state, self.margin)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ranksvm.solvers.line_search import take
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
-from ranksvm.solvers.protocol import AdaptiveObjective, Point
+from ranksvm.solvers.protocol import AdaptiveObjective, P
 from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["adaptive"]
@@ -55,10 +55,10 @@ class Learnt(NamedTuple):
 
 
 def adaptive(
-    objective: AdaptiveObjective,
+    objective: AdaptiveObjective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     warm_start: bool = False,
@@ -106,7 +106,7 @@ def adaptive(
 
 
 def _solve_sample(
-    objective: AdaptiveObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
+    objective: AdaptiveObjective[Any], start: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> tuple[np.ndarray, Learnt]:
     """A starting point, and a preconditioner, from the problem on a sample; `start` if there is no sample."""
     sample = objective.sample()
@@ -121,7 +121,7 @@ def _solve_sample(
 
 
 def _minimise(
-    objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
+    objective: AdaptiveObjective[P], point: P, learnt: Learnt, monitor: Monitor[P]
 ) -> tuple[SolverResult, Learnt]:
     """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""
     earlier = objective.earlier_hessian()  # of other weights, for which it saved time
@@ -159,7 +159,7 @@ def _minimise(
     return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 
 
-class _Steps:
+class _Steps(Generic[P]):
     """Newton steps by conjugate gradients, and the decision when Hessians are worth their cost.
 
     Parameters
@@ -174,7 +174,9 @@ class _Steps:
         Known reductions of the logarithm of the squared residual by its products.
     """
 
-    def __init__(self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...]):
+    def __init__(
+        self, objective: AdaptiveObjective[P], monitor: Monitor[P], solve: Solve, reductions: tuple[float, ...]
+    ):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
@@ -182,13 +184,13 @@ class _Steps:
         self.reductions = list(reductions)
         self._left = 1.0
 
-    def pay_at_once(self, point: Point, scale: np.ndarray) -> bool:
+    def pay_at_once(self, point: P, scale: np.ndarray) -> bool:
         """Whether Hessians are expected to save time from the first step on, given the diagonal of the Hessian."""
         log_reduction = self._log_reduction(point, self.objective.gap(point))
         cost = self.objective.first_hessian_cost + self.objective.cost_with_hessian(log_reduction)
         return cost < np.inf and self.objective.expected_products(scale, log_reduction) >= EXPECTED_SHARE * cost
 
-    def step(self, point: Point, tolerance: float) -> NewtonStep:
+    def step(self, point: P, tolerance: float) -> NewtonStep:
         """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or the
         unfinished step when Hessians become worth their cost."""
         objective = self.objective
@@ -206,7 +208,7 @@ class _Steps:
             self._note(newton_step.left)
         return newton_step
 
-    def _pays(self, point: Point, gap: float, n_products: int, left: float) -> bool:
+    def _pays(self, point: P, gap: float, n_products: int, left: float) -> bool:
         """Whether to build Hessians now, after ``n_products`` of a step that left the fraction ``left`` of the gap."""
         if n_products == 0:  # a step takes at least one
             self._left = left
@@ -227,7 +229,7 @@ class _Steps:
         """Record the fraction of the squared residual that is left after a product."""
         self.reductions.append(float(np.log(self._left / left)) if left > 0.0 else np.inf)
 
-    def _log_reduction(self, point: Point, gap: float) -> float:
+    def _log_reduction(self, point: P, gap: float) -> float:
         """The remaining reduction of the logarithm of the gap."""
         objective, tol = self.objective, self.monitor.tol
         suffices = objective.smoothing_suffices(point, tol)

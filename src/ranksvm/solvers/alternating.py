@@ -1,23 +1,33 @@
 """Alternating minimization: the steps of the objective one after another, with a certificate."""
 
 import threading
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ranksvm.solvers.douglas_rachford import SplitHistory, SplitResult, check_point, why_stop
 from ranksvm.solvers.monitor import Status
+from ranksvm.solvers.protocol import SplitPoint
 
 __all__ = ["alternating"]
 
+S_co = TypeVar("S_co", bound=SplitPoint, covariant=True)
+
+
+class SteppedObjective(Protocol[S_co]):
+    """The part of `SplitObjective` that is used here: the accuracy of a step is left to the objective."""
+
+    def step(self) -> S_co:
+        """Take the next step."""
+
 
 def alternating(
-    objective: Any,
+    objective: SteppedObjective[S_co],
     *,
     tol: float = 1e-4,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
-) -> SplitResult:
+) -> SplitResult[S_co]:
     """Take the steps of an objective until its certificate meets ``tol``; the last one is the solution.
 
     Unlike `douglas_rachford` it neither keeps nor finishes a best point: the steps and the result are exactly those of

@@ -45,7 +45,8 @@ class SignCone:
         ndarray of float64, shape (n,)
             A new one, with 0 where the sign of v is wrong.
         """
-        return np.clip(v, self._lower, self._upper) + 0.0  # 0 where it is -0
+        projected: np.ndarray = np.clip(v, self._lower, self._upper)
+        return projected + 0.0  # 0 where it is -0
 
     def gaps(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The share of each weight in the duality gap ``m'g - 1/2 |m|^2``.
@@ -80,4 +81,5 @@ class SignCone:
             and g for a free one.
         """
         least, most = np.where(self.signs < 0, w, -np.inf), np.where(self.signs > 0, w, np.inf)
-        return np.clip(gradient, least, most)
+        moved: np.ndarray = np.clip(gradient, least, most)
+        return moved

@@ -3,14 +3,14 @@
 import logging
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import DataError
 from ranksvm.solvers.monitor import Status, relative_gap
-from ranksvm.solvers.protocol import SplitObjective, SplitPoint
+from ranksvm.solvers.protocol import S, SplitObjective, SplitPoint
 
 __all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "why_stop"]
 
@@ -32,7 +32,7 @@ class SplitHistory:
     duality_gap: list[float] = field(default_factory=list)
     mean_rank: list[float] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, list]:
+    def as_dict(self) -> dict[str, list[float]]:
         """The trace as plain lists by name."""
         return dict(vars(self))
 
@@ -46,7 +46,7 @@ class SplitHistory:
 
 
 @dataclass
-class SplitResult:
+class SplitResult(Generic[S]):
     """Outcome of `douglas_rachford`.
 
     Attributes
@@ -63,7 +63,7 @@ class SplitResult:
         Trace.
     """
 
-    point: Any
+    point: S
     gap: float
     n_iter: int
     status: Status
@@ -71,12 +71,12 @@ class SplitResult:
 
 
 def douglas_rachford(
-    objective: SplitObjective,
+    objective: SplitObjective[S],
     *,
     tol: float = 1e-4,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
-) -> SplitResult:
+) -> SplitResult[S]:
     """Minimize a sum of two convex functions, each given by its proximal operator.
 
     Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
@@ -100,7 +100,7 @@ def douglas_rachford(
         The best point, its certificate and the reason for stopping.
     """
     history = SplitHistory()
-    best: Any = None
+    best: S | None = None
     bound, gap, accuracy, last_progress = -np.inf, np.inf, np.inf, 0
     for n_iter in range(1, max_iter + 1):
         point = objective.step(accuracy, interrupted)
@@ -116,6 +116,7 @@ def douglas_rachford(
             break
         scale = max(abs(best.value), gap)  # the first values may be 0
         accuracy = ACCURACY * max(tol, LAST_GAP * gap / scale) ** 2 * scale
+    assert best is not None  # at least one step was taken
     final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
     check_point(final)
     gap = max(0.0, final.value + final.round_off - max(bound, final.bound))

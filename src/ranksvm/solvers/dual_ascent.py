@@ -1,12 +1,14 @@
 """Block coordinate ascent on the dual: for far fewer rows than features."""
 
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.protocol import DualObjective
 
 __all__ = ["dual_ascent"]
+
+D = TypeVar("D")
 
 # An iteration takes one epoch more than this fraction of the epochs so far, and at most EPOCHS: a certificate costs
 # half an epoch.
@@ -15,8 +17,8 @@ EPOCHS = 20
 
 
 def dual_ascent(
-    objective: DualObjective,
-    start: Any,
+    objective: DualObjective[D],
+    start: D,
     *,
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -51,7 +53,7 @@ def dual_ascent(
     SolverResult
         The last point, its certificate and the reason for stopping.
     """
-    monitor = Monitor(objective, tol, max_iter, interrupted, label)  # type: ignore[arg-type]
+    monitor: Monitor[Any] = Monitor(objective, tol, max_iter, interrupted, label)  # type: ignore[arg-type]  # no steps
     point = start
     while (status := monitor.record(point)) is None:
         epochs = min(EPOCHS, 1 + int(EPOCH_SHARE * monitor.n_evaluations))

@@ -64,7 +64,7 @@ class EpochHistory:
     objective: list[float] = field(default_factory=list)
     projected_gradient: list[float] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, list]:
+    def as_dict(self) -> dict[str, list[float]]:
         """The trace as plain lists by name."""
         return dict(vars(self))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.solvers.monitor import Monitor
-from ranksvm.solvers.protocol import Objective, Point
+from ranksvm.solvers.protocol import Objective, P
 
 __all__ = ["shorten", "take"]
 
@@ -18,7 +18,7 @@ TRIALS = 40
 ROUND_OFF = 1e-12
 
 
-def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
+def take(objective: Objective[P], point: P, step: np.ndarray, monitor: Monitor[P]) -> tuple[P, float]:
     """The point after a step, shortened if it overshoots, and the slope at the end of the full step."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
@@ -32,7 +32,7 @@ def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor)
     return shorten(objective, point, trial, slope, end, monitor), end
 
 
-def shorten(objective: Objective, point: Point, trial: Point, slope: float, end: float, monitor: Monitor) -> Point:
+def shorten(objective: Objective[P], point: P, trial: P, slope: float, end: float, monitor: Monitor[P]) -> P:
     """A point near the minimum between two points, with descent at the first and ascent at the second.
 
     The search reads only scores; only the final point costs a pass. The objective determines how many positions are

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.overflow import overflow_of_certificate
-from ranksvm.solvers.protocol import Objective, Point
+from ranksvm.solvers.protocol import Objective, P
 
 __all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "relative_gap"]
 
@@ -66,7 +66,7 @@ class History:
             earlier.hessian_products + products,
         )
 
-    def as_dict(self) -> dict[str, list]:
+    def as_dict(self) -> dict[str, list[float]]:
         """The trace as plain lists by name."""
         return dict(vars(self))
 
@@ -138,7 +138,7 @@ def relative_gap(gap: float, value: float) -> float:
     return gap / abs(value)
 
 
-class Monitor:
+class Monitor(Generic[P]):
     """Keeps the trace of a run and decides when to stop.
 
     Parameters
@@ -159,7 +159,7 @@ class Monitor:
 
     def __init__(
         self,
-        objective: Objective,
+        objective: Objective[P],
         tol: float,
         max_iter: int,
         interrupted: threading.Event | None = None,
@@ -189,18 +189,18 @@ class Monitor:
         """Iterations so far."""
         return len(self.history.objective) - 1
 
-    def evaluate(self, w: np.ndarray, near: Point | None = None) -> Point:
+    def evaluate(self, w: np.ndarray, near: P | None = None) -> P:
         """Evaluate the objective."""
         self.n_evaluations += 1
         return self.objective.evaluate(w, near)
 
-    def reduce_smoothing(self, point: Point) -> Point:
+    def reduce_smoothing(self, point: P) -> P:
         """The same point or one nearby, with less smoothing if the current problem is solved accurately enough."""
         narrower, n_evaluations = self.objective.reduce_smoothing(point, self.tol)
         self.n_evaluations += n_evaluations
         return narrower
 
-    def record(self, point: Point) -> Status | None:
+    def record(self, point: P) -> Status | None:
         """Record an iterate; returns the reason to stop there, or None to continue."""
         value, gap = self._append(point)
         status = self._status(point, value, gap)
@@ -226,7 +226,7 @@ class Monitor:
                 return Status.CONVERGED
         return status
 
-    def _append(self, point: Point) -> tuple[float, float]:
+    def _append(self, point: P) -> tuple[float, float]:
         """Value and gap at a point, appended to the trace."""
         value, gap = self.objective.certificate(point)
         if not (math.isfinite(value) and math.isfinite(gap)):
@@ -237,7 +237,7 @@ class Monitor:
         self.history.hessian_products.append(self.n_products)
         return value, gap
 
-    def _status(self, point: Point, value: float, gap: float) -> Status | None:
+    def _status(self, point: P, value: float, gap: float) -> Status | None:
         """The reason to stop at the last recorded iterate, or None."""
         history, allowed, self._proven = self.history, self.tol * value, None
         if 0.0 < self.enough >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
@@ -262,13 +262,13 @@ class Monitor:
         self._best_gap = min(self._best_gap, gap)
         return Status.PRECISION if self._without_progress >= 3 else None
 
-    def _include_round_off(self, point: Point, gap: float) -> float:
+    def _include_round_off(self, point: P, gap: float) -> float:
         """Add the bound on round-off to the last recorded gap; return the bound."""
         round_off = self.objective.round_off(point, self.tol)
         self._proven = self.history.duality_gap[-1] = gap + round_off
         return round_off
 
-    def result(self, point: Point, status: Status) -> SolverResult:
+    def result(self, point: P, status: Status) -> SolverResult:
         """The outcome at the last iterate: its gap includes round-off."""
         if self._proven is None:  # the solver has a rule of its own to stop
             self._include_round_off(point, self.history.duality_gap[-1])

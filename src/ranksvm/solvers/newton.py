@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.linear_systems import NewtonStep, by_cholesky, by_secant, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.protocol import HessianObjective, Point, SampledObjective
+from ranksvm.solvers.protocol import HessianObjective, P, SampledObjective
 
 __all__ = ["by_hessians", "newton", "solve_sample"]
 
@@ -37,10 +38,10 @@ SINGLE_TOLERANCE = 0.01
 
 
 def newton(
-    objective: HessianObjective,
+    objective: HessianObjective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-4,
     max_iter: int = 100,
     warm_start: bool = False,
@@ -92,9 +93,9 @@ def newton(
 
 
 def by_hessians(
-    objective: HessianObjective,
-    point: Point,
-    monitor: Monitor,
+    objective: HessianObjective[P],
+    point: P,
+    monitor: Monitor[P],
     earlier: np.ndarray | None = None,
     trusted: bool = True,
 ) -> SolverResult:
@@ -174,7 +175,7 @@ def by_hessians(
 
 
 def solve_sample(
-    objective: SampledObjective,
+    objective: SampledObjective[Any],
     start: np.ndarray,
     tol: float,
     interrupted: threading.Event | None,
@@ -218,12 +219,12 @@ def solve_sample(
 
 
 def _inexact_step(
-    objective: HessianObjective,
-    point: Point,
+    objective: HessianObjective[P],
+    point: P,
     precondition: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
     double: bool,
-    monitor: Monitor,
+    monitor: Monitor[P],
 ) -> NewtonStep:
     """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(

@@ -10,7 +10,7 @@ from ranksvm.solvers.line_search import take
 from ranksvm.solvers.linear_systems import conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import newton, solve_sample
-from ranksvm.solvers.protocol import Point, PreconditionedObjective
+from ranksvm.solvers.protocol import P, PreconditionedObjective
 
 __all__ = ["newton_cg"]
 
@@ -33,10 +33,10 @@ FEW_PRODUCTS = 4
 
 
 def newton_cg(
-    objective: PreconditionedObjective,
+    objective: PreconditionedObjective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     warm_start: bool = False,

@@ -2,12 +2,13 @@
 
 import threading
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ranksvm.solvers.linear_systems import NewtonStep, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult, Status
-from ranksvm.solvers.protocol import Objective, Point
+from ranksvm.solvers.protocol import Objective, P
 
 __all__ = ["plain_tron"]
 
@@ -23,10 +24,10 @@ ROUND_OFF = 1e-12
 
 
 def plain_tron(
-    objective: Objective,
+    objective: Objective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-3,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
@@ -77,7 +78,7 @@ def plain_tron(
         objective.release(before)
 
 
-def _accepted_step(objective: Objective, point: Point, radius: float, monitor: Monitor) -> tuple[Point, float]:
+def _accepted_step(objective: Objective[P], point: P, radius: float, monitor: Monitor[P]) -> tuple[P, float]:
     """The point after the first step that is accepted, and the next radius; the same point if round-off forbids one."""
     while True:
         newton_step = conjugate_gradient(
@@ -106,7 +107,7 @@ def _accepted_step(objective: Objective, point: Point, radius: float, monitor: M
 
 
 def _new_radius(
-    objective: Objective, radius: float, newton_step: NewtonStep, slope: float, actual: float, predicted: float
+    objective: Objective[Any], radius: float, newton_step: NewtonStep, slope: float, actual: float, predicted: float
 ) -> float:
     length = _norm(objective, newton_step.step)
     # the lowest point of the parabola through both values with this slope
@@ -121,5 +122,5 @@ def _new_radius(
     return max(radius, min(lowest, GROW * radius))
 
 
-def _norm(objective: Objective, v: np.ndarray) -> float:
+def _norm(objective: Objective[Any], v: np.ndarray) -> float:
     return float(np.sqrt(objective.inner(v, v)))

@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from typing import Generic
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ranksvm.solvers.line_search import take
 from ranksvm.solvers.model_on_cone import minimise_model
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
-from ranksvm.solvers.protocol import ConstrainedObjective, Point
+from ranksvm.solvers.protocol import ConstrainedObjective, P
 from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["projected_newton"]
@@ -27,10 +28,10 @@ SAMPLE_ACCURACY = 0.3
 
 
 def projected_newton(
-    objective: ConstrainedObjective,
+    objective: ConstrainedObjective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     warm_start: bool = False,
@@ -93,21 +94,21 @@ def projected_newton(
     return monitor.result(point, status)
 
 
-class _SteppingByProducts:
+class _SteppingByProducts(Generic[P]):
     """Steps by products with the Hessian, and its diagonal at the first point."""
 
-    def __init__(self, objective: ConstrainedObjective, monitor: Monitor):
+    def __init__(self, objective: ConstrainedObjective[P], monitor: Monitor[P]):
         self.objective = objective
         self.monitor = monitor
         self.near: ConeModel | None = None
 
-    def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
+    def step(self, point: P, gap: float, tolerance: float, reduction: float) -> np.ndarray:
         """A step after which the gap of the model is at most ``tolerance**2`` times the gap."""
         if self.near is None:
             self.near = DiagonalModel(self.objective.cone, curvature_scale(self.objective, point))
         return self._by_products(point, self.near, tolerance**2 * gap)
 
-    def _by_products(self, point: Point, near: ConeModel, enough: float) -> np.ndarray:
+    def _by_products(self, point: P, near: ConeModel, enough: float) -> np.ndarray:
         found = minimise_model(
             partial(self.objective.hessian_product, point),
             point.w,
@@ -121,10 +122,10 @@ class _SteppingByProducts:
         return found.step
 
 
-class _SteppingByHessian(_SteppingByProducts):
+class _SteppingByHessian(_SteppingByProducts[P]):
     """Steps with an explicit Hessian, which is used for several steps."""
 
-    def __init__(self, objective: ConstrainedObjective, monitor: Monitor):
+    def __init__(self, objective: ConstrainedObjective[P], monitor: Monitor[P]):
         super().__init__(objective, monitor)
         # the Hessian of an earlier solve, for other weights, is good enough for a first step
         earlier = objective.earlier_hessian()
@@ -132,7 +133,7 @@ class _SteppingByHessian(_SteppingByProducts):
         self._n_before = 0  # products before the present Hessian
         self._exact = False  # whether the last step used only a Hessian of all rows
 
-    def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
+    def step(self, point: P, gap: float, tolerance: float, reduction: float) -> np.ndarray:
         objective, monitor = self.objective, self.monitor
         if self._exact and reduction > POOR_REDUCTION:  # the Hessian may lack digits
             objective.refine()
@@ -144,7 +145,8 @@ class _SteppingByHessian(_SteppingByProducts):
         assert self.near is not None
         self._exact = fresh and objective.hessian_fraction >= 1.0
         if self._exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
-            return self.near.minimiser(point.w, point.gradient) - point.w
+            step: np.ndarray = self.near.minimiser(point.w, point.gradient) - point.w
+            return step
         n_before = monitor.n_products
         step = self._by_products(point, self.near, tolerance**2 * gap)
         if fresh and monitor.n_products - n_before >= MANY_PRODUCTS and objective.refine():

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,10 @@ __all__ = [
     "DualObjective",
     "HessianObjective",
     "Objective",
+    "P",
     "Point",
     "PreconditionedObjective",
+    "S",
     "SampledObjective",
     "SplitObjective",
     "SplitPoint",
@@ -30,7 +32,11 @@ class Point(Protocol):
     gradient: np.ndarray
 
 
-class Objective(Protocol):
+# The points of an objective: only the objective that made a point knows what else it has.
+P = TypeVar("P", bound=Point)
+
+
+class Objective(Protocol[P]):
     """A strongly convex function: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
 
     w, gradients and steps are vectors of a space whose inner product is the objective's: arrays of any shape that can
@@ -48,57 +54,57 @@ class Objective(Protocol):
     positions_at_once: int
     reserve: float
 
-    def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
+    def evaluate(self, w: np.ndarray, near: P | None = None) -> P:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two vectors."""
 
-    def gap(self, point: Any) -> float:
+    def gap(self, point: P) -> float:
         """Duality gap at a point: a bound on how far its value is above the optimum."""
 
-    def certificate(self, point: Any) -> tuple[float, float]:
+    def certificate(self, point: P) -> tuple[float, float]:
         """Value and duality gap at a point, for the target problem, which the objective may smooth."""
 
-    def round_off(self, point: Any, tol: float) -> float:
+    def round_off(self, point: P, tol: float) -> float:
         """Bound on the error of the certificate by round-off, which need not be sharp if it is far below ``tol``."""
 
-    def refresh(self, point: Any) -> bool:
+    def refresh(self, point: P) -> bool:
         """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
 
-    def goal(self, point: Any, tol: float) -> float:
+    def goal(self, point: P, tol: float) -> float:
         """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
 
-    def smoothing_suffices(self, point: Any, tol: float) -> bool:
+    def smoothing_suffices(self, point: P, tol: float) -> bool:
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
-    def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
+    def reduce_smoothing(self, point: P, tol: float) -> tuple[P, int]:
         """Smooth less if it is time to: a new point at or near w, else the same one; and the number of evaluations."""
 
-    def line(self, point: Any, trial: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    def line(self, point: P, trial: P) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes on the segment from one point to another, as functions of positions in [0, 1]."""
 
-    def between(self, point: Any, trial: Any, alpha: float) -> Any:
+    def between(self, point: P, trial: P, alpha: float) -> P:
         """The point at ``alpha`` on the segment."""
 
-    def hessian_product(self, point: Any, v: np.ndarray, double: bool = True) -> np.ndarray:
+    def hessian_product(self, point: P, v: np.ndarray, double: bool = True) -> np.ndarray:
         """Hessian at a point times a vector; unless ``double``, float32 may be used if it is accurate enough."""
 
-    def release(self, point: Any) -> None:
+    def release(self, point: P) -> None:
         """Mark a point as no longer needed."""
 
 
-class SampledObjective(Objective, Protocol):
+class SampledObjective(Objective[P], Protocol[P]):
     """An objective that a smaller one may approximate."""
 
-    def sample(self) -> "HessianObjective | None":
+    def sample(self) -> "HessianObjective[Any] | None":
         """The problem on a small part of the data, or of the space; None if there is no smaller problem."""
 
     def from_sample(self, sample: Any, w: np.ndarray) -> np.ndarray:
         """Convert a vector of the sample's problem; the objective takes over the sample's smoothing."""
 
 
-class HessianObjective(SampledObjective, Protocol):
+class HessianObjective(SampledObjective[P], Protocol[P]):
     """An objective of few variables, with an explicit Hessian, as required by `newton`.
 
     Attributes
@@ -123,7 +129,7 @@ class HessianObjective(SampledObjective, Protocol):
     @property
     def refined_cost(self) -> float: ...
 
-    def hessian(self, point: Any) -> np.ndarray:
+    def hessian(self, point: P) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
     def refine(self) -> bool:
@@ -133,7 +139,7 @@ class HessianObjective(SampledObjective, Protocol):
         """The Hessian for the present weights with the curvature from an earlier call of `hessian`, if any."""
 
 
-class PreconditionedObjective(SampledObjective, Protocol):
+class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     """An objective with an approximate inverse of its Hessian, as required by `newton_cg`.
 
     Attributes
@@ -147,17 +153,17 @@ class PreconditionedObjective(SampledObjective, Protocol):
     width: float | None
     inverts_from_start: bool
 
-    def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def preconditioner(self, point: P) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 
-    def inverse_cost(self, point: Any) -> float:
+    def inverse_cost(self, point: P) -> float:
         """Cost of `inverse`, in products with the Hessian; infinite if there is none."""
 
-    def inverse(self, point: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+    def inverse(self, point: P) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off: self-adjoint, at most the identity. None if there is none."""
 
 
-class DiagonalObjective(Objective, Protocol):
+class DiagonalObjective(Objective[P], Protocol[P]):
     """An objective of any number of variables, with the diagonal of its Hessian, as required by `tron`.
 
     Attributes
@@ -174,14 +180,14 @@ class DiagonalObjective(Objective, Protocol):
     n_variables: int
     curvature_rank: int
 
-    def reweight(self, C: float, point: Any = None) -> None:
+    def reweight(self, C: float, point: P | None = None) -> None:
         """Switch to another C, and update a point for it."""
 
-    def hessian_diagonal(self, point: Any) -> np.ndarray:
+    def hessian_diagonal(self, point: P) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number is used for all."""
 
 
-class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
+class AdaptiveObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
     """An objective for which an explicit Hessian may or may not be worth its cost, as required by `adaptive`.
 
     Attributes
@@ -202,7 +208,7 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
         """Products for the same reduction with the diagonal ``scale`` of the Hessian; 0 if unknown."""
 
-    def sample(self) -> "AdaptiveObjective | None": ...
+    def sample(self) -> "AdaptiveObjective[Any] | None": ...
 
 
 class Cone(Protocol):
@@ -223,30 +229,34 @@ class Cone(Protocol):
         """Shares of the entries in the duality gap at w of a function ``1/2 |w|^2 + convex`` with this gradient."""
 
 
-class ConstrainedObjective(HessianObjective, DiagonalObjective, Protocol):
+class ConstrainedObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
     """An objective over a cone, as required by `projected_newton`: it is evaluated at vectors of the cone only."""
 
     cone: Cone
 
-    def sample(self) -> "ConstrainedObjective | None": ...
+    def sample(self) -> "ConstrainedObjective[Any] | None": ...
 
 
-class DualObjective(Protocol):
+# the points of a dual, as P above
+D_contra = TypeVar("D_contra", contravariant=True)
+
+
+class DualObjective(Protocol[D_contra]):
     """A concave dual whose variables form blocks, with a primal point for each of its points."""
 
-    def ascend(self, point: Any, epochs: int) -> None:
+    def ascend(self, point: D_contra, epochs: int) -> None:
         """Visit every block ``epochs`` times, and maximize over it; the point is changed in place."""
 
-    def certificate(self, point: Any) -> tuple[float, float]:
+    def certificate(self, point: D_contra) -> tuple[float, float]:
         """Value of the primal problem, and the duality gap."""
 
-    def gap(self, point: Any) -> float:
+    def gap(self, point: D_contra) -> float:
         """The duality gap."""
 
-    def round_off(self, point: Any, tol: float) -> float:
+    def round_off(self, point: D_contra, tol: float) -> float:
         """Bound on the error of the certificate by round-off."""
 
-    def refresh(self, point: Any) -> bool:
+    def refresh(self, point: D_contra) -> bool:
         """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
 
 
@@ -273,11 +283,15 @@ class SplitPoint(Protocol):
     def ranks(self) -> np.ndarray: ...
 
 
-class SplitObjective(Protocol):
+# the points of a splitting method, as P above
+S = TypeVar("S", bound=SplitPoint)
+
+
+class SplitObjective(Protocol[S]):
     """A sum of two convex functions with a proximal operator each, and the variables of a splitting method for it."""
 
-    def step(self, accuracy: float, interrupted: threading.Event | None = None) -> Any:
+    def step(self, accuracy: float, interrupted: threading.Event | None = None) -> S:
         """Take the next step; a subproblem may keep a gap of ``accuracy``."""
 
-    def finish(self, point: Any, accuracy: float) -> Any:
+    def finish(self, point: S, accuracy: float) -> S:
         """A point that is not worse and can be stored: minimized over half of the variables, the others fixed."""

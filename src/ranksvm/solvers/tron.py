@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.protocol import DiagonalObjective, Point
+from ranksvm.solvers.protocol import DiagonalObjective, P, Point
 
 __all__ = ["curvature_scale", "tron"]
 
@@ -31,10 +31,10 @@ SMALL_CHANGE = 1e-6
 
 
 def tron(
-    objective: DiagonalObjective,
+    objective: DiagonalObjective[P],
     start: np.ndarray,
     *,
-    point: Point | None = None,
+    point: P | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     continuation: bool = False,
@@ -112,7 +112,7 @@ def tron(
     return monitor.result(point, status)
 
 
-def _smaller_weights(objective: DiagonalObjective, point: Point) -> list[float]:
+def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
     """The values of C to solve for before the objective's own, ascending; none if a cold start is as good."""
     value, gap = objective.certificate(point)
     if objective.n_variables <= objective.curvature_rank or not np.inf > gap >= STAGES_FROM * value > 0.0:
@@ -121,15 +121,15 @@ def _smaller_weights(objective: DiagonalObjective, point: Point) -> list[float]:
     return [objective.C / STAGE_FACTOR**n for n in range(n_stages, 0, -1)]
 
 
-def _nearly_solved(objective: DiagonalObjective, point: Point, C: float) -> bool:
+def _nearly_solved(objective: DiagonalObjective[P], point: P, C: float) -> bool:
     """Whether a point is good enough for a smaller C, to which the objective is switched."""
     objective.reweight(C, point)
     return objective.gap(point) <= STAGE_TOL * point.value
 
 
 def _take(
-    objective: DiagonalObjective, point: Point, newton_step: NewtonStep, radius: float, monitor: Monitor
-) -> tuple[Point, float]:
+    objective: DiagonalObjective[P], point: P, newton_step: NewtonStep, radius: float, monitor: Monitor[P]
+) -> tuple[P, float]:
     """The point after a step, shortened if it is too long, and the next radius."""
     step = newton_step.step
     trial = monitor.evaluate(point.w + step, point)
@@ -145,7 +145,7 @@ def _take(
     return shorten(objective, point, trial, slope, end, monitor), radius
 
 
-def curvature_scale(objective: DiagonalObjective, point: Point) -> np.ndarray:
+def curvature_scale(objective: DiagonalObjective[P], point: P) -> np.ndarray:
     """Diagonal preconditioner at the starting point.
 
     Parameters

@@ -69,5 +69,6 @@ def _decay(n: int, squares: float) -> np.ndarray:
     k = np.arange(1.0, n + 1.0)
     powers = np.vander(k**-0.5, len(EXPONENTS), increasing=True)
     sums = np.einsum("ij,ij->j", powers, powers) / powers.sum(axis=0) ** 2
-    decaying = k ** -np.interp(np.log(max(squares, 1.0 / n)), np.log(sums), EXPONENTS)
-    return decaying / float(decaying.sum())
+    decaying: np.ndarray = k ** -np.interp(np.log(max(squares, 1.0 / n)), np.log(sums), EXPONENTS)
+    decaying /= float(decaying.sum())
+    return decaying

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
@@ -46,7 +47,7 @@ class ComputedDesign:
     vector_basis: Basis | None = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):
+    def __init__(self, X: Features, features: FeatureMap, chunk_rows: int | None = None):
         self.X = X
         self.file = mapped_file(X)
         self.features = features
@@ -55,32 +56,34 @@ class ComputedDesign:
         self.row_bytes = 4.0 * max(1, features.n_features)
         self._last = threading.local()
 
-    def products(self, rows=None, double=True):
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> "_ComputedProducts":
         return _ComputedProducts(self, rows)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):
+    def accumulate_squares(
+        self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
+    ) -> None:
         for part in self.chunks(start, stop):
             features = self.features.transform(_rows(self.X, rows, part))
             out += u_range[part.start - start : part.stop - start] @ (features * features)
 
-    def gather(self, rows, start, stop, out_range):
+    def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         out_range[:, self.n_features :] = 0.0
         out = out_range[:, : self.n_features]
         for part in self.chunks(start, stop):
             out[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
-    def largest(self, n_threads=1):
+    def largest(self, n_threads: int = 1) -> np.ndarray:
         return self.features.largest(self.X)
 
     @property
-    def most_entries(self):
+    def most_entries(self) -> int:
         # the weights of the functions are one sum, the scores another
         return self.features.n_functions + self.n_features
 
-    def taken(self, rows):
+    def taken(self, rows: np.ndarray) -> "ComputedDesign":
         return ComputedDesign(self.X[rows], self.features, self.chunk_rows)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         # without what threads keep between two passes
         return ComputedDesign, (self.X, self.features, self.chunk_rows)
 
@@ -92,9 +95,11 @@ class ComputedDesign:
     def basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
         """Values of the basis functions; if they are those of this thread's last call, they are not computed again."""
         last = getattr(self._last, "basis", None)
+        values: np.ndarray
         if last is not None and last[0] is rows and last[1] == part:
-            return last[2]
-        self._last.basis = None  # free it first, so that there are never two
+            values = last[2]
+            return values
+        self._last.basis = last = None  # free it first, so that there are never two
         values = self.features.basis(_rows(self.X, rows, part))
         self._last.basis = rows, part, values
         return values
@@ -114,12 +119,12 @@ class _ComputedProducts:
         self.design = design
         self.rows = rows
 
-    def scores(self, start, stop, w, v_range):
+    def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
         coefficients = self.design.coefficients(w)
         for part in self.design.chunks(start, stop):
             v_range[part.start - start : part.stop - start] = self.design.basis(self.rows, part) @ coefficients
 
-    def accumulate(self, start, stop, u_range, total):
+    def accumulate(self, start: int, stop: int, u_range: np.ndarray, total: np.ndarray) -> None:
         sums = np.zeros(self.design.features.n_functions)
         for part in self.design.chunks(start, stop):
             u = u_range[part.start - start : part.stop - start]
@@ -129,7 +134,7 @@ class _ComputedProducts:
 
 
 def feature_design(
-    X: Any, features: FeatureMap, *, memory: float = np.inf, dtype: Any = np.float32, n_threads: int = 1
+    X: Features, features: FeatureMap, *, memory: float = np.inf, dtype: DTypeLike = np.float32, n_threads: int = 1
 ) -> DesignMatrix:
     """The design matrix whose rows are features of the rows of X.
 
@@ -194,5 +199,6 @@ def _chunk_rows(features: FeatureMap) -> int:
     return max(1, CHUNK_BYTES // (8 * max(1, features.n_functions)))
 
 
-def _rows(X: Any, rows: np.ndarray | None, part: slice) -> Any:
-    return X[part] if rows is None else X[rows[part]]
+def _rows(X: Features, rows: np.ndarray | None, part: slice) -> Features:
+    found: Features = X[part] if rows is None else X[rows[part]]
+    return found

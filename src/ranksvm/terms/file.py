@@ -112,7 +112,7 @@ class FileTerm(PartitionedTerm):
         other._sizes = self._sizes
         return other
 
-    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> FilePoint:
+    def evaluate(self, w: np.ndarray, width: float | None, near: PartitionedPoint | None = None) -> FilePoint:
         """Value and gradient, and results that may be needed next, in one reading."""
         point = PointAt(next(self._numbers), w, width)
         calls = {"evaluate": Call("evaluate", (point,))}
@@ -129,13 +129,13 @@ class FileTerm(PartitionedTerm):
         round_off = None if off is None else (off, found["round_off"])
         return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
 
-    def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation: the bounds from its reading, unless they have to be sharp."""
         if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
             return at.round_off[1]
         return super().round_off(at, width, off, sharp)
 
-    def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+    def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` from the reading of the point; with ``double`` from all rows, there and from now on."""
         if not self.curvature_with_value:
             return super().curvature(at, fraction, seed, double)
@@ -146,7 +146,7 @@ class FileTerm(PartitionedTerm):
             at.curvature = self._round(self._curvature_call(at.at))[0]
         return at.curvature
 
-    def curvature_diagonal(self, at: Any) -> np.ndarray:
+    def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
         """The diagonal of ``X' H X``, or an estimate of it."""
         return (
             np.diagonal(self.curvature(at, 1.0, SEED, False))

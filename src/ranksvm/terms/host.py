@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Scored(Protocol):
     """An object with scores and the pairs at which the loss is curved: all that a Hessian depends on."""
 
     scores: np.ndarray
-    state: Any
+    state: object
     width: float | None
 
 
@@ -85,7 +85,7 @@ class ThreadedPoint:
         Width of the loss.
     """
 
-    def __init__(self, scores: np.ndarray, state: Any, width: float | None):
+    def __init__(self, scores: np.ndarray, state: object, width: float | None):
         self.scores = scores
         self.state = state
         self.width = width
@@ -177,7 +177,7 @@ class ThreadedTerm:
         self._large = self._large_queries()
         self._shares = self._query_shares(self._per_thread)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         # scratch memory and plans stay here, as do rows that no pair needs
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
@@ -465,7 +465,8 @@ class ThreadedTerm:
             rows = self._hessian_block(np.dtype(rows_dtype).itemsize)
             precision = dtype is np.float32, rows_dtype is np.float32
             hessian.hessian_over(self._products, operator, shares, rows, *precision, totals, self.n_threads)
-            return totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
+            curvature: np.ndarray = totals[0]
+            return curvature if len(totals) == 1 else curvature.copy()  # others need not stay
 
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros((n, n))
@@ -527,7 +528,8 @@ class ThreadedTerm:
             shares, rows = self._hessian_shares, self._hessian_block(8)
             totals = np.zeros((max(1, shares.n_shares), n))
             hessian.diagonal_over(self._products, operator, shares, rows, totals, self.n_threads)
-            return totals[0]
+            diagonal: np.ndarray = totals[0]
+            return diagonal
 
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros(n)
@@ -553,7 +555,8 @@ class ThreadedTerm:
         if rows_at_once < linear.FEW_ROWS:
             return self.n_rows
         n_parts = self._shares.n_shares + 4 * self._shared_by * len(self._large)
-        return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 3 * n_parts
+        depth: int = linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 3 * n_parts
+        return depth
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         if self._spare:
@@ -636,7 +639,8 @@ def _add_up(parts: list[np.ndarray], shape: int | tuple[int, ...]) -> np.ndarray
 
 def _interpolate(a: ThreadedPoint, b: ThreadedPoint, alpha: float, start: int, stop: int) -> np.ndarray:
     there, here = b.scores[start:stop], a.scores[start:stop]
-    return here + alpha * (there - here)
+    between: np.ndarray = here + alpha * (there - here)
+    return between
 
 
 def _blocks(pointers: np.ndarray, rows: int) -> Iterator[Block]:
@@ -645,7 +649,7 @@ def _blocks(pointers: np.ndarray, rows: int) -> Iterator[Block]:
         yield first, last, int(pointers[first]), int(pointers[last])
 
 
-def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:
+def _shares(blocks: list[Block], n_threads: int, per_thread: int) -> list[list[Block]]:
     """Consecutive blocks in shares of about equal numbers of rows, ``per_thread`` for each thread."""
     n_shares = min(len(blocks), n_threads * per_thread if n_threads > 1 else 1)
     if n_shares <= 1:

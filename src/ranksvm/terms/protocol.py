@@ -132,13 +132,13 @@ class DataTerm(Protocol):
     squares_at_zero: bool
     sample_rows: int
 
-    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Term:
         """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""
 
     def along(self, a: Any, b: Any, alphas: np.ndarray, width: float | None) -> tuple[np.ndarray, np.ndarray]:
         """The loss and its slope at several positions on the segment from a to b, in one reduction, X not read."""
 
-    def between(self, a: Any, b: Any, alpha: float, width: float | None) -> Any:
+    def between(self, a: Any, b: Any, alpha: float, width: float | None) -> Term:
         """The loss and its gradient at one position on the segment from a to b, in one reduction."""
 
     def curvature_product(self, at: Any, v: np.ndarray, double: bool = True) -> np.ndarray:
@@ -176,7 +176,7 @@ class DataTerm(Protocol):
     def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation whose margins have the error ``off``: `PairwiseLoss.round_off`."""
 
-    def scores(self, w: np.ndarray) -> Any:
+    def scores(self, w: np.ndarray) -> np.ndarray | list[np.ndarray]:
         """``X w``, an array of the backend."""
 
     def release(self, at: Any) -> None:

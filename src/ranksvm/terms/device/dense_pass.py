@@ -1,7 +1,7 @@
 """One pass over dense X on a device: scores, a function of them by the pairs, and X' times that, by whole queries."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -217,7 +217,7 @@ class QueryPass:
         """Number of sums over X that are added up."""
         return sum(len(part.fused) + len(part.pieces) for part in self._parts)
 
-    def _tasks(self, firsts: Any, end: int, most_rows: int, n_kept: int) -> _Tasks:
+    def _tasks(self, firsts: Sequence[int] | np.ndarray, end: int, most_rows: int, n_kept: int) -> _Tasks:
         begin = self._run.copy_in(np.array([*firsts, end], dtype=np.int32))
         return _Tasks(begin, len(firsts), most_rows, n_kept)
 

@@ -1,13 +1,13 @@
 """The data term of features that approximate a kernel, computed and kept on a device."""
 
-from typing import Any
-
 import numpy as np
 
+from ranksvm._util.types import Features
 from ranksvm.device import Device, Variant
 from ranksvm.device.launcher import Launcher
 from ranksvm.kernels.device_values import features_on, kernel_launcher
 from ranksvm.kernels.features import FeatureMap
+from ranksvm.losses import PairwiseLoss
 from ranksvm.terms.device.pairs import order_on_device
 from ranksvm.terms.device.rows import DenseRows
 from ranksvm.terms.device.term import DeviceTerm
@@ -19,14 +19,14 @@ __all__ = ["feature_term"]
 class _StoredDesign(ComputedDesign):
     """Design matrix of features that are on the device, as far as the term needs it."""
 
-    def __init__(self, X: Any, features: FeatureMap, dtype: np.dtype):
+    def __init__(self, X: Features, features: FeatureMap, dtype: np.dtype):
         super().__init__(X, features)
         self.dtype = dtype
         self.row_bytes = float(dtype.itemsize * max(1, features.n_features))
 
 
 def feature_term(
-    device: Device, X: Any, features: FeatureMap, loss: Any, dtype: np.dtype, n_threads: int = 1
+    device: Device, X: Features, features: FeatureMap, loss: PairwiseLoss, dtype: np.dtype, n_threads: int = 1
 ) -> DeviceTerm:
     """The term of features of documents.
 

@@ -1,7 +1,7 @@
 """Device data of a term: rows, which stay there or stream through, and pairs and queries in the same order."""
 
 import logging
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ranksvm.data import DenseDesign, DesignMatrix, TwoBlockDesign
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import Launcher
 from ranksvm.exceptions import DeviceMemoryError
+from ranksvm.losses import PairwiseLoss
 from ranksvm.terms.device.dense_pass import QueryPass
 from ranksvm.terms.device.long_queries import LongQueries, is_long
 from ranksvm.terms.device.pairs import DeviceOrder, PairsOnDevice, order_on_device
@@ -57,7 +58,7 @@ class Layout(NamedTuple):
     block_bytes: int | None
 
 
-def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_threads: int = 1) -> Layout:
+def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: PairwiseLoss, n_threads: int = 1) -> Layout:
     """Copy the rows and pairs of a term to a device.
 
     Dense rows of the host stream through if they are not expected to fit, or do not fit.
@@ -106,7 +107,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, n_t
         raise DeviceMemoryError(f"With X on the host, streamed through in blocks of {block}: {error}") from error
 
 
-def layout_of_rows(rows: DenseRows | SparseRows, loss: Any, n_threads: int = 1) -> Layout:
+def layout_of_rows(rows: DenseRows | SparseRows, loss: PairwiseLoss, n_threads: int = 1) -> Layout:
     """The layout of a term whose rows are on a device already.
 
     Parameters
@@ -127,7 +128,7 @@ def layout_of_rows(rows: DenseRows | SparseRows, loss: Any, n_threads: int = 1) 
 
 
 def _copied(
-    run: Launcher, design: DesignMatrix | DeviceDesign, loss: Any, block_bytes: int | None, n_threads: int
+    run: Launcher, design: DesignMatrix | DeviceDesign, loss: PairwiseLoss, block_bytes: int | None, n_threads: int
 ) -> Layout:
     """The layout of rows that are copied: all of them now, or blocks of whole queries for every product."""
     pairs = loss.pairs
@@ -143,7 +144,11 @@ def _copied(
 
 
 def _around(
-    rows: DenseRows | StreamedRows | SparseRows, loss: Any, order: DeviceOrder, block_bytes: int | None, n_threads: int
+    rows: DenseRows | StreamedRows | SparseRows,
+    loss: PairwiseLoss,
+    order: DeviceOrder,
+    block_bytes: int | None,
+    n_threads: int,
 ) -> Layout:
     """The layout of rows."""
     run = rows.launcher

@@ -1,14 +1,17 @@
 """Queries with too many pairs to visit on a device: the host sweeps their scores and sends slopes back."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm.data import ComparablePairs
 from ranksvm.device.protocol import Device, DeviceArray
-from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
 from ranksvm.losses.round_off import LossRoundOff
+
+if TYPE_CHECKING:
+    from ranksvm.terms.device.pairs import DeviceOrder
 
 __all__ = ["LongPoint", "LongQueries", "is_long"]
 
@@ -16,7 +19,7 @@ __all__ = ["LongPoint", "LongQueries", "is_long"]
 LONG_PAIRS = 1 << 31
 
 
-def is_long(pairs: Any) -> np.ndarray:
+def is_long(pairs: Pairs) -> np.ndarray:
     """Select the queries that the host sweeps.
 
     Parameters
@@ -49,7 +52,7 @@ class LongPoint:
         Its derivatives with respect to the scores.
     """
 
-    def __init__(self, scores: np.ndarray, state: Any, sums: LossSums, slopes: np.ndarray):
+    def __init__(self, scores: np.ndarray, state: object, sums: LossSums, slopes: np.ndarray):
         self.scores = scores
         self.state = state
         self.sums = sums
@@ -73,7 +76,7 @@ class LongQueries:
         Number of threads.
     """
 
-    def __init__(self, device: Device, loss: Any, numbers: np.ndarray, order: Any, n_threads: int):
+    def __init__(self, device: Device, loss: PairwiseLoss, numbers: np.ndarray, order: "DeviceOrder", n_threads: int):
         pointers = loss.pairs.pointers
         self.device = device
         self.loss = loss.over(loss.pairs.of_queries(numbers))

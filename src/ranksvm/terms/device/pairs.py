@@ -7,6 +7,7 @@ import numpy as np
 from ranksvm.data import ComparablePairs, PairList
 from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument
+from ranksvm.losses import Pairs
 from ranksvm.terms.device.long_queries import is_long
 
 __all__ = ["DeviceOrder", "PairsOnDevice", "order_on_device"]
@@ -33,7 +34,7 @@ class DeviceOrder(NamedTuple):
     blocks: list[tuple[int, int]]
 
 
-def order_on_device(pairs: Any, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
+def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
     """The order of documents on a device: the shortest queries of a block first, so that neighbors take equal time.
 
     Parameters
@@ -54,7 +55,7 @@ def order_on_device(pairs: Any, blocks: list[tuple[int, int]] | None = None) -> 
     queries = np.lexsort((sizes, block))
     there = np.concatenate(([0], np.cumsum(sizes[queries])))
     taken = np.repeat(pointers[queries] - there[:-1], sizes[queries]) + np.arange(there[-1])
-    if not isinstance(pairs, PairList):
+    if isinstance(pairs, ComparablePairs):
         taken = (pairs.by_level + np.repeat(pointers[:-1], sizes))[taken]
     return DeviceOrder(taken, there, queries, blocks)
 
@@ -77,8 +78,12 @@ class PairsOnDevice:
         The arguments of kernels that stand for the pairs.
     """
 
-    def __init__(self, launcher: Launcher, pairs: Any, order: DeviceOrder):
-        arrays = _list_arguments(pairs, order) if isinstance(pairs, PairList) else _level_arguments(pairs, order)
+    def __init__(self, launcher: Launcher, pairs: Pairs, order: DeviceOrder):
+        if isinstance(pairs, ComparablePairs):
+            arrays = _level_arguments(pairs, order)
+        else:
+            assert isinstance(pairs, PairList)
+            arrays = _list_arguments(pairs, order)
         self.arguments: tuple[Argument, ...] = tuple(
             launcher.copy_in(array) if isinstance(array, np.ndarray) else array for array in arrays
         )

@@ -1,6 +1,6 @@
 """The rows of X on a device, and their products with vectors there."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -239,7 +239,7 @@ class _Held(NamedTuple):
 
     number: int
     memory: DeviceArray
-    copy: Any
+    copy: object
 
 
 def _span(rows: np.ndarray) -> tuple[int, int] | None:
@@ -358,12 +358,13 @@ def rows_on(
     return DenseRows(launcher, X, rows, largest)
 
 
-def _gathered(device: Device, design: DenseDesign | TwoBlockDesign, rows: np.ndarray) -> DeviceArray:
+def _gathered(device: Device, design: DesignMatrix, rows: np.ndarray) -> DeviceArray:
     """Some rows of the host on a device."""
     n = design.n_features
     X = device.empty((len(rows), n), design.dtype)
     step = max(1, int(GATHER_BYTES / design.row_bytes))
     for start in range(0, len(rows), step):
-        part = design.taken(rows[start : start + step]).X
-        device.copy_in(part.ravel(), X.part(start * n, start * n + part.size))
+        part = design.taken(rows[start : start + step])
+        assert isinstance(part, DenseDesign)
+        device.copy_in(part.X.ravel(), X.part(start * n, start * n + part.X.size))
     return X

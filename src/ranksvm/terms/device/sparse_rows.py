@@ -1,9 +1,10 @@
 """Sparse rows on a device, and their products with vectors there."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm._util.types import CSRMatrix
 from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, DeviceArray
 
@@ -46,7 +47,7 @@ class SparseRows:
     def __init__(
         self,
         launcher: Launcher,
-        matrix: Any,
+        matrix: CSRMatrix,
         arrays: tuple[DeviceArray, DeviceArray, DeviceArray],
         rows: np.ndarray,
         largest: np.ndarray,

@@ -1,7 +1,7 @@
 """The sum of the terms of several devices, each with whole queries of its own."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicesPoint", "DevicesTerm"]
+
+Result = TypeVar("Result")
 
 # The devices wait for each other once for all positions of a line.
 POSITIONS_AT_ONCE = 4
@@ -84,11 +86,13 @@ class DevicesTerm:
 
     def sizes(self) -> Sizes:
         """Sizes of the rows of all parts."""
-        return tree_sum(self._each(lambda part: part.sizes()), Sizes.plus)
+        sizes: list[Sizes] = self._each(lambda part: part.sizes())
+        return tree_sum(sizes, Sizes.plus)
 
     def round_off(self, at: DevicesPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        return tree_sum(self._each(lambda part, own: part.round_off(own, width, off, sharp), at), LossRoundOff.plus)
+        bounds: list[LossRoundOff] = self._each(lambda part, own: part.round_off(own, width, off, sharp), at)
+        return tree_sum(bounds, LossRoundOff.plus)
 
     def release(self, at: DevicesPoint) -> None:
         """Mark an evaluation as no longer needed."""
@@ -122,7 +126,7 @@ class DevicesTerm:
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _each(self, method: Callable[..., Any], *points: DevicesPoint) -> list[Any]:
+    def _each(self, method: Callable[..., Result], *points: DevicesPoint) -> list[Result]:
         """The results of a method for each device and its share of the points, computed at the same time."""
         shares = zip(self.parts, *(point.parts for point in points), strict=True)
         return parallel_map(lambda share: method(*share), list(shares), len(self.parts))

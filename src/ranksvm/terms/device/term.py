@@ -1,16 +1,19 @@
 """The data term of rows on a device: see `ranksvm.device` and the kernels in ``_compiled/device``."""
 
 import copy
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.exceptions import OptionError
-from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.margin_loss import MarginLoss
+from ranksvm.losses.protocol import LossSums, PairwiseLoss
 from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
 from ranksvm.terms.device.layout import layout_of_rows, layout_on
@@ -99,14 +102,14 @@ class DeviceTerm:
         self,
         device: Device,
         design: DesignMatrix | DeviceDesign,
-        loss: Any,
+        loss: PairwiseLoss,
         n_threads: int = 1,
         rows: DenseRows | SparseRows | None = None,
     ):
         self.device = device
         self.device_names = [device.name]
         self.design = design
-        if loss.name not in self.supported_losses:
+        if not isinstance(loss, MarginLoss) or loss.name not in self.supported_losses:
             raise OptionError(
                 f"the kernels of a device have the losses {', '.join(map(repr, self.supported_losses))}, "
                 f"not {loss.name!r}."
@@ -199,9 +202,9 @@ class DeviceTerm:
         visited = self.loss
         if self._long is not None:
             visited = self.loss.over(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
-        bounded = copy.copy(visited)
+        bounded: Any = copy.copy(visited)
         bounded.sums = _SumsForBounds(self, visited)
-        found = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
+        found: LossRoundOff = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
         return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
 
     def release(self, at: DevicePoint) -> None:
@@ -371,8 +374,8 @@ class DeviceTerm:
             run("multiply_tiles", A, Z, n_rows, n, n_parts, parts, work=work, shared=TILE_SHARED)
             run.add_rows(parts, n_parts, n * n, product)
             total += self.device.copy_out(product.part(0, n * n)).reshape(n, n)
-        for A, Z in self._long_blocks(at):
-            total += A.T @ Z
+        for B, Z_B in self._long_blocks(at):
+            total += B.T @ Z_B
         return 0.5 * (total + total.T)
 
     def _dense_diagonal(self, at: DevicePoint) -> np.ndarray:
@@ -384,11 +387,11 @@ class DeviceTerm:
             run("multiply_columns", A, Z, n_rows, n, sums, n_blocks=n_blocks)
             run.add_rows(sums, n_blocks, n, diagonal)
             total += self.device.copy_out(diagonal.part(0, n))
-        for A, Z in self._long_blocks(at):
-            total += np.einsum("ij,ij->j", A, Z)
+        for B, Z_B in self._long_blocks(at):
+            total += np.einsum("ij,ij->j", B, Z_B)
         return total
 
-    def _laplacian_blocks(self, at: DevicePoint) -> Any:
+    def _laplacian_blocks(self, at: DevicePoint) -> Iterator[tuple[int, DeviceArray, DeviceArray]]:
         """Rows A of whole queries less a row of theirs, and the Hessian times them, in the same memory every time.
 
         Queries that the host sweeps have a Hessian of zeros here.
@@ -406,7 +409,7 @@ class DeviceTerm:
             run("laplacian_rows", *self._pairs.arguments, start, stop, at.scores, *ring, factor, n, A, Z, work=work)
             yield stop - start, A, Z
 
-    def _long_blocks(self, at: DevicePoint) -> Any:
+    def _long_blocks(self, at: DevicePoint) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The same on the host, for each query that is swept there."""
         if self._long is None:
             return
@@ -444,7 +447,7 @@ class _OnHost:
         self.term = term
         self.scores = scores
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         found = np.empty(self.term.n_rows)
         found[self.term._order.positions] = self.term.device.copy_out(self.scores.part(0, self.term.n_rows))
         return found
@@ -453,14 +456,14 @@ class _OnHost:
 class _WeightBelow:
     """The place of a sweep's state: the weight of the pairs below a margin is half the sum of its degrees."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.degrees = np.zeros(1)
 
 
 class _SumsForBounds:
     """What bounds on round-off ask of `SweepSums` and `ListSums`, from sums over pairs on a device."""
 
-    def __init__(self, term: DeviceTerm, visited: Any):
+    def __init__(self, term: DeviceTerm, visited: MarginLoss):
         self.term = term
         self.visited = visited
 
@@ -481,7 +484,7 @@ class _SumsForBounds:
     def new_state(self, ring: bool) -> _WeightBelow:
         return _WeightBelow()
 
-    def squared_hinge(self, state: _WeightBelow, threshold: float) -> Any:
+    def squared_hinge(self, state: _WeightBelow, threshold: float) -> Callable[[int, int, "_OnHost", np.ndarray], None]:
         """An operator that leaves the weight of the pairs of margins below a threshold in the state."""
 
         def below(first: int, last: int, scores: _OnHost, gradient: np.ndarray) -> None:

@@ -1,17 +1,21 @@
 """The answers of a part in a round: values of its data term, at points that it keeps or evaluates again."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.backend import Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
-from ranksvm.terms.protocol import Sizes
+from ranksvm.terms.protocol import Sizes, Term
 
-__all__ = ["Evaluation", "add", "answer", "part_info"]
+if TYPE_CHECKING:
+    from ranksvm.additive.design import AdditiveDesign
+
+__all__ = ["Asked", "Evaluation", "add", "answer", "part_info"]
 
 
 class Evaluation(NamedTuple):
@@ -49,16 +53,16 @@ class Listed(NamedTuple):
         return Listed(self.parts + more.parts)
 
 
-class _Asked:
+class Asked:
     """One job at one part."""
 
     def __init__(self, part: Part, job: Job, device: str):
-        self.term: Any = part.term(job.fit, job.loss, device)
+        self.term = part.term(job.fit, job.loss, device)
         self.points = part.points(job.fit, job.owner)
         for number in set(self.points) - set(job.live):
             del self.points[number]
 
-    def at(self, point: PointAt) -> Any:
+    def at(self, point: PointAt) -> Term:
         """The point here: kept, or evaluated again."""
         if point.number not in self.points:
             self.points[point.number] = self.term.evaluate(point.w, point.width)
@@ -87,13 +91,15 @@ class _Asked:
         return self.term.round_off(self.at(point), width, off, sharp)
 
     def scores(self, w: np.ndarray) -> Listed:
-        return Listed([self.term.scores(w)])
+        return Listed([np.asarray(self.term.scores(w))])
 
     # of additive models
 
     def pair_sums(self, point: PointAt, n_levels: int) -> np.ndarray:
-        design, rows = self.term.design, self.term.pairs.rows
-        derivative = self.term.score_gradient(self.at(point))
+        term, design = self._additive()
+        rows, at = term.pairs.rows, self.at(point)
+        assert isinstance(at, ThreadedPoint)
+        derivative = term.score_gradient(at)
         if rows is not None:
             by_row = np.zeros(len(design.codes))
             by_row[rows] = derivative
@@ -101,22 +107,26 @@ class _Asked:
         return design.pair_sums(derivative, n_levels)
 
     def cell_counts(self) -> np.ndarray:
-        return self.term.design.cell_counts()
+        return self._additive()[1].cell_counts()
+
+    def _additive(self) -> "tuple[ThreadedTerm, AdditiveDesign]":
+        assert isinstance(self.term, ThreadedTerm)
+        return self.term, cast("AdditiveDesign", self.term.design)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        _Asked.evaluate,
-        _Asked.along,
-        _Asked.curvature_product,
-        _Asked.curvature,
-        _Asked.curvature_diagonal,
-        _Asked.sizes,
-        _Asked.round_off,
-        _Asked.scores,
-        _Asked.pair_sums,
-        _Asked.cell_counts,
+        Asked.evaluate,
+        Asked.along,
+        Asked.curvature_product,
+        Asked.curvature,
+        Asked.curvature_diagonal,
+        Asked.sizes,
+        Asked.round_off,
+        Asked.scores,
+        Asked.pair_sums,
+        Asked.cell_counts,
     )
 }
 
@@ -140,7 +150,7 @@ def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[An
     """
     # another attempt at the same round may still be running here
     with part.lock:
-        asked = [(_Asked(part, job, device), job) for job in jobs]
+        asked = [(Asked(part, job, device), job) for job in jobs]
         return [[_ANSWERS[call.name](own, *call.arguments) for call in job.calls] for own, job in asked]
 
 

@@ -4,8 +4,9 @@ import copy
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
+from ranksvm._util import types
 from ranksvm._util.memory import in_words
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.datasets.cache.rows import READERS, FileRows, Summary, all_finite
@@ -16,6 +17,8 @@ from ranksvm.terms.parts.part import Features, Part
 from ranksvm.terms.parts.tree_sum import TreeSum
 
 __all__ = ["FileBackend"]
+
+Result = TypeVar("Result")
 
 # A part of the file is the unit that a thread reads or computes with at a time: long enough that the work done once
 # for each block takes little of the time. Other sizes have not been measured.
@@ -84,7 +87,7 @@ class FileBackend:
         """Sums over all parts, in one reading of the file."""
         total = TreeSum(len(self._blocks), add)
 
-        def work(number: int, X: Any) -> None:
+        def work(number: int, X: types.Features) -> None:
             if self.n_reads == 1 and self._features is None:
                 self._check_finite(number, X)
             part = Part(X, self.rows.pairs(*self._blocks[number]), self._features)
@@ -100,7 +103,7 @@ class FileBackend:
             self._in_one_thread(lambda: self.rows.each(self._blocks, self.n_threads, self._n_buffers, work))
         return total.result
 
-    def each(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
+    def each(self, work: Callable[[int, int, types.Features], Result]) -> list[Result]:
         """The results of a function for every block, in one reading of the file.
 
         Parameters
@@ -113,13 +116,13 @@ class FileBackend:
         list
             Its results, in the order of the blocks.
         """
-        found: list[Any] = [None] * len(self._blocks)
+        found: dict[int, Result] = {}
 
-        def of_block(number: int, X: Any) -> None:
+        def of_block(number: int, X: types.Features) -> None:
             found[number] = work(*self._blocks[number], X)
 
         self.rows.each(self._blocks, self.n_threads, self._n_buffers, of_block)
-        return found
+        return [found[number] for number in range(len(self._blocks))]
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
@@ -156,7 +159,7 @@ class FileBackend:
             self._thread = ThreadPoolExecutor(1)
         self._thread.submit(reading).result()
 
-    def _check_finite(self, number: int, X: Any) -> None:
+    def _check_finite(self, number: int, X: types.Features) -> None:
         self.rows.check_finite(self._blocks[number], X)
 
     def _fit_buffers(self, share: int) -> None:

@@ -2,16 +2,18 @@
 
 import threading
 from collections import OrderedDict
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ranksvm._util import types
 from ranksvm._util.cached import cached_property
 from ranksvm.data import DesignMatrix, as_design_matrix, frames, joined
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.device import open_device
 from ranksvm.losses import LossSpec, Pairs
 from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.protocol import DataTerm, Term
 
 __all__ = ["Features", "Part"]
 
@@ -31,7 +33,7 @@ class Features(Protocol):
     @property
     def n_variables(self) -> int: ...
 
-    def design(self, X: Any) -> DesignMatrix:
+    def design(self, X: types.Features) -> DesignMatrix:
         """The design matrix of rows of X."""
 
     def row_bytes(self, X_bytes: float) -> float:
@@ -54,15 +56,15 @@ class Part:
         What the model computes from X; None: its variables are the columns of X.
     """
 
-    def __init__(self, X: Any, pairs: Pairs, features: Features | None = None):
+    def __init__(self, X: types.Features, pairs: Pairs, features: Features | None = None):
         self.X = X
         self.pairs = pairs
         self.features = features
         self.lock = threading.Lock()
-        self._terms: OrderedDict[str, Any] = OrderedDict()
-        self._points: dict[tuple[str, int], dict[int, Any]] = {}
+        self._terms: OrderedDict[str, DataTerm] = OrderedDict()
+        self._points: dict[tuple[str, int], dict[int, Term]] = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.X, self.pairs, self.features)
 
     def __sizeof__(self) -> int:
@@ -94,7 +96,7 @@ class Part:
         """The design matrix of X."""
         return as_design_matrix(self.X) if self.features is None else self.features.design(self.X)
 
-    def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> Any:
+    def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> DataTerm:
         """The compiled term of a loss over these rows, on one thread, or on a device: parts are computed side by side.
 
         Parameters
@@ -124,7 +126,7 @@ class Part:
         self._terms.move_to_end(fit)
         return self._terms[fit]
 
-    def points(self, fit: str, owner: int) -> dict[int, Any]:
+    def points(self, fit: str, owner: int) -> dict[int, Term]:
         """The points that are kept for an owner, by number.
 
         Parameters

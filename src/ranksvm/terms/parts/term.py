@@ -2,8 +2,8 @@
 
 import itertools
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
-from ranksvm.terms.parts.answers import Evaluation
+from ranksvm.terms.parts.answers import Asked, Evaluation
 from ranksvm.terms.parts.backend import Backend, Call, Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
@@ -31,6 +31,8 @@ SAMPLE_SHARED_BY = 8
 DIAGONAL_ROWS = 2001
 SEED = 0
 
+Result = TypeVar("Result")
+
 _owners = itertools.count()
 
 
@@ -49,6 +51,9 @@ class PartitionedPoint:
         self.at = at
         self.sums = found.sums
         self.gradient = found.gradient
+        # other results of the same reading of a file: see `FilePoint`
+        self.curvature: np.ndarray | None = None
+        self.round_off: tuple[float, LossRoundOff] | None = None
 
 
 class _Sample:
@@ -173,7 +178,7 @@ class PartitionedTerm:
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
-    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> PartitionedPoint:
+    def evaluate(self, w: np.ndarray, width: float | None, near: PartitionedPoint | None = None) -> PartitionedPoint:
         """Value and gradient, in one round."""
         point = PointAt(next(self._numbers), w, width)
         self._live.add(point.number)
@@ -194,22 +199,22 @@ class PartitionedTerm:
         self, a: PartitionedPoint, b: PartitionedPoint, alphas: np.ndarray, width: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes at positions on a segment."""
-        values, slopes = self._reduce("along", a.at, b.at, alphas, width)
+        values, slopes = self._reduce(Asked.along, a.at, b.at, alphas, width)
         return values, slopes
 
     def scores(self, w: np.ndarray) -> list[np.ndarray]:
         """``X w`` of each part."""
-        return self._reduce("scores", w).parts
+        return self._reduce(Asked.scores, w).parts
 
     def sizes(self) -> Sizes:
         """Sizes of the rows of all parts."""
         if self._sizes is None:
-            self._sizes = self._reduce("sizes")
+            self._sizes = self._reduce(Asked.sizes)
         return self._sizes
 
     def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        return self._reduce("round_off", at.at, width, off, sharp)
+        return self._reduce(Asked.round_off, at.at, width, off, sharp)
 
     def release(self, at: PartitionedPoint) -> None:
         """Mark an evaluation as no longer needed: parts learn of it in the next round."""
@@ -219,17 +224,17 @@ class PartitionedTerm:
 
     def pair_sums(self, at: PartitionedPoint, n_levels: int) -> np.ndarray:
         """Sums of the loss's derivative over the rows of each cell of every two features of an additive model."""
-        return self._reduce("pair_sums", at.at, n_levels)
+        return self._reduce(Asked.pair_sums, at.at, n_levels)
 
     def cell_counts(self) -> np.ndarray:
         """Number of rows in each cell of the functions of two features of an additive model."""
-        return self._reduce("cell_counts")
+        return self._reduce(Asked.cell_counts)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def curvature_product(self, at: PartitionedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``X' H X v``, in one round."""
-        return self._reduce("curvature_product", at.at, v, double)
+        return self._reduce(Asked.curvature_product, at.at, v, double)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` of a fraction of the rows, or of the whole sample if that is less."""
@@ -245,7 +250,7 @@ class PartitionedTerm:
         """The diagonal of ``X' H X``: of dense rows from the sample, of sparse ones, in one round, from all of them."""
         sample = self._sampled() if self.dense else None
         if sample is None:
-            return self._reduce("curvature_diagonal", at.at)
+            return self._reduce(Asked.curvature_diagonal, at.at)
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
     def sample_at(self, at: PartitionedPoint) -> tuple[ThreadedTerm, ThreadedPoint] | None:
@@ -271,8 +276,9 @@ class PartitionedTerm:
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _reduce(self, name: str, *arguments: Any) -> Any:
-        return self._round(Call(name, arguments))[0]
+    def _reduce(self, method: Callable[..., Result], *arguments: object) -> Result:
+        total: Result = self._round(Call(method.__name__, arguments))[0]
+        return total
 
     def _round(self, *calls: Call) -> list[Any]:
         self.n_reductions += 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 __all__ = ["TreeSum", "tree_sum"]
 
@@ -30,7 +30,7 @@ def tree_sum(found: Sequence[Summand], plus: Callable[[Summand, Summand], Summan
     return plus(tree_sum(found[:middle], plus), tree_sum(found[middle:], plus))
 
 
-class TreeSum:
+class TreeSum(Generic[Summand]):
     """The sum of `tree_sum` for items that arrive in any order, added up as soon as neighbors are there.
 
     Parameters
@@ -41,17 +41,17 @@ class TreeSum:
         Adds two of them.
     """
 
-    def __init__(self, length: int, plus: Callable[[Any, Any], Any]):
+    def __init__(self, length: int, plus: Callable[[Summand, Summand], Summand]):
         self._length, self._plus = length, plus
-        self._found: dict[tuple[int, int], Any] = {}
+        self._found: dict[tuple[int, int], Summand] = {}
         self._lock = Lock()
 
     @property
-    def result(self) -> Any:
+    def result(self) -> Summand:
         """The sum, once every item is there."""
         return self._found[0, self._length]
 
-    def add(self, place: int, item: Any) -> None:
+    def add(self, place: int, item: Summand) -> None:
         """Take an item.
 
         Parameters
