@@ -91,7 +91,7 @@ def foreign(values: Any) -> Foreign:
     Raises
     ------
     DataError
-        When it has values that no column of numbers can have.
+        When it has a mask.
     """
     number = int(values.__dlpack_device__()[1]) if hasattr(values, "__dlpack_device__") else 0
     device = f"cuda:{number}"
@@ -230,7 +230,7 @@ class _View:
         return _CUDA[0], self._number
 
     def __del__(self) -> None:
-        # the memory is used again after the work of our stream only
+        # Without this, the memory could be used again while other streams read it: it waits for our stream only.
         with contextlib.suppress(DeviceError):
             self._device.synchronise()
 
@@ -241,7 +241,7 @@ def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
     Parameters
     ----------
     array : DeviceArray
-        The array; whatever writes it has ended.
+        The array; all work that writes it has ended.
     device : Device
         Its device.
     original : object

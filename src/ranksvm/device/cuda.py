@@ -27,13 +27,13 @@ INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-# Share of the L2 cache for rows that are read twice in a row, and bytes below which reading them again takes less time
-# than the launches that it takes to read them from the cache. Not yet measured.
+# The share of the L2 cache that may hold rows until they are read a second time. If it is below LEAST_CACHED_BYTES,
+# reading the rows from memory again takes less time than the additional launches. Not yet measured.
 CACHE_SHARE, LEAST_CACHED_BYTES = 0.5, 8 << 20
 # The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
 DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
-# CUDA may read an array of the host after the call that copies it: up to this size a copy of it is kept until then, and
-# the call waits for a larger one. Not yet measured.
+# CUDA may read an array of the host after the call that copies it. A copy of an array of up to KEPT_BYTES is kept until
+# then; the call waits if the array is larger, or if all kept copies take more than ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 
 
@@ -179,7 +179,7 @@ class CudaDevice:
             self._core.launch(self._stream, config, found, *values)
 
     def _loaded(self, variant: Variant, kernel: str) -> "Kernel":
-        """A kernel, compiled and allowed all shared memory of a block: on every GPU, 48 KB are allowed at first."""
+        """A compiled kernel that may use all shared memory of a block: at first only 48 KB are allowed on any GPU."""
         code = self._compiled(variant, part_of(kernel))
         with self._failures(", by the compiler of its kernels"):
             compiled = code.result()
@@ -215,7 +215,7 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """Make this device current, and after that the one that the caller (such as torch) had."""
+        """Make this device current, and afterwards the caller's (such as torch's) again."""
         self._checked(self._driver.cuCtxPushCurrent(self._context))
         try:
             yield
@@ -295,7 +295,7 @@ def gpu_names() -> list[str]:
 
 
 def _n_gpus(driver: ModuleType, asked_for: str) -> int:
-    """Number of GPUs, by the driver alone: cuda-core 1.0 and 1.1 count them by another library."""
+    """Number of GPUs, from the driver alone: cuda-core 1.0 and 1.1 use another library to count them."""
     try:
         (status,) = driver.cuInit(0)
         if status == driver.CUresult.CUDA_ERROR_NO_DEVICE:
@@ -367,7 +367,7 @@ class _Pinned:
 
 
 class _Copy:
-    """A copy on its way; it has ended before this object, and with it the array of the host, is gone."""
+    """A copy that may still run: it has ended before this object, which keeps the array of the host, is deleted."""
 
     def __init__(self, device: CudaDevice, end: "Event", values: np.ndarray):
         self.device = device

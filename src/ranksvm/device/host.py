@@ -22,13 +22,13 @@ class HostDevice:
     Parameters
     ----------
     n_blocks, n_threads : int
-        As of `Device`; few, so that small data have work for several blocks and for several rounds of each.
+        As in `Device`; small, so that small data have work for several blocks and for several rounds of each.
     backwards : bool
-        Whether threads and blocks have their turns in the opposite order: no result may depend on it.
+        Whether threads and blocks run in the opposite order: no result may depend on it.
     half_shared_bytes, cached_bytes : int
-        As of `Device`.
+        As in `Device`.
     memory : int, optional
-        Bytes that arrays may take, all together; None: as many as there are.
+        Bytes that all arrays may take together; None: no limit.
     name : str
         Name of the device, which a test may choose.
     """
@@ -81,7 +81,7 @@ class HostDevice:
         return None
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> list[_Pending]:
-        # as late as on a GPU in the worst case; an earlier read sees NaN
+        # The copy is made in `await_copy`, as late as on a GPU in the worst case; an earlier read sees NaN.
         _view(into)[...] = np.nan
         return [(values, into)]
 

@@ -9,7 +9,8 @@ __all__ = ["LANES", "TILE", "TILE_SHARED", "Launcher", "as_int32"]
 
 # Number of threads that process a row together: kLanes of portable.hpp.
 LANES = 8
-# Sums along a side of a tile, a block each, and numbers that it keeps in shared memory: kTile and kDepth of tiles.hpp.
+# Number of sums along each side of a tile, which one block computes, and of the numbers that the block keeps in shared
+# memory: kTile and kDepth of tiles.hpp.
 TILE = 64
 TILE_SHARED = 2 * 16 * TILE
 

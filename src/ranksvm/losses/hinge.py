@@ -14,7 +14,7 @@ class HuberHinge(MarginLoss):
 
     The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
     ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
-    Computation 2007, has it around the hinge, not below). The Hessian with respect to the scores is
+    Computation 2007, smooths the kink on both sides, not only below). The Hessian with respect to the scores is
     ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these pairs are summed
     directly, not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
 
@@ -79,7 +79,7 @@ class HuberHinge(MarginLoss):
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:
             pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
-        # A kink is as far above its tangents as the margin is off, a parabola no farther than half the square over d.
+        # At a margin that is off by `off`, a hinge is at most `off` above its tangent, a parabola `off^2 / (2 d)`.
         beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack
 
@@ -88,7 +88,7 @@ class HuberHinge(MarginLoss):
 
 
 class Hinge(HuberHinge):
-    """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, by a width that is reduced.
+    """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge` with a decreasing width.
 
     An evaluation gives value and gradient of the Huberized hinge of the given width, the excess of the hinge itself
     over it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual

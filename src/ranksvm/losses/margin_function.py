@@ -34,7 +34,7 @@ class MarginFunction(Protocol):
         """Its derivative, ascending."""
 
     def curvature(self, margins: np.ndarray) -> np.ndarray:
-        """Its second derivative, at least 0; at a kink, that on either side."""
+        """Its second derivative, at least 0; at a kink, the value on either side."""
 
 
 class FunctionState:
@@ -104,7 +104,7 @@ class FunctionLoss:
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
     ) -> LossRoundOff:
-        # the function itself is taken for as exact as a few operations
+        # the user's function is assumed to be as accurate as a few operations
         pulls = beyond = rough_pulls = rough_value = 0.0
         largest = int(np.max(self.pairs.pairs_per_query, initial=0))
         for i, j, weight in self.pairs.chunks(0, self.pairs.n_queries, CHUNK_PAIRS):
@@ -149,7 +149,7 @@ class FunctionLoss:
         n = len(X_range)
         Z = np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=out[:n])
         for i, j, curvature in self._active(state, first, last):
-            # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
+            # Each triangle has half of X' L X: twice one of them suffices, as X'Z + Z'X is formed later.
             Z -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:

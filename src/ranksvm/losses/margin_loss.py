@@ -72,23 +72,24 @@ class SweepState:
     n_threads : int
         Number of threads that share a long query.
     scores : ndarray of float64, shape (n_rows,), optional
-        Memory for the scores: evaluations of scores that are there already do not copy them.
+        Memory for the scores. An evaluation of scores that are already in this array does not copy them.
     function : int
-        Number of a function that is curved at all pairs, which are visited; 0 for losses with a threshold.
+        Number of a loss that is curved at all pairs, so that all are visited; 0 for losses with a threshold.
 
     Attributes
     ----------
     order : ndarray of int32, shape (n_rows,), or None
-        Documents (numbered within their query) by ascending score, of queries that are swept; None where none is.
+        Documents (numbered within their query) by ascending score, for queries that are swept; None if none is.
     outer, inner : ndarray of int32, shape (n_rows,), or None
-        For each document in that order, how many documents of its query score less than its margin asks. Curved are
-        the pairs in the outer window that are not in the inner one; ``inner`` is None where all of them are.
+        For each document in this order, the number of documents of its query that score below the upper limit of a
+        window. The loss is curved at the pairs in the outer window but not in the inner one; ``inner`` is None if there
+        is no inner window.
     scores : ndarray of float64, shape (n_rows,)
         The scores of queries whose pairs are visited, by position.
     degrees : ndarray of float64, shape (n_rows,)
         Diagonal of the Laplacian: the weight of the curved pairs of each document.
     curvature : float
-        Second derivative of the loss of such a pair of weight 1.
+        Second derivative of the loss of a curved pair of weight 1.
     """
 
     def __init__(
@@ -117,14 +118,14 @@ class SweepState:
 
 
 class SweepSums:
-    """Sums over all pairs that labels imply: of queries with few pairs by visiting them, of others by sorting.
+    """Sums over all pairs that labels imply: by visiting the pairs of queries that have few of them, else by sorting.
 
     Parameters
     ----------
     pairs : ComparablePairs
         The pairs.
     function : int
-        Number of a function that is curved at all pairs, which are visited; 0 for losses with a threshold.
+        Number of a loss that is curved at all pairs, so that all are visited; 0 for losses with a threshold.
     """
 
     def __init__(self, pairs: ComparablePairs, function: int = 0):
@@ -174,7 +175,7 @@ class ListState:
     active : ndarray of float64, shape (n_pairs,)
         Weight of each pair at which the loss is curved, 0 for the others.
     degrees, curvature
-        As those of `SweepState`.
+        As in `SweepState`.
     """
 
     def __init__(self, pairs: PairList):
@@ -247,11 +248,11 @@ class MarginLoss:
     function: ClassVar[int] = 0
     # whether the loss is linear beyond an inner window
     ring: ClassVar[bool] = False
-    # Whether its width is a smoothing, to be reduced until the target problem is solved, and the initial widths:
-    # without knowledge of the solution, and with the solution of a similar problem.
+    # whether its width is a smoothing, to be reduced until the target problem is solved
     smoothed: ClassVar[bool] = False
-    # whether minus its derivative is the probability of the other order, so that scores need no calibration
+    # whether minus its derivative is the probability of the opposite order, so that scores need no calibration
     probabilistic: ClassVar[bool] = False
+    # initial widths: without and with the solution of a similar problem
     first_width: ClassVar[float | None] = None
     warm_width: ClassVar[float | None] = None
 
@@ -283,7 +284,7 @@ class MarginLoss:
         return state
 
     def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
-        # stored with the pairs it belongs to: the width may have changed when the products are computed
+        # stored with the pairs, because the width may have changed when products with them are computed
         state.curvature = self.curvature(width)
         return self._operator(state, width)
 
@@ -294,7 +295,7 @@ class MarginLoss:
         spread = spread_of(scores, self.pairs.pointers) if lengths.swept or parts else 0.0
         pairs = rough = self._reach(scores, sums, width, off, sharp)
         if parts:
-            # weights that are differences of gains, and all sums with them, are no more accurate than sums of gains
+            # weights that are differences of gains, and all sums with them, are only as accurate as sums of gains
             most, values = (1.0 + spread + off) ** 2, np.asarray(scores)
             at = [part._sums_at(values, width) if sharp else LossSums(most * part.pairs.weight) for part in parts]
             both = zip(parts, at, strict=True)
@@ -318,14 +319,14 @@ class MarginLoss:
         return LossSums(*evaluate(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows)))
 
     def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
-        """The bounds, except the bound of weights.
+        """The fields of `LossRoundOff`, except ``weights``.
 
         If weights are differences of gains, ``rough`` has their sums instead; otherwise it is ``pairs``.
         """
         raise NotImplementedError
 
     def _weight_below(self, scores: np.ndarray, threshold: float) -> float:
-        """Weight of the pairs of margins below a threshold."""
+        """Weight of the pairs whose margins are below a threshold."""
         state = self.sums.new_state(False)
         below = self.sums.squared_hinge(state, threshold)
         below(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows))
@@ -345,8 +346,8 @@ class MarginLoss:
 class SmoothLoss(MarginLoss):
     """Base of losses that are curved at every margin: all pairs are visited, in O(pairs) and without listing them.
 
-    See `PairwiseLoss` for the methods. A subclass has the number of a ``function``, its ``derivative`` and
-    ``_round_off``. Weights of the Laplacian are those of the pairs times the second derivatives.
+    See `PairwiseLoss` for the methods. A subclass defines the number of its ``function``, ``derivative`` and
+    ``_round_off``. The weight of a pair in the Laplacian is its own weight times the second derivative.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class Pairs(Protocol):
 
     @property
     def rows(self) -> np.ndarray | None:
-        """Row of each position (int64 array); None when they are the same."""
+        """Row of each position (int64 array); None if each position is the number of its row."""
 
     @property
     def n_queries(self) -> int:
@@ -68,7 +68,7 @@ class Pairs(Protocol):
 
 
 class LossSums(NamedTuple):
-    """What a `PairwiseLoss` sums up.
+    """The sums that an evaluation of a `PairwiseLoss` returns.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class LossSums(NamedTuple):
     excess : float
         Target loss minus the evaluated loss, which smooths it; 0 without smoothing.
     slack : float
-        C times this is the part of the duality gap of the target problem beyond ``1/2 |gradient|^2``.
+        The duality gap of the target problem is ``1/2 |gradient|^2`` plus C times this number.
     """
 
     value: float
@@ -136,9 +136,9 @@ class PairwiseLoss(Protocol):
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
     ) -> LossRoundOff:
-        """Bounds on the round-off of a loss with these sums, if margins are off by up to ``off``.
+        """Bounds on the round-off of a loss with these sums, if the margins have errors of up to ``off``.
 
-        ``sharp`` bounds take a sweep.
+        ``sharp`` bounds are tighter, and cost a sweep over the pairs.
         """
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
@@ -148,6 +148,6 @@ class PairwiseLoss(Protocol):
         """The factors of an explicit Hessian X'HX, where H is the Hessian with respect to the scores.
 
         Writes rows D with ``D'D = X' H X`` to ``out``, which has twice the rows of X, and returns their number; or
-        returns None, centers X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. X may
-        be centered in the first case, too.
+        returns None, centers X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. In
+        the first case X may also be centered.
         """

@@ -8,14 +8,14 @@ __all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth"
 
 # Half a unit in the last place of 1: the relative error of one operation.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
-# Operations on one term, of whatever sum.
+# Number of operations on one term of any sum.
 OPERATIONS = 20
 
 
 def growth(n_terms: float) -> float:
-    """Relative error of a sum of ``n_terms`` products, terms of one sign: ``n u / (1 - n u)``.
+    """Bound on the relative error of a sum of ``n_terms`` products of equal sign: ``n u / (1 - n u)``.
 
-    Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, lemma 3.1; whatever the order.
+    Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, lemma 3.1; it holds for any order.
 
     Parameters
     ----------
@@ -25,43 +25,43 @@ def growth(n_terms: float) -> float:
     Returns
     -------
     float
-        The error; infinite for more terms than it holds for.
+        The bound; infinite if there are too many terms for it.
     """
     part = n_terms * UNIT
     return part / (1.0 - part) if part < 0.5 else np.inf
 
 
 def margin_error(score: float, n_entries: int, more: float = 0.0) -> float:
-    """Bound on the error of a margin, and of the hinge that it makes.
+    """Bound on the error of a margin, and of its hinge.
 
     Parameters
     ----------
     score : float
-        That of `Sizes.score`.
+        The bound of `Sizes.score`.
     n_entries : int
-        Products that are added up for a score.
+        Number of products that are added up for a score.
     more : float
         Further relative errors of the scores, in units of round-off.
 
     Returns
     -------
     float
-        The bound: of two scores, their difference, and 1 minus that.
+        The bound, for the errors of both scores, of their difference, and of 1 minus the difference.
     """
     return 2.0 * (growth(n_entries + 4) + more * UNIT) * score + UNIT * (2.0 + 5.0 * score)
 
 
 class SumLengths(NamedTuple):
-    """How many terms the sums over pairs have.
+    """Numbers of terms of the sums over pairs.
 
     Attributes
     ----------
     of_document : int
-        Terms of a sum over the pairs of one document, at most; of queries that are not swept.
+        Maximum number of terms of a sum over the pairs of one document, in queries that are not swept.
     of_all : int
-        Terms of a sum over all pairs, at most: those of one query, and the queries.
+        Maximum number of terms of a sum over all pairs: the terms of one query, plus the number of queries.
     swept : int
-        Documents of the longest query whose sums are differences of running sums; 0 if there is none.
+        Number of documents of the longest query whose sums are differences of running sums; 0 if there is none.
     """
 
     of_document: int
@@ -70,18 +70,18 @@ class SumLengths(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The pairs of which round-off may change what they add to a loss.
+    """Sums over the pairs whose contribution to a loss may change by round-off.
 
     Attributes
     ----------
     active : float
-        Weight of the pairs of margins below 1 or no more than the error of a margin above.
+        Weight of the pairs whose margins are below 1, or above 1 by at most the error of a margin.
     ring : float
-        Weight of those no more than that error beyond the ring.
+        Weight of the pairs whose margins are in the ring, or outside it by at most that error.
     loss : float
         Sum of their target losses.
     smooth : float
-        Sum of their losses, which may smooth these.
+        Sum of their evaluated losses, which may smooth the target losses.
     """
 
     active: float
@@ -95,20 +95,20 @@ class Reach(NamedTuple):
 
 
 class LossRoundOff(NamedTuple):
-    """What round-off may do to a loss whose margins are off by no more than a given distance.
+    """Bounds on the effect of round-off on a loss whose margins have errors of at most a given size.
 
-    The pulls are minus the derivatives of the pairs' losses at the computed scores, times their weights: the dual
-    variables over C.
+    The pull of a pair is minus the derivative of its loss at the computed scores, times its weight: its dual variable
+    divided by C.
 
     Attributes
     ----------
     pulls : float
         Bound on the sum of the pulls.
     pull_sums : float
-        Bound on the error of the sums of the pulls of each document, added up over the documents.
+        Bound on the sum, over the documents, of the errors of the sums of their pulls.
     beyond : float
-        Bound on how much more, at the true margins than at the computed ones, the target loss is above its tangents
-        with the slopes of the pulls: what the gap has beyond half the squared gradient.
+        The target loss is above its tangents with the slopes of the pulls. This bounds how much farther above it is at
+        the true margins than at the computed ones: the gap minus half the squared gradient.
     value, slack : float
         Bounds on the errors of the sums `LossSums.value` plus `LossSums.excess`, and `LossSums.slack`.
     weights : float

@@ -32,10 +32,10 @@ class ShiftedState:
 
 
 class ShiftedHuberHinge:
-    """Huberized hinges whose margins a matrix for each query shifts, one number for each pair.
+    """Huberized hinges of shifted margins: a matrix for each query has a shift for each pair.
 
     Minimizing ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
-    <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimising ``1/2 |w|^2 + C * loss`` over w: the
+    <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimizing ``1/2 |w|^2 + C * loss`` over w: the
     problems are dual to each other. There the loss of a pair is the Huberized hinge of width ``d = 2 lam C`` of ``h_ij
     = 1 - (s_i - s_j) + 2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and
     ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus the minimum
@@ -52,7 +52,7 @@ class ShiftedHuberHinge:
     C : float
         Weight of a pair.
     lam : float
-        Weight of the coupling; it may be changed between two problems, as the target may.
+        Weight of the coupling; it may change between two problems, and so may the target.
     target : ndarray of float64, shape (blocks.n_entries,), optional
         The entries of A, referenced and not copied; None: zeros.
     """
@@ -116,7 +116,7 @@ class ShiftedHuberHinge:
             preferred, other = (positions - start for positions in self.blocks.documents(query))
             active = np.empty(self.blocks.shape(query))
             blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
-            # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
+            # Each triangle has half of X' L X: twice one of them suffices, as X'Z + Z'X is formed later.
             Z[preferred] -= 2.0 * (active @ X_range[other])
         Z /= self.width
 

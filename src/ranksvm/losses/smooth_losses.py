@@ -65,5 +65,5 @@ class Logistic(SmoothLoss):
         return pulls, pull_sums, beyond, growth(OPERATIONS + lengths.of_all) * rough.loss, 0.0
 
 
-# all of them
+# all losses of this kind
 SMOOTH_LOSSES = (Logistic,)

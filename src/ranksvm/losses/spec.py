@@ -17,7 +17,7 @@ __all__ = ["LOSSES", "LossSpec"]
 
 _CLASSES: dict[str, type[MarginLoss]] = {kind.name: kind for kind in (SquaredHinge, Hinge, HuberHinge, *SMOOTH_LOSSES)}
 
-# the name of a loss that is a function of the user's own
+# the name of a loss that is defined by the user's function
 CUSTOM = FunctionLoss.name
 
 
@@ -37,7 +37,7 @@ class LossSpec:
     Raises
     ------
     OptionError
-        When there is no such loss, or the width is not positive or not one the loss has.
+        When there is no such loss, the width is not positive, or a width or function is missing or not needed.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class LossSpec:
         Returns
         -------
         ndarray of float64
-            The dual variables; a pair of weight a has a times as much.
+            The dual variables; for a pair of weight a they are a times as large.
         """
         if self.function is not None:
             return -C * np.asarray(self.function.derivative(margins))

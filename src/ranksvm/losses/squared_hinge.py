@@ -44,14 +44,14 @@ class SquaredHinge(MarginLoss):
         return -2.0 * np.maximum(0.0, 1.0 - margins)
 
     def curvature(self, width: float | None = None) -> float:
-        """2."""
+        """Second derivative of the loss of an active pair of weight 1: 2."""
         return 2.0
 
     def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
         value = growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
-            # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
+            # Sums are differences of running sums over a query, whose terms are as large as the spread of the scores.
             value += growth(OPERATIONS + 2.0 * lengths.swept) * rough.active * (1.0 + 2.0 * spread) ** 2
         # round-off may make the sum of a loss near 0 negative
         pulls, rough_pulls = (

@@ -18,7 +18,7 @@ class SignCone:
         P(w) - D(a) = 1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = 1/2 |w - v|^2 + w'(v - z),  v = proj_K(z),
 
     where both parts are nonnegative, since ``v - z`` is in the dual cone of K. With ``m = w - v``, which is the
-    gradient where nothing is active, it is ``m'g - 1/2 |m|^2``; without constraints m = g, and the gap is ``1/2
+    gradient where no constraint is active, it is ``m'g - 1/2 |m|^2``; without constraints m = g, and the gap is ``1/2
     |g|^2``. Since P is strongly convex, the distance of w from the solution, and from v, is at most ``sqrt(2 * gap)``.
 
     Parameters
@@ -43,7 +43,7 @@ class SignCone:
         Returns
         -------
         ndarray of float64, shape (n,)
-            A new one, with 0 where the sign of v is wrong.
+            A new vector, with 0 where the sign of v is wrong.
         """
         projected: np.ndarray = np.clip(v, self._lower, self._upper)
         return projected + 0.0  # 0 where it is -0

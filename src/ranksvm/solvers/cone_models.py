@@ -84,9 +84,10 @@ class HessianModel:
         """The minimizer by block principal pivoting.
 
         Variables are free or 0. If the solution for the free ones has wrong signs, or the negative gradient of
-        others leads into the cone, all these change sides at once; if that does not lower their number for a
-        while, only the last one does, which ends after finitely many exchanges (Júdice & Pires, Computers Oper. Res.
-        21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). It begins with the variables that were free the last time.
+        others leads into the cone, all these variables change sides at once. If their number does not fall for a
+        while, only the last of them changes sides, which ends after finitely many exchanges (Júdice & Pires, Computers
+        Oper. Res. 21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). It begins with the variables that were free the
+        last time.
 
         Parameters
         ----------

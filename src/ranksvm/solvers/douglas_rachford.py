@@ -16,9 +16,9 @@ __all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "wh
 
 logger = logging.getLogger("ranksvm.solvers")
 
-# The problem within a step is solved to this times the square of the relative gap allowed, or of a tenth of the last
-# one while that is larger: an error of its solution changes the bound in proportion, and is proportional to the square
-# root of its gap.
+# The problem within a step is solved to a relative gap of ACCURACY times the square of tol, or of LAST_GAP times the
+# last relative gap while that is larger: the bound changes in proportion to the error of the solution, which is
+# proportional to the square root of its gap.
 ACCURACY, LAST_GAP = 1e-2, 0.1
 # This number of steps without a better certificate indicates round-off.
 PATIENCE = 100

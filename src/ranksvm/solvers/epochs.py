@@ -37,7 +37,7 @@ class EpochObjective(Protocol):
     def remaining_decrease(self) -> float:
         """Decrease of the objective by one pass with exact line searches from here: 0 at stationary points only.
 
-        The variables stay as they are. If epochs are such passes, it may be 0, because the last one has shown it.
+        The variables stay as they are. It may be 0 if epochs are such passes: the last epoch has shown the decrease.
         """
 
     def refresh(self) -> None:

@@ -217,8 +217,8 @@ def conjugate_gradient(
     stop : callable, optional
         ``stop(n_products, r'M^-1 r / g'M^-1 g)`` returns before each product whether to stop there.
     contracts : bool
-        Whether M^-1 is at most the identity and costs as much as a product: it is then not applied to a residual of
-        which ``r'r`` is small enough already.
+        Whether M^-1 is at most the identity and costs as much as a product: it is then not applied to a residual whose
+        ``r'r`` is small enough already.
 
     Returns
     -------

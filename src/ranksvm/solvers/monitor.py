@@ -154,7 +154,7 @@ class Monitor(Generic[P]):
     label : str or None
         Put before the lines of the log; None: no log lines.
     enough : float
-        A gap that suffices for the smoothed objective, once its smoothing suffices.
+        The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Monitor(Generic[P]):
         # the gap recorded last, if it includes round-off
         self._proven: float | None = None
         self._refreshed = False
-        # the last bound on round-off, if it was not the whole of a certificate
+        # the last bound on round-off that kept the certificate from meeting tol
         self._round_off = float("inf")
         objective.reserve = 0.0
 
@@ -248,7 +248,7 @@ class Monitor(Generic[P]):
                 return Status.CONVERGED
             if not round_off < allowed and not round_off < LESS_ROUND_OFF * self._round_off:
                 return Status.PRECISION
-            # What is left of the tolerance may still be met; or the bound may fall along with the gradient.
+            # The gap may still fall to the tolerance minus the bound; or the bound may fall with the gradient.
             self.objective.reserve = round_off if round_off < allowed else 0.0
             self._round_off, self._proven = round_off, None
             history.duality_gap[-1] = gap

@@ -20,9 +20,9 @@ SAMPLE_ITERATIONS = 20
 # The loss of the sample is not smoothed less than this tolerance requires: in a sample, too few pairs have margins in a
 # narrower smoothed interval.
 SAMPLE_TOL = 1e-4
-# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
-# once products since the last one have cost this fraction of its cost (10,000 x 46: 10 products and one Hessian take
-# 0.9 times as long as 6 and two).
+# A step that leaves more than GOOD_REDUCTION of the gradient, in the norm of the inverse Hessian, calls for a new one
+# once products since the last one have cost SPENT_SHARE of its cost; if it leaves more than POOR_REDUCTION,
+# at once. (10,000 x 46: 10 products and one Hessian take 0.9 times as long as 6 and two.)
 GOOD_REDUCTION, POOR_REDUCTION = 0.3, 0.6
 SPENT_SHARE = 0.5
 # Approximate fraction of the gradient that remains after a step with a preconditioner from a sample.

@@ -25,9 +25,9 @@ FUTILE_STEPS = 2
 TIGHTEN = 0.3
 LEAST_REDUCTION = 1e-3
 CG_PRODUCTS = 1000
-# Once the products of a step have cost this share of the inverse of the Hessian, and are more than a few, or those of
-# all steps have cost as much as some inverses, every later step computes the inverse. On MQ2008 at gamma = 2^-1, C =
-# 32 the squared hinge takes about 100 products instead of 600.
+# Every later step computes the inverse of the Hessian once the products of a step have cost INVERSE_SHARE of an inverse
+# and are at least FEW_PRODUCTS, or once the products of all steps have cost as much as INVERSES of them. On MQ2008
+# at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
 INVERSE_SHARE, INVERSES = 0.5, 3.0
 FEW_PRODUCTS = 4
 
@@ -75,11 +75,11 @@ def newton_cg(
     label : str or None
         Put before the lines of the log; None: no log lines.
     enough : float
-        A gap that suffices for the smoothed objective, once its smoothing suffices.
+        The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
     solve_sampled : callable
         The solver of the problem on a sample: `newton`, or another one with its arguments.
     direct : bool, optional
-        Whether every step uses the inverse, or none does; None: from when on it costs less.
+        True if every step uses the inverse, False if none does; None: steps use it once it is expected to cost less.
 
     Returns
     -------

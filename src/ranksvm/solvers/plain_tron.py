@@ -93,7 +93,7 @@ def _accepted_step(objective: Objective[P], point: P, radius: float, monitor: Mo
         monitor.n_products += newton_step.n_products
         trial = monitor.evaluate(point.w + newton_step.step, point)
         slope = objective.inner(point.gradient, newton_step.step)
-        # of the quadratic model, from the residual
+        # the decrease of the quadratic model, from the residual
         predicted = -0.5 * (slope - objective.inner(newton_step.residual, newton_step.step))
         actual = point.value - trial.value
         if monitor.n_iter == 0:

@@ -69,7 +69,7 @@ def projected_newton(
     label : str or None
         Put before the lines of the log; None: no log lines.
     enough : float
-        A gap that suffices for the smoothed objective, once its smoothing suffices.
+        The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
 
     Returns
     -------

@@ -136,7 +136,7 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
         """Use more data, or more digits, in explicit Hessians from now on; False if they already use all."""
 
     def earlier_hessian(self) -> np.ndarray | None:
-        """The Hessian for the present weights with the curvature from an earlier call of `hessian`, if any."""
+        """The Hessian for the current C, with the curvature from an earlier call of `hessian`, if there was one."""
 
 
 class PreconditionedObjective(SampledObjective[P], Protocol[P]):
@@ -147,7 +147,7 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     width : float or None
         Width of the smoothing, None without one.
     inverts_from_start : bool
-        Whether steps with the `inverse` go back to the starting point, and do not continue from where others have led.
+        Whether the first step with the `inverse` begins at the starting point again, not at the current point.
     """
 
     width: float | None

@@ -19,12 +19,12 @@ CG_TOLERANCE = 0.1
 CG_PRODUCTS = 500
 # The variables are "many" if their number is at least this multiple of the number of directions of curvature.
 MANY_VARIABLES = 4
-# Continuation: a smaller C is solved for until the gap is this fraction of the objective, and the next C is larger by
-# this factor, from the first C for which the gap at the start is about the objective. Not used if the gap at the start
-# is less than this multiple of the objective. (Made text, C = 128, 39 pairs a document: 1,000 x 47,000 took 64 products
-# instead of 618, 5,000 x 50,000 took 222 instead of 1,796; word pairs of 20,360 x 279,643, 853 instead of 1,998. At
-# C = 1, where the gap at the start is 100 to 1,000 times the objective, it takes as many as a cold start, or somewhat
-# more.)
+# Continuation: the problem is solved for a smaller C until the gap is STAGE_TOL times the objective; the next C is
+# STAGE_FACTOR times as large. With the first C, the gap at the start is about as large as the objective. There is no
+# continuation if the gap at the start is less than STAGES_FROM times the objective. (Synthetic text,
+# C = 128, 39 pairs a document: 1,000 x 47,000 took 64 products instead of 618, 5,000 x 50,000 took 222 instead of
+# 1,796; word pairs of 20,360 x 279,643, 853 instead of 1,998. At C = 1, where the gap at the start is 100 to 1,000
+# times the objective, it takes as many as a cold start, or somewhat more.)
 STAGE_TOL, STAGE_FACTOR, STAGES_FROM = 0.1, 4.0, 1e3
 # If the relative change of the objective is below this, its decrease is computed from the slopes.
 SMALL_CHANGE = 1e-6
@@ -83,7 +83,7 @@ def tron(
     point = monitor.evaluate(start) if point is None else point
     C, radius = objective.C, None
     stages = _smaller_weights(objective, point) if continuation else []
-    # the trace is of the problem itself, also during a stage
+    # the trace records the problem itself, also during a stage
     while (status := monitor.record(point)) is None:
         while stages and _nearly_solved(objective, point, stages[0]):
             stages, radius = stages[1:], None
@@ -134,7 +134,7 @@ def _take(
     step = newton_step.step
     trial = monitor.evaluate(point.w + step, point)
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
-    # of the quadratic model: -(g'd + 1/2 d'Hd), from the residual
+    # the decrease of the quadratic model, -(g'd + 1/2 d'Hd), from the residual
     promised = -0.5 * (slope - objective.inner(newton_step.residual, step))
     # a predicted decrease that is round-off is not worth a step
     ratio = _decrease(point, trial, slope, end) / promised if promised > 0.0 else 0.0

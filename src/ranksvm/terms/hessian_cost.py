@@ -56,10 +56,11 @@ CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).toli
 SAMPLE_TIME = 2e8
 # From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
-# Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
-# a product with the Hessian, for each byte of a row (dense in the cache, dense in memory, sparse), each row, and in
-# all; for the n^3 of the factorisation of a Hessian, and for one in all; a solution with its factors for the n^2 of
-# them. The first two take the same on an EPYC (AVX2), where the last takes 0.2 to 0.5, for 136 to 2,000 features.
+# Nanoseconds, measured on one core of a Xeon (Sapphire Rapids, AVX-512) with 10 to 1,000 float32 features. A product
+# with the Hessian takes the first three for each byte of a row (dense in the cache, dense in memory, sparse),
+# PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorisation takes HESSIAN_FACTOR times n^3 plus
+# HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorisations take the same on an EPYC
+# (AVX2), where SOLUTION is 0.2 to 0.5, for 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
 # The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
@@ -146,7 +147,7 @@ def _product_cost(size: Size) -> float:
 
 
 def no_hessian(size: Size) -> float:
-    """0: the fraction of the rows for explicit Hessians of a solver that builds none.
+    """Return 0, the fraction of the rows for explicit Hessians of a solver that builds none.
 
     Parameters
     ----------

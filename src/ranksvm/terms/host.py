@@ -36,14 +36,15 @@ HESSIAN_BYTES = 32 << 10
 PYTHON_HESSIAN_ROWS = 1024
 # Factors of a Hessian of many variables take this many bytes of rows (or a whole query) at a time.
 FACTOR_BYTES = 8 << 20
-# Each share of a Hessian has its own matrix: a thread has several matrices of up to this many numbers, or one larger.
+# Each share of a Hessian has its own matrix: a thread has several if a matrix has at most this many numbers, else one.
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
-# Minimum number of their queries: parts of 64 take long to draw, and TRON took 0.8 to 1.5 times as many products.
+# Minimum number of their queries. (Rows of 64 queries take long to draw, and TRON took 0.8 to 1.5 times as many
+# products.)
 DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
-# Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
-# 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
+# Below this many multiplications a second thread saves little time in a pass, and costs as much elsewhere (fits of
+# 1,500, 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
 # The same for threads that run Python, which start late or have other work. (A product of 3,005 x 300 took 0.32
 # ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
@@ -122,11 +123,11 @@ class ThreadedTerm:
         Number of threads.
     repeatable : bool
         Whether every result has the same bits whatever was evaluated before. Otherwise sorting of documents starts from
-        an earlier order, which is faster, and which decides the order of adding equal scores. A repeatable term is one
-        of many parts of the data, so that a sample of it needs fewer queries.
+        an earlier order, which is faster, but also decides in which order documents of equal scores are added. A
+        repeatable term is one of many parts of the data, so that a sample of it needs fewer queries.
     shared_by : int, optional
-        Number of threads for which the rows are shared out. Bits depend on it, not on ``n_threads``, which is its
-        default.
+        The rows are divided for this number of threads, by default ``n_threads``. The bits of the results depend on it,
+        not on ``n_threads``.
     """
 
     # evaluating several positions on a line in one call saves nothing
@@ -152,14 +153,14 @@ class ThreadedTerm:
         self.row_bytes = design.row_bytes
         self.dense = design.dense
         self._products = design.products(self.pairs.rows)
-        # if rows come from memory, that takes 0.85 to 0.9 of the time; in a cache, the same time for short rows
+        # float32 takes 0.85 to 0.9 of the time if rows come from memory; for short rows from a cache, the same time
         far = self.n_rows * design.row_bytes > linear.NEAR_BYTES
         single = far and design.dense and design.dtype == np.float32
         self._single_products = design.products(self.pairs.rows, double=False) if single else None
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
         alike = isinstance(self.pairs, ComparablePairs) and self.pairs.preferred is None and not self.pairs.adjacent
-        # so few pairs occur if queries have two documents, whose Hessians are always computed from squares
+        # fewer pairs than rows: queries have about two documents, and their Hessians are always computed from squares
         self.squares_at_zero = alike and isinstance(loss, SquaredHinge) and self.pairs.n_pairs >= self.n_rows
         self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
         self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1

@@ -109,15 +109,15 @@ class DataTerm(Protocol):
         Number of positions to pass to `along` at a time: 1 if each costs as much as the first, more if a reduction
         costs more than a position.
     most_fraction : float
-        The largest fraction of the rows that an explicit Hessian can use: less than 1 if the rows are elsewhere, and
-        only a sample of them here.
+        The largest fraction of the rows that an explicit Hessian can use: less than 1 if this process
+        has only a sample of the rows.
     curvature_with_value : bool
         Whether an evaluation also computes the curvature, because reading the rows takes longer: a Hessian of
         ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
     squares_at_zero : bool
         Whether a Hessian at w = 0, where all pairs are active, takes about half the multiplications of others.
     sample_rows : int
-        Number of rows of the sample whose problem gives the starting point then.
+        Number of rows of the sample whose problem then gives the starting point, if ``curvature_with_value``.
     """
 
     n_variables: int
@@ -160,7 +160,7 @@ class DataTerm(Protocol):
     def differences(self, count: int) -> np.ndarray | None:
         """Differences of ``count`` pairs of rows, each of one query; None if no rows are in this process.
 
-        The queries are spread evenly over the weight of all pairs, the rows over those of a query.
+        The queries are spread evenly over the weight of all pairs, and the rows over the rows of a query.
         """
 
     def sample(self, n_rows: int, seed: int) -> "DataTerm | None":

@@ -17,8 +17,8 @@ __all__ = ["LOSS_COLUMNS", "QueryPass"]
 LOSS_COLUMNS = 4
 # Threads that add up rows together: kGroup of fused.hpp.
 GROUP = 32
-# A multiprocessor runs two blocks with rows in shared memory at a time (`Device.half_shared_bytes`): fewer by this
-# factor than `Device.n_blocks` says of other blocks. Not yet measured.
+# A multiprocessor runs two blocks with rows in shared memory at a time (`Device.half_shared_bytes`): this many
+# times fewer than the other blocks that `Device.n_blocks` counts. Not yet measured.
 FEWER = 4
 # Minimum number of rows in a task of a block, if there are queries for it, so that all threads have some.
 TASK_ROWS = 32
@@ -55,10 +55,10 @@ class _Part(NamedTuple):
 class QueryPass:
     """Value and gradient, or a product with the Hessian, in one pass over X.
 
-    A block takes whole queries, and keeps their rows in shared memory meanwhile, so that they are read once. It reads
-    rows that do not fit again, from the cache. Where one query would take a block longer than the average block takes,
-    all blocks work on it together, with others like it that fit into the cache. If rows stream through the device
-    (`StreamedRows`), they are copied there once.
+    A block takes whole queries, and keeps their rows in shared memory, so that they are read once. It reads rows that
+    do not fit again, from the cache. If a block would need more time for one query than the average block needs in all,
+    all blocks work on this query together, and on other such queries that fit into the cache with it. If rows stream
+    through the device (`StreamedRows`), they are copied there once.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class QueryPass:
         return _Tasks(begin, len(firsts), most_rows, n_kept)
 
     def _n_shared(self, sizes: np.ndarray) -> int:
-        """Number of queries too large for shared memory, the shortest first, that blocks share evenly, each whole."""
+        """Number of queries too large for shared memory, shortest first, that single blocks can take in even shares."""
         n_blocks = max(1, self._run.device.n_blocks // FEWER)
         work = np.asarray(sizes, dtype=float) ** 2
         evenly = work * n_blocks <= np.cumsum(work)

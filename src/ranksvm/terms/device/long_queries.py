@@ -60,7 +60,7 @@ class LongPoint:
 
 
 class LongQueries:
-    """The loss over some queries of a term on a device, by the sweep of the host: 8 bytes a row each way.
+    """The loss over some queries of a term on a device, swept on the host: 8 bytes a row are copied each way.
 
     Parameters
     ----------

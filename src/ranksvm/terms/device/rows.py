@@ -142,7 +142,7 @@ class StreamedRows:
         self._rows = rows
         self._blocks = [(start, stop) for start, stop in blocks if stop > start]
         spans = [_span(rows[start:stop]) if isinstance(design, DenseDesign) else None for start, stop in self._blocks]
-        # the place in its block of the row of each position
+        # for each position, the place of its row within its block
         places = np.empty(len(rows), dtype=np.int32)
         for (start, stop), span in zip(self._blocks, spans, strict=True):
             places[start:stop] = np.arange(stop - start) if span is None else rows[start:stop] - span[0]
@@ -185,7 +185,7 @@ class StreamedRows:
         return self._other, None, self.n_features, start
 
     def _begin(self, number: int, beside: int | None) -> "_Held":
-        """Begin to copy a block, if it is not there or on its way; not into the memory of the block at work."""
+        """Begin to copy a block, unless it is there or on its way; not into the memory of the block ``beside``."""
         for held in self._held:
             if held is not None and held.number == number:
                 return held
@@ -262,7 +262,7 @@ def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) ->
 
 
 class DeviceDesign:
-    """Features that lie on a device, described as a `DesignMatrix` is.
+    """Features on a device, with attributes of a `DesignMatrix`.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class DeviceDesign:
 
 
 def n_copied(design: DenseDesign | TwoBlockDesign, n_rows: int) -> int:
-    """Number of rows that are copied to a device, if some of a design matrix are to stay there.
+    """Number of rows of a design matrix that are copied to a device, if ``n_rows`` of them are to stay there.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def n_copied(design: DenseDesign | TwoBlockDesign, n_rows: int) -> int:
     Returns
     -------
     int
-        All rows, or `n_rows` if these are few of them.
+        All rows, or ``n_rows`` if that is much less.
     """
     n_all = design.X.shape[0]
     return n_rows if n_all > SPARSE_SPAN * n_rows else n_all

@@ -10,7 +10,7 @@ from ranksvm.device.protocol import Argument, DeviceArray
 
 __all__ = ["SparseRows"]
 
-# Number of entries of a piece in which a column of sparse X is added up.
+# The columns of sparse X are added up in pieces of this number of entries.
 PIECE = 1024
 
 
@@ -28,7 +28,7 @@ class _Columns(NamedTuple):
 class SparseRows:
     """Rows of a CSR matrix: see `RowsOnDevice` for the methods.
 
-    The rows are on the device twice, by rows and by columns, so that sums over either have one order.
+    The matrix is on the device twice, by rows and by columns, so that the order of each sum is fixed.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ PART_ROWS = 64
 
 
 class DevicePoint:
-    """What an evaluation leaves: see `Term`.
+    """The result of an evaluation: see `Term`.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ class DevicePoint:
 
 
 class _Sample(NamedTuple):
-    """A term over part of the rows, where these are on the device, and what it was asked for."""
+    """A term over part of the rows, the places of these rows on the device, and the arguments of the request."""
 
     term: "DeviceTerm"
     places: DeviceArray | None
     key: tuple[int, int]
 
     def at(self, at: DevicePoint) -> DevicePoint:
-        """The same scores here."""
+        """The point of this sample that has the scores of ``at``."""
         point = self.term._new_point(at.width)
         self.term._run("take", at.scores, self.places, self.term.n_rows, point.scores, work=self.term.n_rows)
         return point
@@ -70,10 +70,9 @@ class _Sample(NamedTuple):
 class DeviceTerm:
     """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
 
-    An evaluation takes a vector of n numbers to the device and brings n + 4 back; dense X is read in one pass
-    (`QueryPass`). Every pair is visited, from either of its documents, but of queries with too many pairs for that
-    (`LongQueries`); sums are in float64 and in an order that depends on the device and the data alone, so that a fit
-    gives the same bits every time.
+    An evaluation copies n numbers to the device and n + 4 numbers back; dense X is read in one pass (`QueryPass`).
+    Every pair is visited from both of its documents, except in queries with too many pairs (`LongQueries`). Sums are in
+    float64, and their order depends only on the device and the data, so that a fit gives the same bits every time.
 
     Parameters
     ----------
@@ -84,12 +83,12 @@ class DeviceTerm:
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
     n_threads : int
-        Number of threads for what is done on the host.
+        Number of threads for work on the host.
     rows : DenseRows or SparseRows, optional
         The rows of the pairs in the order of the device, if they are there already.
     """
 
-    # those that _compiled/device/losses.hpp has
+    # the losses of _compiled/device/losses.hpp
     supported_losses = ("squared_hinge", "hinge", "huber")
     # the device evaluates them one after another
     positions_at_once = 1
@@ -139,7 +138,7 @@ class DeviceTerm:
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, w: np.ndarray, width: float | None, near: DevicePoint | None = None) -> DevicePoint:
-        """Value and gradient; ``near`` is of no use, as nothing is sorted."""
+        """Value and gradient; ``near`` is not used, because nothing is sorted."""
         point = self._new_point(width)
         if self._pass is not None:
             weights = self.device.copy_in(w, self._weights)
@@ -198,7 +197,7 @@ class DeviceTerm:
         return Sizes(self._rows.largest, self._rows.most_entries, additions)
 
     def round_off(self, at: DevicePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation; what they take of its scores is found on the device."""
+        """Bounds on the round-off of an evaluation; what they need of its scores is computed on the device."""
         visited = self.loss
         if self._long is not None:
             visited = self.loss.over(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
@@ -208,7 +207,7 @@ class DeviceTerm:
         return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
 
     def release(self, at: DevicePoint) -> None:
-        """Mark an evaluation as no longer needed: its scores make room for the next one."""
+        """Mark an evaluation as no longer needed: the memory of its scores is used again."""
         self._spare.append(at.scores)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
@@ -338,7 +337,7 @@ class DeviceTerm:
         run.add_rows(sums, n_blocks, LOSS_COLUMNS, out)
 
     def _kernel_width(self, width: float | None) -> float:
-        """The width as kernels take it: 0 means the squared hinge to them."""
+        """The width that kernels take: 0 for the squared hinge."""
         given = 0.0 if width is None else float(width)
         if (given == 0.0) != (self.loss.name == "squared_hinge"):
             raise ValueError(f"The loss {self.loss.name!r} cannot have the width {width}.")
@@ -351,7 +350,7 @@ class DeviceTerm:
     def _sum_degrees(
         self, scores: DeviceArray, ring: tuple[float, float], factor: float, degrees: DeviceArray | None = None
     ) -> DeviceArray:
-        """``factor`` times the weight of the pairs in a ring: by document, unless None; and in all, on the device."""
+        """``factor`` times the weight of the pairs in a ring, by document into ``degrees``; their sum is returned."""
         run = self._run
         n_blocks = run.blocks_for(self.n_rows)
         sums, total = run.scratch("loss sums", n_blocks * LOSS_COLUMNS), run.scratch("total", 1)
@@ -392,9 +391,9 @@ class DeviceTerm:
         return total
 
     def _laplacian_blocks(self, at: DevicePoint) -> Iterator[tuple[int, DeviceArray, DeviceArray]]:
-        """Rows A of whole queries less a row of theirs, and the Hessian times them, in the same memory every time.
+        """Rows A of whole queries, minus a row of the query, and the Hessian times A; all blocks use the same memory.
 
-        Queries that the host sweeps have a Hessian of zeros here.
+        The Hessian of queries that the host sweeps is 0 here.
         """
         n, run, pointers = self.n_variables, self._run, self._order.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
@@ -454,14 +453,14 @@ class _OnHost:
 
 
 class _WeightBelow:
-    """The place of a sweep's state: the weight of the pairs below a margin is half the sum of its degrees."""
+    """In place of the state of a sweep: half the sum of its degrees is the weight of the pairs below a margin."""
 
     def __init__(self) -> None:
         self.degrees = np.zeros(1)
 
 
 class _SumsForBounds:
-    """What bounds on round-off ask of `SweepSums` and `ListSums`, from sums over pairs on a device."""
+    """The part of `PairSums` that bounds on round-off use, computed from the pairs on a device."""
 
     def __init__(self, term: DeviceTerm, visited: MarginLoss):
         self.term = term
@@ -485,7 +484,7 @@ class _SumsForBounds:
         return _WeightBelow()
 
     def squared_hinge(self, state: _WeightBelow, threshold: float) -> Callable[[int, int, "_OnHost", np.ndarray], None]:
-        """An operator that leaves the weight of the pairs of margins below a threshold in the state."""
+        """An operator that stores in the state the weight of the pairs whose margins are below a threshold."""
 
         def below(first: int, last: int, scores: _OnHost, gradient: np.ndarray) -> None:
             if self.term.n_rows:

@@ -150,7 +150,7 @@ class FileBackend:
     def _in_one_thread(self, reading: Callable[[], None]) -> None:
         """Run a reading here, or, for solvers in threads of their own, in the same thread every time.
 
-        The C library keeps memory that was freed for the thread that it was given to.
+        The C library keeps freed memory for the thread that allocated it: new threads would need more memory each time.
         """
         if threading.current_thread() is threading.main_thread():
             reading()

@@ -22,7 +22,7 @@ MOST_FITS = 16
 
 
 class Features(Protocol):
-    """What a model computes from the columns of X: its design matrix has other variables than X has columns.
+    """Variables that a model computes from the columns of X: its design matrix has these, not the columns.
 
     Attributes
     ----------
@@ -37,14 +37,14 @@ class Features(Protocol):
         """The design matrix of rows of X."""
 
     def row_bytes(self, X_bytes: float) -> float:
-        """Bytes that are read of a row in a product, if X has ``X_bytes`` for it."""
+        """Bytes that a product reads for a row, if the row takes ``X_bytes`` in X."""
 
 
 class Part:
     """Some whole queries: their features and their pairs.
 
-    Pickled, a part is its arrays alone. What it keeps in addition, the design matrix, compiled terms and evaluated
-    points, is lost on the way to another process and computed again there, with the same bits.
+    A pickled part has only the arrays. The design matrix, compiled terms and evaluated points are not sent to another
+    process, but computed again there, with the same bits.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Part:
     pairs : ComparablePairs or PairList
         Pairs of these rows; there may be none.
     features : Features, optional
-        What the model computes from X; None: its variables are the columns of X.
+        The variables that the model computes from X; None: its variables are the columns of X.
     """
 
     def __init__(self, X: types.Features, pairs: Pairs, features: Features | None = None):

@@ -69,7 +69,7 @@ class SharedRounds:
             self._ask_if_complete()
 
     def stop(self) -> None:
-        """Make every solver fail that asks again."""
+        """Make every solver fail when it asks again."""
         with self._changed:
             self._stopped = True
             for question in self._waiting:
@@ -90,7 +90,7 @@ class SharedRounds:
         self.backend.close(fit)
 
     def _ask_if_complete(self) -> None:
-        """Take the round for all, by the thread that asks last."""
+        """Run the round of all solvers once all have asked, in the thread that asks last."""
         if not self._waiting or len(self._waiting) < self._n_solvers:
             return
         questions, self._waiting = self._waiting, []

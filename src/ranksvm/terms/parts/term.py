@@ -25,7 +25,7 @@ POSITIONS_AT_ONCE = 8
 # (`hessian_cost`), and all rows if these are at most twice as many; but at most this number of bytes.
 SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
-# The sample is shared out for this number of threads, whatever the real number: bits depend on the shares.
+# The sample is divided for this number of threads, whatever the real number: bits depend on the shares.
 SAMPLE_SHARED_BY = 8
 # For more variables, no Hessians are built, and the sample only estimates a diagonal.
 DIAGONAL_ROWS = 2001
@@ -76,7 +76,7 @@ class PartitionedTerm:
     """The loss over all parts of a backend: see `DataTerm` for the methods.
 
     Values, gradients and products are sums over the parts, one round each. Hessians come from a sample of the rows,
-    which is fetched once: no matrix of n_variables^2 numbers travels.
+    which is fetched once: no matrix of n_variables^2 numbers is sent.
 
     Parameters
     ----------
