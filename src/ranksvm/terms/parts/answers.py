@@ -1,7 +1,7 @@
 """The answers of a part in a round: values of its data term, at points that it keeps or evaluates again."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.backend import Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.protocol import Sizes, Term
-
-if TYPE_CHECKING:
-    from ranksvm.additive.design import AdditiveDesign
 
 __all__ = ["Asked", "Evaluation", "add", "answer", "part_info"]
 
@@ -51,6 +48,15 @@ class Listed(NamedTuple):
     def plus(self, more: "Listed") -> "Listed":
         """Both, one after the other."""
         return Listed(self.parts + more.parts)
+
+
+class LevelDesign(Protocol):
+    """The methods of the design matrix of an additive model that are called here."""
+
+    codes: np.ndarray
+
+    def pair_sums(self, derivative: np.ndarray, n_levels: int) -> np.ndarray: ...
+    def cell_counts(self) -> np.ndarray: ...
 
 
 class Asked:
@@ -109,9 +115,9 @@ class Asked:
     def cell_counts(self) -> np.ndarray:
         return self._additive()[1].cell_counts()
 
-    def _additive(self) -> "tuple[ThreadedTerm, AdditiveDesign]":
+    def _additive(self) -> tuple[ThreadedTerm, LevelDesign]:
         assert isinstance(self.term, ThreadedTerm)
-        return self.term, cast("AdditiveDesign", self.term.design)
+        return self.term, cast(LevelDesign, self.term.design)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
