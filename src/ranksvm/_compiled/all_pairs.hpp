@@ -1,5 +1,5 @@
-// Sums over the pairs of one short query, every pair visited: no sort. With the documents in label order the other documents
-// of each are one stretch, gone through a vector at a time.
+// Sums over the pairs of one short query: every pair is visited, without a sort. The documents are in label order, so that the
+// other documents of each one are a stretch, which is read a vector at a time.
 #ifndef RANKSVM_ALL_PAIRS_HPP
 #define RANKSVM_ALL_PAIRS_HPP
 
@@ -22,11 +22,11 @@ struct LabelledQuery {
     Vector<double> memory;
     double *s, *a, *b, *g;            // scores, weights, gains
     double *x;                        // values of which products are made
-    double *as_preferred, *as_other;  // sums over the pairs of each document on either side, but for its own factor
-    double *won, *lost;               // the same of the weights of its curved pairs
+    double *as_preferred, *as_other;  // sums over the pairs of each document on either side, without its own factor
+    double *won, *lost;               // the same sums of the weights of its curved pairs
 
-    // Vectors at the ends of stretches reach a little beyond the documents, to what an earlier query left in the same array:
-    // a weight remains a weight.
+    // Vectors at the ends of stretches read a little beyond the documents, where an earlier query left values of the same
+    // array: weights are read as weights.
     RANKSVM_INLINE_METHOD void resize(int64_t size) {
         m = size;
         const int64_t room = size + kWidth;
@@ -69,7 +69,7 @@ RANKSVM_INLINE void for_levels(const LabelledQuery &query, const Compare &compar
 }
 
 // Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
-// scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf, which no margin falls short of.
+// scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf: these pairs violate no margin.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
     const double *s = query.s;

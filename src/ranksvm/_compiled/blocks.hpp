@@ -1,4 +1,4 @@
-// The Huberised hinge of every pair with a margin of its own, over the blocks of queries: preferred by other documents.
+// The Huberized hinge with a margin for each pair, over the blocks of queries: preferred documents in rows, others in columns.
 #ifndef RANKSVM_BLOCKS_HPP
 #define RANKSVM_BLOCKS_HPP
 
@@ -23,7 +23,8 @@ struct Gathered {
     }
 };
 
-// Losses of the pairs of one row; adds what they pull at the columns, and how many of them bend there.
+// Returns the losses of the pairs of one row. `pull` receives minus their derivatives, `bend` whether they are curved, both
+// added up by column.
 static double shifted_row(const double *RANKSVM_RESTRICT scores, const double *RANKSVM_RESTRICT target, int64_t n,
                           double score, double raise, double width, double *RANKSVM_RESTRICT pull,
                           double *RANKSVM_RESTRICT bend, double *row_pull, double *row_bend) {
@@ -45,8 +46,8 @@ static double shifted_row(const double *RANKSVM_RESTRICT scores, const double *R
     return value;
 }
 
-// Value of the losses of a range of queries; writes the gradient with respect to the scores and, for each document,
-// the number of its pairs that bend.
+// Value of the losses of a range of queries; writes the gradient with respect to the scores and, for each document, the number
+// of its pairs whose loss is curved.
 static double shifted_hinge(const Blocks &blocks, int64_t first_query, int64_t last_query, const double *scores,
                             const ShiftedHinge &loss, double *counts, double *gradient_range) {
     const int64_t origin = blocks.pointers[first_query], end = blocks.pointers[last_query];
@@ -92,7 +93,7 @@ static double flow_of_row(const double *RANKSVM_RESTRICT scores, const double *R
     return total;
 }
 
-// L v, L the Laplacian of the graph of the pairs that bend at these scores.
+// L v, L the Laplacian of the graph of the pairs whose loss is curved at these scores.
 static void shifted_laplacian(const Blocks &blocks, int64_t first_query, int64_t last_query, const double *scores,
                               const ShiftedHinge &loss, const double *v_range, double *out_range) {
     const int64_t origin = blocks.pointers[first_query];
@@ -114,7 +115,7 @@ static void shifted_laplacian(const Blocks &blocks, int64_t first_query, int64_t
     }
 }
 
-// What `of_pair` makes of h / d for each pair of one query; 0 for the entries that are no pairs.
+// The values of `of_pair` at h / d for each pair of one query; 0 for the entries that are not pairs.
 template <class OfPair>
 RANKSVM_INLINE void fill_block(const Blocks &blocks, int64_t q, const double *scores, const ShiftedHinge &loss,
                                OfPair of_pair, double *out) {
@@ -136,7 +137,7 @@ static void shifted_pulls(const Blocks &blocks, int64_t q, const double *scores,
     fill_block(blocks, q, scores, loss, [](double scaled) { return std::min(std::max(scaled, 0.0), 1.0); }, out);
 }
 
-// 1 where the loss bends.
+// 1 where the loss is curved.
 static void shifted_bends(const Blocks &blocks, int64_t q, const double *scores, const ShiftedHinge &loss, double *out) {
     fill_block(blocks, q, scores, loss, [](double scaled) { return scaled >= 0.0 && scaled <= 1.0 ? 1.0 : 0.0; }, out);
 }

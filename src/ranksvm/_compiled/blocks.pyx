@@ -2,7 +2,7 @@
 """The Huberised hinge with a margin of its own for each pair, over blocks: arrays in, arrays out, the GIL released.
 
 Arrays over documents are in sorted order; arguments named ``*_range`` hold those of the queries ``first .. last`` only.
-``target`` has the entries of all blocks, and ``raise_`` says by how much they raise the hinges.
+``target`` has the entries of all blocks, which raise the hinges by ``raise_`` times as much.
 """
 
 from libc.stdint cimport int64_t
@@ -66,7 +66,7 @@ cdef class BlockArrays:
         self.blocks.first = &first[0] if first.shape[0] else NULL
 
     cdef int need_documents(self, const double[::1] scores, const double[::1] target) except -1:
-        """Refuse scores that are not one a document, or targets that are not one an entry."""
+        """Refuse scores unless there is one for each document, and targets unless there is one for each entry."""
         need("scores", scores.shape[0], self.n_rows)
         return need("target", target.shape[0], self.n_entries)
 
@@ -76,7 +76,7 @@ cdef class BlockArrays:
         return need(name, found, self.blocks.pointers[last] - self.blocks.pointers[first])
 
     cdef int need_block(self, int64_t query, int64_t n_rows, int64_t n_columns) except -1:
-        """Refuse a matrix that has not the shape of a query's block."""
+        """Refuse a matrix that does not have the shape of a query's block."""
         need_range("queries", query, query + 1, self.n_queries)
         need("out", n_rows, self.blocks.rows[query + 1] - self.blocks.rows[query])
         return need("a row of out", n_columns, self.blocks.columns[query + 1] - self.blocks.columns[query])
@@ -112,7 +112,7 @@ cdef ShiftedHinge _loss(const double[::1] target, double raise_, double width):
 def shifted_hinge(BlockArrays arrays, int64_t first, int64_t last, const double[::1] scores,
                   const double[::1] target, double raise_, double width, double[::1] counts,
                   double[::1] gradient_range):
-    """Value of the losses of a range of queries; writes their gradient and how many pairs bend at each document."""
+    """Value of the losses of some queries; writes their gradient and how many pairs of each document have a curved loss."""
     arrays.need_documents(scores, target)
     need("counts", counts.shape[0], arrays.n_rows)
     arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
@@ -129,7 +129,7 @@ def shifted_hinge(BlockArrays arrays, int64_t first, int64_t last, const double[
 def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const double[::1] scores,
                       const double[::1] target, double raise_, double width, const double[::1] v_range,
                       double[::1] out_range):
-    """``L v`` of a range of queries, L the Laplacian over the pairs that bend."""
+    """``L v`` of a range of queries, L the Laplacian over the pairs whose loss is curved."""
     arrays.need_documents(scores, target)
     arrays.need_rows_of("v_range", v_range.shape[0], first, last)
     arrays.need_rows_of("out_range", out_range.shape[0], first, last)
@@ -142,7 +142,7 @@ def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const dou
 
 def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
                   double raise_, double width, double[:, ::1] out):
-    """Minus the derivative of the loss of each pair of a query by its margin; 0 for entries that are no pairs."""
+    """Minus the derivative of the loss of each pair of a query by its margin; 0 for entries that are not pairs."""
     arrays.need_documents(scores, target)
     arrays.need_block(query, out.shape[0], out.shape[1])
     if out.shape[0] == 0 or out.shape[1] == 0:
@@ -154,7 +154,7 @@ def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, c
 
 def shifted_bends(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
                   double raise_, double width, double[:, ::1] out):
-    """1 for each pair of a query whose loss bends, 0 for all other entries."""
+    """1 for each pair of a query whose loss is curved, 0 for all other entries."""
     arrays.need_documents(scores, target)
     arrays.need_block(query, out.shape[0], out.shape[1])
     if out.shape[0] == 0 or out.shape[1] == 0:

@@ -113,7 +113,7 @@ cdef inline int need_rows(const int64_t[::1] rows, int64_t start, int64_t stop, 
 
 
 cdef inline int64_t rows_needed(const int64_t[::1] rows, int64_t n_positions) except -1:
-    """Number of rows that X must have for positions with this map: they are numbered alike without one."""
+    """Number of rows that X must have for positions with this map; without a map, positions are numbers of rows."""
     cdef int64_t i, largest = -1
     cdef bint within = True
     if rows is None:

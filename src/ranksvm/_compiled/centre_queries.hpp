@@ -12,8 +12,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits. They are taken
-// relative to the query's first row before the mean is: a column that is constant in the query becomes 0 exactly, whatever its
+// Subtracts the mean of each query from its rows: L annihilates constants, so the Hessian stays the same, and it loses no
+// digits. The query's first row is subtracted first: a column that is constant in the query becomes 0 exactly, whatever its
 // size.
 template <class Real>
 static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {

@@ -17,7 +17,7 @@ inline double dot(const double *a, const double *b, int64_t n) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// The lower triangle of an n x n matrix becomes that of L with L L' = A, row by row; false if A is not positive definite.
+// Overwrites the lower triangle of an n x n matrix A by L with L L' = A, row by row; false if A is not positive definite.
 inline bool cholesky_factorise(double *matrix, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         double *row = matrix + i * n;
@@ -58,7 +58,7 @@ inline void laplacian_factorise(double *matrix, int64_t n) {
             degree -= row[j];
         }
         if (degree > largest) largest = degree;
-        if (!(degree > 1e-14 * largest)) {  // nothing but round-off of the entries
+        if (!(degree > 1e-14 * largest)) {  // only round-off of the entries
             for (int64_t j = i; j < n; ++j) row[j] = 0.0;
             continue;
         }

@@ -125,7 +125,7 @@ RANKSVM_INLINE void coded_add_up(const CodedColumns &own, const uint8_t *codes, 
     });
 }
 
-// The value of the variables of one feature at a level, as `put(variable, sign of a step)` places them.
+// Calls `put(variable)` for each variable of a feature that is 1 at a level.
 template <class Put>
 RANKSVM_INLINE void each_variable(const LevelAxis &axis, int64_t level, Put put) {
     if (level > axis.steps) return put(level - 1);
@@ -170,13 +170,13 @@ RANKSVM_INLINE void coded_cells(const uint8_t *first, const uint8_t *second, int
         for (int64_t cell = 0; cell < n_cells; ++cell) sums[cell] += partial[r * n_cells + cell];
 }
 
-// Values of one feature whose levels are found together: so that comparisons with a cut fill vectors.
+// Number of values of one feature whose levels are found together, so that comparisons with a cut fill vectors.
 constexpr int64_t kLevelRows = 64;
 // With more cuts, a search in halves takes less time than comparisons with all of them.
 constexpr int64_t kComparedCuts = 48;
 
-// The smallest number of the type that is not below a cut: values of the type are at least the one if they are at least the
-// other.
+// The smallest number of the type that is not below a cut: a value of the type is at least this number if, and only if, it is
+// at least the cut.
 template <class Real>
 RANKSVM_INLINE Real not_below(double cut) {
     Real rounded = static_cast<Real>(cut);

@@ -27,8 +27,8 @@ struct CodedColumn {
     int64_t is_pair, variable, entry;
 };
 
-// Columns with the scales of their variables. `entries` has the first entry of each column once more, and then their number:
-// look-ups need nothing else of a column.
+// Columns with the scales of their variables. `entries` repeats the first entry of each column, and ends with the number of
+// entries: look-ups need nothing else.
 struct CodedColumns {
     const CodedColumn *columns;
     int64_t n_columns, n_variables, n_entries;

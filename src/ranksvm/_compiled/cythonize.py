@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cython modules made C++, those that are out of date, in one process: starting Cython takes longer than most modules.
+"""Translate Cython modules that are out of date to C++, in one process: starting Cython takes longer than most modules.
 
 Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
 files; all of them depend on every DEPENDENCY.

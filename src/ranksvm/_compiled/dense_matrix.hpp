@@ -20,7 +20,8 @@ struct TwoBlocks {
     std::int64_t n_first;
 };
 
-// Where a loop finds the rows: in a core's cache; in memory, in the order in which it takes them, or in another one.
+// Where a loop finds the rows: in a core's cache; in memory, in the order in which it reads them; or in memory, in another
+// order.
 enum class Where { kNear, kFar, kScattered };
 
 }  // namespace ranksvm

@@ -14,12 +14,12 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Cycles over the pairs of a query in one visit, at most, and the part of the first cycle's largest slope that ends them
-// earlier.
+// Maximum number of cycles over the pairs of a query in one visit. They end earlier once the largest slope is this part of the
+// first cycle's.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
 
-// A number whose sign must not be against `sign`: 0 if it is.
+// The value, or 0 if its sign is opposite to `sign`.
 RANKSVM_INLINE double of_sign(int8_t sign, double value) { return sign * value < 0.0 ? 0.0 : value; }
 
 template <class Real>
@@ -103,7 +103,7 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
             if ((before <= 0.0 && slope <= 0.0) || (before >= upper && slope >= 0.0)) continue;
             largest = std::max(largest, std::fabs(slope));
             const double curvature = G[i * m + i] + G[j * m + j] - 2.0 * G[i * m + j] + ridge;
-            double after = slope > 0.0 ? upper : 0.0;  // the bound ahead, where there is no curvature
+            double after = slope > 0.0 ? upper : 0.0;  // the bound in this direction, if there is no curvature
             if (curvature > 0.0) after = std::min(std::max(before + slope / curvature, 0.0), upper);
             if (!std::isfinite(after)) continue;  // no curvature and no bound: round-off of two equal documents
             const double step = after - before;
@@ -120,8 +120,8 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
     return distance;
 }
 
-// z follows alpha, and w is z itself or, with signs, its projection onto the weights of these signs. Half the square of its
-// length has the slope w and at most the curvature of half of |z|^2: the steps, which take the latter, ascend.
+// z is updated with alpha; w is z itself or, with signs, its projection onto the weights of these signs. As a function of z,
+// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2: steps that assume the latter ascend.
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {

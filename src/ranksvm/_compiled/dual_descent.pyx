@@ -44,7 +44,7 @@ ctypedef fused index:
 
 
 cdef class PairArrays:
-    """Pairs listed query by query, with what the loss says of each: its largest alpha and the curvature it adds."""
+    """Pairs listed query by query, with two numbers that the loss gives each: its largest alpha, and the curvature it adds."""
 
     cdef object owners  # keeps the arrays alive
     cdef DualPairs pairs
@@ -120,10 +120,10 @@ def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1
 
 def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] z,
                  const int8_t[::1] signs=None, double[::1] w=None):
-    """One visit to each of the queries in ``order``; alpha and ``z = sum of alpha_ij (x_i - x_j)`` follow.
+    """One visit to each query in ``order``; updates alpha and ``z = sum of alpha_ij (x_i - x_j)``.
 
-    With ``signs`` so does ``w``, the projection of z onto the weights of these signs. Returns the sum of the absolute steps
-    of alpha.
+    With ``signs`` it also updates ``w``, the projection of z onto the weights of these signs. Returns the sum of the absolute
+    steps of alpha.
     """
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
     cdef const int8_t *of_weights = NULL

@@ -18,7 +18,7 @@ struct DualPairs {
     const int64_t *pair_pointers;  // first pair of each query
     const int32_t *preferred;      // documents of each pair, numbered within the query
     const int32_t *other;
-    const double *upper;           // largest alpha of each pair; a pair of 0 is not there
+    const double *upper;           // largest alpha of each pair; a pair with 0 is left out
     const double *ridge;           // curvature that the loss adds to each pair
     const int64_t *gram_pointers;  // first entry of each query's Gram matrix
     double *grams;

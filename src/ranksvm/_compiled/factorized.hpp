@@ -1,5 +1,5 @@
-// The dual of a RankSVM with alpha_ij = <v_i, v_j>: projected gradient steps, query by query, in O(l_q K) a query beside
-// two reads of its rows, and steps of all queries together.
+// The dual of a RankSVM with alpha_ij = <v_i, v_j>: projected gradient steps, query by query, in O(l_q K) for a query in
+// addition to two reads of its rows; and steps of all queries together.
 #ifndef RANKSVM_FACTORIZED_HPP
 #define RANKSVM_FACTORIZED_HPP
 
@@ -16,7 +16,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums over the levels of a query
 
-// Of each level: sums over the documents below it less those above it, and over both.
+// For each level: sums over the documents below it minus sums over those above it, and sums over both.
 struct LevelSums {
     Vector<double> own, difference, both;
     Vector<double> total, below;
@@ -67,7 +67,7 @@ static void sum_levels(LevelSums &sums, const int32_t *levels, int64_t m, int64_
 // ---------------------------------------------------------------------------------------------------------------------
 // One query
 
-// What a step t from V along D does to the objective, but for what the rows of X say: it changes by
+// The terms of a step t from V along D that do not need the rows of X. The objective changes by
 // t slope + t^2 (s'c2 + |X'c1|^2 / 2 - pairs2) + t^3 <X'c1, X'c2> + t^4 |X'c2|^2 / 2, where X'(c0 + t c1 + t^2 c2) is
 // the query's part of beta.
 struct Direction {
@@ -96,7 +96,7 @@ struct QueryWork {
     }
 };
 
-// Gradient G of the query's factors, from its scores less their mean (which no pair sees, and which would cost digits).
+// Gradient G of the query's factors, from its scores less their mean (on which no pair depends, and which would cost digits).
 static void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
                                       const double *V, double *scores, double *G) {
     double mean = 0.0;
@@ -147,8 +147,8 @@ static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *le
     *pairs1 = sum1, *pairs2 = 0.5 * sum2;
 }
 
-// D = P(V - step G) - V, P the projection on the box, and all about it that the rows of X are not needed for. Step 0 is
-// one that takes the largest entry of G as far as the largest one of V is.
+// D = P(V - step G) - V, P the projection onto the box, and all its terms that do not need the rows of X. Step 0 stands for the
+// step that moves the largest entry of G by the largest entry of V.
 static Direction direction_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels,
                                             int64_t stride, double upper, double step, const double *V) {
     const double *G = work.G.data();
@@ -197,7 +197,7 @@ RANKSVM_INLINE double slope_at(const Quartic &of, double t) {
     return of.q1 + t * (2.0 * of.q2 + t * (3.0 * of.q3 + t * 4.0 * of.q4));
 }
 
-// Where the slope is 0 between two places where it has different signs and is monotone.
+// The root of the slope between two places at which its signs differ; between them it is monotone.
 static double root_between(const Quartic &quartic, double low, double high) {
     const double at_low = slope_at(quartic, low);
     double t = 0.5 * (low + high);
@@ -214,7 +214,7 @@ static double root_between(const Quartic &quartic, double low, double high) {
     return t;
 }
 
-// Where a quartic is least on [0, 1], exactly: among the roots of its slope, between the places where that turns, and 1.
+// The exact minimizer of a quartic on [0, 1]: a root of its slope, found between the turning points of the slope, or 1.
 static double least(const Quartic &quartic) {
     double cuts[4] = {0.0, 1.0, 1.0, 1.0};
     int n_cuts = 1;
@@ -245,9 +245,9 @@ struct Products {
     double pp, pr, rr;
 };
 
-// Sums here take one product at a time. Of a sum of two products the compiler fuses one with the addition, and which one
-// may differ between the copies of a loop that it makes for arrays that lie close together and for others: the same fit
-// would give other digits now and then.
+// Sums here take one product at a time. In a sum of two products the compiler fuses one of them with the addition. Which one
+// may differ between its copies of a loop (for arrays that are close together, and for others): the same fit would now and then
+// give other digits.
 
 constexpr int kSums = 16;
 
@@ -365,7 +365,7 @@ struct SparseRows {
 // ---------------------------------------------------------------------------------------------------------------------
 // Visits, one query after another
 
-// Returns the sum of |P(V - G) - V|^2, of each query when it was visited.
+// Returns the sum of |P(V - G) - V|^2 over the queries, each as it was when it was visited.
 template <class Rows>
 static double visit_queries(Rows &X, const Visits &visits, double *V, double *beta, double *steps,
                                     double *pairs) {
@@ -442,8 +442,8 @@ static void factor_coefficients(const FactorArrays &arrays, int64_t first, int64
     }
 }
 
-// What led from `previous` to V, once more: D = P(2 V - previous) - V, which takes the place of `previous`, with the
-// coefficients of `expand_along` of each position and of each query.
+// The step from `previous` to V, once more: D = P(2 V - previous) - V overwrites `previous`. Also the coefficients of
+// `expand_along` of each position and of each query.
 static void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t last, double upper, const double *V,
                                     double *previous, double *c1_range, double *c2_range, double *pairs1,
                                     double *pairs2) {
@@ -463,7 +463,7 @@ static void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t l
     }
 }
 
-// V + t D in the place of V, which takes that of D.
+// V becomes V + t D, and D the former V.
 static void factor_move(int64_t size, double upper, double t, double *RANKSVM_RESTRICT V,
                                 double *RANKSVM_RESTRICT D) {
     for (int64_t e = 0; e < size; ++e) {

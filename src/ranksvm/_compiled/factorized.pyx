@@ -70,7 +70,7 @@ LANES = kFactorLanes
 
 
 cdef class QueryFactors:
-    """The factors of the documents of some queries, and what a step needs to know of them.
+    """The factors of the documents of some queries, and the arrays that a step needs in addition.
 
     ``V`` has a row for each position. ``step`` (the next step length of each query; 0: not known) and ``pairs`` (sum of
     ``<v_i, v_j>`` over the pairs of each query) are kept by `visit_dense` and `visit_sparse`.
@@ -119,10 +119,10 @@ cdef class QueryFactors:
 
 def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] order, double upper, double fixed_step,
                 double[::1] beta):
-    """A projected gradient step on the factors of one query after another, in the order given; beta follows.
+    """A projected gradient step on the factors of one query after another, in the order given; updates beta.
 
-    With ``fixed_step`` 0 each query has a step length of its own and an exact line search. Returns the sum of ``|P(V -
-    G) - V|^2``, of each query at the begin of its visit.
+    With ``fixed_step`` 0 each query has a step length of its own and an exact line search. Returns the sum of ``|P(V - G) -
+    V|^2``, of each query at the beginning of its visit.
     """
     cdef double projected2
     need("beta", beta.shape[0], X.shape[1])
@@ -167,7 +167,7 @@ def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] 
 
 def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, double[:, ::1] previous,
              double[::1] c1_range, double[::1] c2_range, double[::1] pairs1, double[::1] pairs2):
-    """What led from ``previous`` to V once more, within the box: ``D = P(2 V - previous) - V``, in their place.
+    """The step from ``previous`` to V once more, within the box: ``D = P(2 V - previous) - V`` overwrites ``previous``.
 
     At ``V + t D``, ``c`` is ``c + t c1 + t^2 c2``, and a query's ``pairs`` are ``pairs + t pairs1 + t^2 pairs2``.
     """
@@ -186,7 +186,7 @@ def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, do
 
 
 def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t):
-    """``V + t D`` within the box in the place of V, which takes that of D."""
+    """V becomes ``V + t D``, within the box, and D becomes the former V."""
     need("D_range", D_range.shape[0], V_range.shape[0])
     need("a row of D_range", D_range.shape[1], V_range.shape[1])
     if V_range.shape[0] == 0:
@@ -209,7 +209,7 @@ def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scor
 
 
 def least_of_quartic(double q1, double q2, double q3, double q4):
-    """Where in [0, 1] ``q1 t + q2 t^2 + q3 t^3 + q4 t^4``, of ``q1 < 0``, is least, and the value there."""
+    """The minimizer in [0, 1] of ``q1 t + q2 t^2 + q3 t^3 + q4 t^4`` with ``q1 < 0``, and the value there."""
     cdef Quartic quartic = Quartic(q1, q2, q3, q4)
     cdef double t = loops_of[FactorLoops](chosen).least(quartic)
     return t, t * (q1 + t * (q2 + t * (q3 + t * q4)))

@@ -57,9 +57,9 @@ RANKSVM_INLINE void add_tile(const Real *A, const Real *B, int64_t n_rows, int64
         for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Vector *>(C + i * C_stride + v * kLength) += sums[i][v];
 }
 
-// C += A'B, of rows of n columns, `stride` apart, a multiple of the vectors that hold n; or, with `upper`, of its tiles that
-// have a part on or above the diagonal. Beyond n columns A, B and C are read, and what C has there means nothing: A and B need
-// room for a tile behind their last row, C for whole tiles.
+// C += A'B for rows of n columns, `stride` numbers apart, a multiple of the vector size; with `upper`, only the tiles that have
+// a part on or above the diagonal. A, B and C are read beyond n columns, and the values of C there are meaningless: A and B
+// need room for a tile after their last row, C for whole tiles.
 template <class Real>
 static void add_product(const Real *A, const Real *B, int64_t n_rows, int64_t stride, int64_t n, bool upper, Real *C,
                         int64_t C_stride) {

@@ -55,9 +55,9 @@ def hessian_over(RowProducts products, QueryOperator hessian, QueryShares shares
                  bint single_rows, double[:, :, ::1] totals, int64_t n_threads):
     """``X' H X`` in the first matrix of ``totals``.
 
-    So many rows, or a whole query, are taken at a time. Products are ``single`` (float32) or float64, sums are float64. Of
-    single products the rows, and what H makes of them, are either, too. ``totals`` has a matrix for each share, zeros on
-    entry, of which the others are scratch.
+    This many rows, or a whole query, are taken at a time. Products are ``single`` (float32) or float64, sums are float64. With
+    single products, the rows and H times the rows have either precision. ``totals`` has a matrix of zeros for each share; all
+    but the first are scratch.
     """
     cdef int64_t n = totals.shape[1]
     need("a matrix of totals", totals.shape[2], n)
@@ -75,7 +75,7 @@ def diagonal_over(RowProducts products, QueryOperator hessian, QueryShares share
                   double[:, ::1] totals, int64_t n_threads):
     """The diagonal of ``X' H X`` in float64, in the first row of ``totals``, which has a row for each share.
 
-    All else is as for `hessian_over`.
+    All else is as in `hessian_over`.
     """
     cdef int64_t n = totals.shape[1]
     if not _some_rows(products, hessian, shares, totals.shape[0], n):
@@ -85,7 +85,7 @@ def diagonal_over(RowProducts products, QueryOperator hessian, QueryShares share
 
 cdef bint _some_rows(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t n_totals,
                      int64_t n_features) except? -1:
-    """Whether there is anything to add up, from what fits together."""
+    """Check that the arguments fit together; return whether there is anything to add up."""
     hessian.check_hessian()
     cdef int64_t n_rows = hessian.pointers[hessian.n_queries]
     need("totals", n_totals, max(1, shares.n_shares))
@@ -95,7 +95,7 @@ cdef bint _some_rows(RowProducts products, QueryOperator hessian, QueryShares sh
 
 
 def add_product(const real[:, ::1] A, const real[:, ::1] B, double[:, ::1] total):
-    """``total += (A'B + B'A) / 2``, of a total that is symmetric."""
+    """``total += (A'B + B'A) / 2``, for a symmetric total."""
     need("a column of B", B.shape[0], A.shape[0])
     need("a row of B", B.shape[1], A.shape[1])
     need("total", total.shape[0], A.shape[1])

@@ -13,12 +13,12 @@
 namespace ranksvm {
 
 // Whatever the instruction set, rows are a multiple of kTogether numbers apart, and a tile of a product reads or writes up to
-// kBehind rows of C, or numbers of A and B, behind the last one.
+// kBehind rows of C, or numbers of A and B, after the last one.
 constexpr int64_t kTogether = 16, kBehind = 16;
-// So many rows are summed up in their own precision, the sums in float64.
+// This many rows are summed up in their own precision, and these sums in float64.
 constexpr int64_t kRowsOfSums = 1024;
 
-// How far apart rows of n numbers are. Powers of two would share a few places of the cache.
+// How far apart rows of n numbers are. With powers of two, rows would share a few places of the cache.
 template <class Real>
 int64_t hessian_stride(int64_t n) {
     const int64_t stride = (n + kTogether - 1) / kTogether * kTogether;
@@ -42,7 +42,8 @@ class Room {
     int64_t size_ = 0;
 };
 
-// Adds up (A'B + B'A) / 2, in the precision of the rows and now and then in float64; of A'A only one half is multiplied.
+// Adds up (A'B + B'A) / 2, in the precision of the rows and, after kRowsOfSums rows, in float64; only one half of A'A is
+// computed.
 template <class Real>
 class ProductSum {
    public:
@@ -119,7 +120,7 @@ inline int64_t rows_of(const QueryOperator &hessian, int64_t first, int64_t last
     return hessian.rows_single(hessian.context, first, last, X_range, n, out);
 }
 
-// Rows in another precision, if it is another one.
+// Converts rows to another precision, if it differs.
 template <class Rows, class Real>
 const Real *converted(const Rows *rows, int64_t size, Room<Real> &room) {
     Real *out = room.of(size + kBehind);
@@ -131,8 +132,8 @@ const Real *converted(const Real *rows, int64_t, Room<Real> &) {
     return rows;
 }
 
-// X' H X, or its diagonal, for shares of the queries, as a Pass has them. What H makes of the rows is in the precision `Rows`,
-// products in the precision `Real`.
+// X' H X, or its diagonal, for shares of the queries, as a Pass has them. H times the rows has the precision `Rows`, products
+// have the precision `Real`.
 template <class Rows, class Real>
 struct HessianPass {
     RowProducts products;
@@ -144,7 +145,7 @@ struct HessianPass {
     bool diagonal;
     double *totals;  // of each share: zeros
 
-    // The sum of all, in the place of the first.
+    // The sum of all shares overwrites the first.
     void run(const Workers &workers, int64_t n_shares) const {
         if (workers.run == nullptr || n_shares < 2)
             for (int64_t k = 0; k < n_shares; ++k) take_share(this, k);
@@ -196,7 +197,7 @@ struct HessianPass {
     }
 };
 
-// The same of matrices A and B that are there, added to the total.
+// The same for given matrices A and B, added to the total.
 template <class Real>
 void add_to_hessian(const HessianLoops<Real> &loops, const Real *A, const Real *B, int64_t n_rows, int64_t n, double *total) {
     const int64_t stride = hessian_stride<Real>(n);

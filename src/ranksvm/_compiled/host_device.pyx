@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """The kernels of `device/` compiled for the host: what runs on a GPU, for tests without one.
 
-Arguments are 8 bytes each, addresses among them: callers (`ranksvm.device.HostDevice`) see to it that these are of arrays
-large enough.
+Arguments are 8 bytes each, addresses among them: callers (`ranksvm.device.HostDevice`) make sure that the addresses are those
+of large enough arrays.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -36,11 +36,10 @@ def n_arguments(str name):
 def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const uint64_t[::1] arguments, bint backwards=False):
     """Run a kernel: ``shared_size`` numbers of float64 are the shared memory of a block; the GIL is released.
 
-    With ``backwards`` the threads of a block, and the blocks, have their turns in the opposite order: nothing may depend on
-    it.
+    With ``backwards`` the threads of a block, and the blocks, run in the opposite order: no result may depend on it.
     """
     cdef const HostKernel *kernel = &host_kernel(name.encode())
-    cdef double[::1] shared = np.full(max(1, shared_size), np.nan)  # what is read before it is written shows
+    cdef double[::1] shared = np.full(max(1, shared_size), np.nan)  # a read before the first write shows
     need(f"arguments of {name}", arguments.shape[0], kernel.n_arguments)
     if n_threads < 8 or n_threads & (n_threads - 1):
         raise ValueError(f"n_threads must be a power of 2 from 8 on, got {n_threads}")

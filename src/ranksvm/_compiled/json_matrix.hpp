@@ -30,7 +30,7 @@ inline bool is_number(const char* p) {
     return *p != '.' || is_digit(p[1]);
 }
 
-// The row at p, which follows its bracket; returns the end, or null where something is no number or too large.
+// The row at p, which follows its bracket; returns the end, or null if a value is not a number or too large.
 inline const char* read_row(const char* p, std::vector<double>& values) {
     for (;;) {
         p = skip_blanks(p);

@@ -45,7 +45,7 @@ ctypedef fused index:
 
 
 cdef int64_t _n_values(int64_t n_panels, int64_t n_rows, int64_t height):
-    """Values that the first panels of a matrix hold."""
+    """Number of values of the first panels of a matrix."""
     cdef int64_t whole = min(n_panels, n_rows // height)
     cdef int64_t values = height * height * (whole * (whole + 1) // 2)
     return values if whole == n_panels else values + (n_rows - whole * height) * n_rows
@@ -129,7 +129,7 @@ def gather_rows(const real[::1] panels, int64_t n_rows, int64_t height, const in
 
 def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const int64_t[::1] column,
                 int64_t first, int64_t last, real C, real[:, ::1] out):
-    """The part of ``out = I + C U Q U'`` that the blocks ``first .. last`` of U have with themselves and those before.
+    """The part of ``out = I + C U Q U'`` for the blocks ``first .. last`` of U with themselves and with earlier blocks.
 
     U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``,
     at most as many as columns, ``column[q] .. column[q + 1]``. Of Q and of ``out``, which are symmetric, only the lower

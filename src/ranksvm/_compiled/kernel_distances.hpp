@@ -42,7 +42,7 @@ static void dense_distances(const double *X, int64_t n_x, const double *Z, int64
     }
 }
 
-// The same for CSR: |x|_1 and, for every entry of z, what it changes.
+// The same for CSR: |x|_1, plus the change by each entry of z.
 template <class Index>
 static void sparse_distances(const double *x_data, const Index *x_indices, const Index *x_indptr, int64_t n_x,
                                      const double *z_data, const Index *z_indices, const Index *z_indptr, int64_t n_z,

@@ -22,7 +22,7 @@ constexpr int kSums = 8;
 template <class Real>
 RANKSVM_INLINE void rows_product(const Real *Q, int64_t stride, int64_t n, const double *b_row, double *s_row,
                                  const double *b_column, double *RANKSVM_RESTRICT s_column) {
-    // The processor's own prefetching keeps no more than a share of the memory busy: 0.6 without this.
+    // The processor's own prefetching uses only a part of the memory's speed: 0.6 of it without this.
     constexpr int64_t kAhead = 1536 / static_cast<int64_t>(sizeof(Real));
     constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(Real));
     const Real *q[kRows];

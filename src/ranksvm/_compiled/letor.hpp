@@ -40,7 +40,7 @@ enum Reason : int {
     NUL_IN_ID,
 };
 
-// What the reader believes of the file. `columns`: room for features; without `declared` a larger id is only noted.
+// What the reader assumes about the file. `columns`: room for features; without `declared` a larger id is only noted.
 struct Layout {
     int64_t columns;
     bool declared;
@@ -222,7 +222,7 @@ private:
         return skip_blanks(last);
     }
 
-    // Only the one way in which an integer is usually written: 7 and "07" may be different queries.
+    // Reads only the usual form of an integer: 7 and "07" may be different queries.
     static bool read_integer(const char* first, const char* last, int64_t& value) {
         const char* digits = first + (*first == '-');
         if (digits == last || (*digits == '0' && (last - digits > 1 || digits != first))) return false;
@@ -337,8 +337,8 @@ private:
     }
 };
 
-// Calls visit(line, offset, eol) for each data line of text[start:stop] until it answers false. Every line it sees
-// ends in '\n' with 16 readable bytes after it: the last lines of a text are shown as a padded copy.
+// Calls visit(line, offset, eol) for each data line of text[start:stop] until it returns false. Every line it sees ends in '\n'
+// with 16 readable bytes after it: the last lines of a text are shown as a padded copy.
 template <class Visit>
 inline void for_each_data_line(const char* text, int64_t size, int64_t start, int64_t stop, Visit visit) {
     std::string copy;
@@ -394,7 +394,7 @@ inline void joined_spans(const char* text, const int64_t* offsets, const int32_t
     for (int64_t row = 0; row < rows; ++row) out.append(text + offsets[row], static_cast<size_t>(lengths[row]));
 }
 
-// ASCII spans as NumPy's fixed-width UCS-4 text, zero padded. False: some byte is not ASCII, nothing can be said.
+// ASCII spans as NumPy's fixed-width UCS-4 text, zero padded. False if some byte is not ASCII.
 inline bool widen(const char* text, const int64_t* offsets, const int32_t* lengths, int64_t rows, int64_t width,
                   uint32_t* out) {
     unsigned char all = 0;

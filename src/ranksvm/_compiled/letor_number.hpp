@@ -60,7 +60,7 @@ inline uint64_t join_eight_digits(uint64_t v) {
             (((v >> 16) & 0x000000FF000000FFULL) * 0x0000271000000001ULL)) >> 32;
 }
 
-// Reads the digits at p into m. Eight at a time where the machine's byte order lets it. May look 8 bytes ahead of p.
+// Reads the digits at p into m. Eight at a time if the machine's byte order allows it. May look 8 bytes ahead of p.
 inline const char* scan_digits(const char* p, uint64_t& m) {
     if constexpr (little_endian) {
         for (;;) {

@@ -1,6 +1,6 @@
-// Window sums over many levels or long lists, O(m log k): the documents are split by level into 8 groups, each in score
-// order. All pairs between the groups are counted by the running sums of the groups, read at the windows; then each group by
-// itself, its windows renumbered, until a group is one level or a few documents, which are summed pair by pair.
+// Window sums over many levels or long lists, O(m log k): the documents are split by level into 8 groups, each in score order.
+// All pairs between the groups are summed by running sums of the groups, read at the windows. Then each group is split in the
+// same way, its windows renumbered, until a group has one level or a few documents, which are summed pair by pair.
 //
 // The windows ascend, so that documents meet their running sums in order: those of a block of positions fit into the first
 // cache. No branch depends on the data.
@@ -34,7 +34,7 @@ struct SplitSide {
     double sums[kSums];
 };
 
-// Where the documents of parts lie. Without weights their values as the preferred and as the other document are the same.
+// The memory of the documents of parts. Without weights their values as the preferred and as the other document are the same.
 template <int kSums, int kWindows>
 struct SplitMemory {
     SplitDocument *documents;
@@ -94,7 +94,7 @@ struct SplitPart {
     }
 };
 
-// Before a segment: of the documents of each group, how many, and the sums over the groups above it; after the segment: the
+// Before a segment: for each group the number of its documents, and the sums over the groups above it; after the segment: the
 // sums over the groups below it.
 template <int kSums>
 struct SplitTotals {
@@ -109,7 +109,7 @@ struct SplitBlock {
     int32_t count[kBlock][kGroups];
 };
 
-// Running sums of every group, in registers. (Of a plain loop over the groups GCC 12 makes scalar code.)
+// Running sums of every group, in registers. (GCC 12 compiles a plain loop over the groups to scalar code.)
 template <int kSums>
 struct GroupSums {
     static constexpr int kVectors = kGroups / kWidth;
@@ -143,7 +143,7 @@ struct GroupSums {
     }
 };
 
-// What one split is about: the part, its levels, where it goes to.
+// One split: the part, its levels, and where its documents go.
 template <int kSums, int kWindows>
 struct Split {
     const SplitPart<kSums, kWindows> &from;
@@ -262,7 +262,8 @@ struct Split {
     }
 };
 
-// Totals of the segments made those before each (and, for `below`, after it). Returns the sizes of the groups in `size`.
+// Replaces the totals of the segments by the totals before each of them (and, for `below`, after it). Returns the sizes of the
+// groups in `size`.
 template <int kSums>
 RANKSVM_NOINLINE static void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *size) {
     for (int c = 0; c < kGroups; ++c) {
@@ -453,7 +454,7 @@ class LevelSplit {
         return n;
     }
 
-    // A part to its end, by one thread.
+    // Completes a part in one thread.
     void finish(const PartRange &all) {
         PartRange stack[kGroups * 11];
         SplitTotals<kSums> totals[kSharedPart / kSegmentDocuments + 1];

@@ -22,7 +22,7 @@ class LevelVectors {
     }
 
     RANKSVM_INLINE_METHOD void add(int32_t level, Real weight, const Real *x) {
-        if (level == n_levels_ - 1) return;  // preferred to all, so nobody's other document
+        if (level == n_levels_ - 1) return;  // preferred to all others, so never the other document of a pair
         if (few_ || adjacent_)
             add_scaled(memory_.data() + level * n_, weight, x, n_);
         else

@@ -36,8 +36,8 @@ RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t r
     return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
 }
 
-// The last features of a row again, as many as a vector holds, where n is no multiple of that, count for those that no whole
-// vector has: what multiplies the others is 0. Without w it is 1 for those that count.
+// If n is not a multiple of the vector size, one more vector holds the last features of a row. Only those count that no other
+// vector has: the factors of the rest are 0. Without w, the factors of those that count are 1.
 template <class In>
 RANKSVM_INLINE typename In::Vector last_lanes(const typename In::Number *w, int64_t n) {
     constexpr int kNumbers = In::kNumbers;
@@ -90,8 +90,8 @@ template <class In, class Matrix>
 RANKSVM_INLINE void scores_of_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
                                    const typename In::Number *w, double *out_range) {
     using Real = typename Matrix::Value;
-    // The processor's own prefetching keeps no more than a core's share of the memory busy while sums are in float64, and
-    // none for rows in disorder. With sums in float32 it does better where rows are read as they lie.
+    // With sums in float64, the processor's own prefetching uses no more than a core's share of the memory's speed, and it does
+    // not help rows in disorder. With sums in float32 it does better if rows are read in the order of memory.
     const bool in_turn = In::kInTurn && where == Where::kFar, fetched = where != Where::kNear && !in_turn;
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
@@ -134,8 +134,8 @@ RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows
     scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
-// Sums over this number of rows are made by themselves before they are added to others: with all rows in one sum, round-off
-// would grow with their number. Shorter stretches are not worth it.
+// This many rows are summed up separately before their sum is added to others: with all rows in one sum, round-off would grow
+// with their number. Below kFewRows it is not worth it.
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 
 // The sum of u_r x_r over kTogether rows, of the features from f on.
@@ -150,8 +150,9 @@ RANKSVM_INLINE typename In::Vector weighted_sum(const Real *const *x, const type
     return even + odd;
 }
 
-// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. As many rows from `fetched` on, but
-// none from `fetch_stop` on, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its time.)
+// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Meanwhile, as many rows from
+// `fetched` on, but before `fetch_stop`, are fetched: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its
+// time.)
 template <class In, class Matrix>
 RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetched,
                                     int64_t fetch_stop, const double *u_range,
@@ -192,7 +193,7 @@ RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, in
     }
 }
 
-// The same with sums of kSumRows rows, each made by itself.
+// The same, with separate sums of kSumRows rows.
 template <class In, class Matrix>
 RANKSVM_INLINE void accumulate_sums(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                     int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
@@ -253,7 +254,7 @@ RANKSVM_INLINE int64_t size_bits(double x) {
     return bits & std::numeric_limits<int64_t>::max();
 }
 
-// So many rows are compared at a time. (AVX2, 9,219 x 45 in the cache: 44 GB/s with four rows, 34 with eight, 20 with two, 21
+// This many rows are compared at a time. (AVX2, 9,219 x 45 in the cache: 44 GB/s with four rows, 34 with eight, 20 with two, 21
 // one by one; in memory 16 with 136 features and four rows, 13 with eight.)
 constexpr int kCompared = 4;
 

@@ -88,8 +88,8 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
 # Rows of no more bytes than this are read from a core's cache.
 NEAR_BYTES = 1 << 21
 
-# As in linear.hpp: how many rows are summed up by themselves, how few are not; additions of one of the former, where four
-# rows or more are added up first.
+# As in linear.hpp: the number of rows that are summed up separately, and the number below which they are not; the number of
+# additions in such a sum, if four rows or more are added up first.
 SUM_ROWS = 512
 FEW_ROWS = 64
 SUM_DEPTH = SUM_ROWS // 4 + 16
@@ -142,7 +142,7 @@ cdef TwoBlocks[real] _two(const real[:, ::1] X, const real[:, ::1] second):
 def dense_products(const real[:, ::1] X, const int64_t[::1] rows, cbool in_double=True):
     """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows.
 
-    Sums are in float64, or without ``in_double`` in float32 where X is and its rows fill a vector.
+    Sums are in float64, or without ``in_double`` in float32 if X is float32 and its rows fill a vector.
     """
     if rows is not None:
         need_places("rows", rows, X.shape[0])

@@ -15,7 +15,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs that labels imply, shuffled
 
-// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): numbers that a seed gives everywhere alike.
+// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a seed gives the same numbers on every machine.
 struct SplitMix {
     uint64_t state;
     uint64_t operator()() {
@@ -107,7 +107,7 @@ class DenseRows {
         return score;
     }
 
-    // What `work` does with every feature f and z_f.
+    // Calls `work` with every feature f and z_f.
     template <class Work>
     RANKSVM_INLINE_METHOD void each(Work work) const {
         const double *RANKSVM_RESTRICT z = z_.data();

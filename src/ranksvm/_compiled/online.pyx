@@ -79,10 +79,10 @@ METHODS = _methods()
 cdef class Model:
     """A linear model that learns, by its arrays, which change in place.
 
-    ``lag`` is None where no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates,
-    sum of weight times squared hinge, queries. Before it learns from a query it forgets: ``decay`` is what stays of w,
-    or of the covariance ``forgets`` (n x n, flat, or its diagonal), which then goes towards I. All of it changes
-    together: no signal comes between.
+    ``lag`` is None where no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates, sum of
+    weight times squared hinge, queries. Before it learns from a query it forgets: ``decay`` is the fraction that stays of w, or
+    of the covariance ``forgets`` (n x n, flat, or its diagonal), which then goes towards I. All of it changes together: no
+    signal interrupts an update.
     """
 
     cdef double[::1] w, lag, counts, forgets

@@ -20,7 +20,7 @@ struct OnlinePairs {
     int64_t size;
 };
 
-// What a stretch of pairs did: how many changed the model, and the sum of weight times squared hinge before each.
+// The result of a stretch of pairs: how many changed the model, and the sum of weight times squared hinge before each update.
 struct OnlineSums {
     int64_t updates;
     double loss;
@@ -34,7 +34,7 @@ struct OnlineModel {
     double count;
 };
 
-// The committee perceptron (Elsas et al., 2008): a perceptron, and of the models it has had those that survived most pairs.
+// The committee perceptron (Elsas et al., 2008): a perceptron, and those of its earlier models that survived the most pairs.
 struct Committee {
     double *experts;    // (size, n)
     double *survivals;  // (size,) pairs in order before the expert met one that was not; 0: no expert yet

@@ -1,4 +1,4 @@
-// Losses over pairs that are written out, one by one: preferences that no labels stand behind.
+// Losses over listed pairs: preferences that do not come from labels.
 #ifndef RANKSVM_PAIR_LIST_HPP
 #define RANKSVM_PAIR_LIST_HPP
 
@@ -20,7 +20,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 using std::int32_t;
 using std::int64_t;
 
-// Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether it curves there.
+// Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether the loss is curved there.
 struct SquaredHingeOfPair {
     double threshold;
     RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, LossSums *sums) const {
@@ -199,8 +199,8 @@ RANKSVM_INLINE int64_t differences_of_list(const PairList &pairs, int64_t first_
     return (row - D) / n;
 }
 
-// What a Hessian is built of: see hessian_rows.hpp. Squares of differences are less work than rows times those
-// of the Laplacian, half of it each, where there are at most two pairs a row.
+// The parts of a Hessian: see hessian_rows.hpp. A square of a difference takes half the work of a row times a row of the
+// Laplacian: squares are less work if there are at most two pairs for each row.
 template <class Real>
 static int64_t hessian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                                     const double *counts, Real *X_range, int64_t n, double factor, Real *out) {

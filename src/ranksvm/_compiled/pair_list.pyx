@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Losses over written-out pairs, for ranges of queries: arrays in, arrays out, the GIL released.
+"""Losses over listed pairs, for ranges of queries: arrays in, arrays out, the GIL released.
 
 Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows of the queries ``first .. last`` only, and
 ``curvature`` one number a pair.
@@ -56,7 +56,7 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
 
 
 cdef class ListArrays:
-    """Written-out pairs as arrays: pointers to the rows and the pairs of each query, documents and weights."""
+    """Listed pairs as arrays: pointers to the rows and the pairs of each query, documents and weights."""
 
     cdef PairList pairs
     cdef object owners  # keeps the arrays alive
@@ -108,7 +108,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
 
 def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
-    """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
+    """The operator from scores to the gradient of the Huberised hinge, with the same sums as the sweep."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.width = width
@@ -131,7 +131,7 @@ def smooth(ListArrays arrays, int function, double[::1] active, double[::1] degr
 
 
 def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double factor):
-    """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
+    """The operator ``v -> factor * L v``, for the active pairs that a loss has written."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     (<ListOperator *>made.memory).factor = factor
     made.table.apply = ListOperator.laplacian

@@ -1,6 +1,6 @@
-// One pass over the rows, a few queries at a time: products of their rows with w, an operator on these, and the rows times
-// what it gives, while the rows are still in the nearest cache. Modules hand each other these two parts as tables, also for
-// the Hessians of hessian_pass.hpp.
+// One pass over the rows, a few queries at a time: products of their rows with w, an operator on these products, and the rows
+// times its result, while the rows are still in the nearest cache. Modules pass rows and operators to each other as tables,
+// also for the Hessians of hessian_pass.hpp.
 #ifndef RANKSVM_PASSES_HPP
 #define RANKSVM_PASSES_HPP
 
@@ -41,8 +41,8 @@ inline void add(LossSums &sums, const LossSums &more) {
     sums.slack += more.slack;
 }
 
-// X' f(X w) and the sums of f, for shares of the queries, each of which adds up in memory of its own: the result depends on
-// the shares and not on who takes them. Share k has the ranges ends[k - 1] .. ends[k] of queries, from ends[-1] = 0.
+// X' f(X w) and the sums of f, for shares of the queries, each of which adds up in memory of its own: the result depends on the
+// shares, and not on the threads that take them. Share k has the ranges ends[k - 1] .. ends[k] of queries, from ends[-1] = 0.
 struct Pass {
     RowProducts products;
     QueryOperator query_operator;
@@ -50,7 +50,7 @@ struct Pass {
     const int64_t *ranges;  // first and last query of each
     const int64_t *ends;
     int64_t rows_at_once;  // or a whole query
-    const double *w;       // null: v holds what takes the place of X w
+    const double *w;       // null: v is used in place of X w
     double *v;             // over all rows; receives X w unless it is null
     int64_t n_features;
     double *totals;  // X' u of each share, added to what is there

@@ -1,5 +1,5 @@
-# What compiled modules hand each other for a pass over the rows: see passes.hpp. Whoever makes one of these fills in its
-# table and its context.
+# The objects that compiled modules pass to each other for a pass over the rows: see passes.hpp. The module that makes one fills
+# in its table and its context.
 from libc.stdint cimport int64_t
 
 cdef extern from "loss_sums.hpp" namespace "ranksvm" nogil:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Passes over the rows: products with w, an operator on them query by query, and the rows times what it gives.
+"""Passes over the rows: products with w, an operator on them query by query, and the rows times its result.
 
 The other compiled modules make the two parts, `RowProducts` and `QueryOperator`. A pass is one call without the GIL, which
 shares the queries out among threads.
@@ -79,7 +79,7 @@ cdef class QueryOperator:
         return sums.value, sums.excess, sums.slack
 
     def rows(self, int64_t first, int64_t last, real[:, ::1] X_range, real[:, ::1] out):
-        """What an explicit Hessian is built of, from the rows X of a range of queries.
+        """The parts of an explicit Hessian, from the rows X of a range of queries.
 
         The operator is a Hessian H with respect to the scores. Writes rows D with ``D'D = X' H X`` to ``out``, which has
         twice the rows of X, and returns their number; or returns None, centres X by query, and writes Z with ``X'Z + Z'X =
@@ -175,9 +175,8 @@ def pass_over(RowProducts products, QueryOperator query_operator, QueryShares sh
               const double[::1] w, double[::1] v, double[:, ::1] totals, int64_t n_threads):
     """``X' f(X w)`` in the first row of ``totals``, to which it is added, and the sums of the operator.
 
-    So many rows, or a whole query, are taken at a time. ``v`` (over all rows; None: nobody asks) receives ``X w``; where
-    ``w`` is None it has what takes the place of X w. ``totals`` has a row for each share, of which the others are scratch and
-    zero on entry.
+    This many rows, or a whole query, are taken at a time. ``v`` (over all rows; None: not wanted) receives ``X w``; if ``w`` is
+    None, it is used in place of X w. ``totals`` has a row for each share; all but the first are scratch, and zero on entry.
     """
     cdef Pass work
     cdef LossSums found

@@ -1,5 +1,5 @@
-// The memory that a sorted query is worked on in. It belongs to the modules, which keep it from one call to the next: the loops
-// only ask for room (segments.hpp).
+// The working memory of a sorted query. It belongs to the modules, which keep it from one call to the next: the loops only ask
+// for room (segments.hpp).
 #ifndef RANKSVM_SCRATCH_HPP
 #define RANKSVM_SCRATCH_HPP
 

@@ -1,4 +1,4 @@
-// What the modules do for scratch.hpp: memory kept from one call to the next, and given back at the end.
+// The modules' part of scratch.hpp: memory kept from one call to the next, and given back at the end.
 #ifndef RANKSVM_SCRATCH_POOL_HPP
 #define RANKSVM_SCRATCH_POOL_HPP
 
@@ -30,7 +30,7 @@ class ScratchPool {
     std::unique_ptr<SortedQuery> take() {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (spare_.empty()) {
-            // room to give it back: a destructor does, which must not throw
+            // room to give it back: a destructor does that, and it must not throw
             if (spare_.capacity() <= n_made_) spare_.reserve(2 * n_made_ + 1);
             std::unique_ptr<SortedQuery> made = std::make_unique<SortedQuery>();
             ++n_made_;

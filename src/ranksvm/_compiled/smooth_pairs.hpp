@@ -22,7 +22,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 // that sums are the same to the last bit.
 constexpr int64_t kSharedVisits = 1024, kVisitShares = 16;
 
-// The value, and the sums of pulls and bends.
+// The value, and the sums of minus the derivatives (pulls) and of the second derivatives (bends).
 template <bool kWeighted, bool kGaps, class Function>
 struct VisitSmooth {
     const LabelledQuery &query;

@@ -98,8 +98,8 @@ struct Splitters {
     }
 };
 
-// Sort item(0) .. item(m - 1) and give the result away: put(begin, sorted, size) for stretches of it. A long list is
-// distributed over stretches of scores, and every stretch sorted by itself. False, and nothing put, if a score is NaN.
+// Sort item(0) .. item(m - 1), and call put(begin, sorted, size) for stretches of the result. A long list is distributed over
+// stretches of scores, and every stretch sorted by itself. False, and nothing put, if a score is NaN.
 template <class Item, class Put>
 RANKSVM_INLINE bool sort_documents(const Workers &workers, SortMemory &memory, int64_t m, const Item &item,
                                    const Put &put) {

@@ -69,7 +69,7 @@ inline double nested_rows_at_most(const Pairs &pairs, const Vector<double> &coun
     return n_rows;
 }
 
-// The row of two documents, behind the last one that was written; returns the place behind it.
+// Writes the row of two documents after the last one that was written; returns the place after it.
 template <class Real>
 static Real *row_of_pair(double degree, const Real *X, int64_t n, double factor, Real *row) {
     if (!(degree > 0.0)) return row;
@@ -78,7 +78,7 @@ static Real *row_of_pair(double degree, const Real *X, int64_t n, double factor,
     return row + n;
 }
 
-// Those of m documents all of whose pairs have one weight.
+// Writes the rows of m documents all of whose pairs have one weight.
 template <class Real>
 static Real *rows_of_complete_query(const int32_t *levels, int64_t m, const Vector<double> &counts, const Real *X, int64_t n,
                                     double weight, Real *row, Vector<Real> &memory) {
@@ -111,15 +111,16 @@ static Real *rows_of_complete_query(const int32_t *levels, int64_t m, const Vect
     return row;
 }
 
-// Means of the documents that have been met of the levels above each one, and what is left of the level itself.
+// For each level: the mean of the documents of higher levels that have been visited, and the weight of its own documents that
+// is left.
 template <class Real>
 struct NestedSets {
     Vector<Real> means;               // of each level, n numbers
     Vector<double> met, left, gains;  // of each level: weights, and the gain of its documents
 };
 
-// Those of nested sets, of documents in ascending order of their scores: the p-th loses to those of higher levels among the
-// first outer[p].
+// Writes the rows of nested sets, from documents in ascending order of their scores: the p-th loses to those of higher levels
+// among the first outer[p].
 template <class Real>
 static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order, const int32_t *outer, bool adjacent,
                                  const Real *X, int64_t n, double factor, Real *row, NestedSets<Real> &sets) {

@@ -1,5 +1,6 @@
-// Value, gradient and curvature of a loss over all pairs, query by query: every pair visited where they are few, or the loss is
-// curved at all of them, else by the margin sweep, in O(m log m) for m documents. Arrays named *_range hold only the rows of a range of queries.
+// Value, gradient and curvature of a loss over all pairs, query by query. Every pair is visited if there are few of them or the
+// loss is curved at all; else the margin sweep takes O(m log m) for m documents. Arrays named *_range hold only the rows of a
+// range of queries.
 #ifndef RANKSVM_SWEEP_HPP
 #define RANKSVM_SWEEP_HPP
 
@@ -48,7 +49,7 @@ RANKSVM_INLINE Added<kTotals> add_segments(SortedQuery &query, const Task &task)
 struct SquaredHingeSums {
     static constexpr bool kVisitsAll = false;
 
-    // minus the derivative of a pair's loss, over what is summed up of it where all pairs are visited
+    // minus the derivative of a pair's loss, divided by what is summed up of it if all pairs are visited
     RANKSVM_INLINE_METHOD double slope() const { return 2.0; }
 
     RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &) const {
@@ -80,8 +81,8 @@ struct SquaredHingeSums {
 };
 
 // Huberised hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
-// below it. Also what the hinge loss itself has more, and the sum of h (1 - h/d) over the ring: what the duality gap of the
-// hinge problem has beyond the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
+// below it. Also the hinge loss minus this loss, and the sum of h (1 - h/d) over the ring: the duality gap of the hinge
+// problem, except the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
 struct HuberSums {
     static constexpr bool kVisitsAll = false;
     double width;
@@ -341,7 +342,7 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
     }
 }
 
-// What a Hessian is built of: see hessian_rows.hpp.
+// The parts of a Hessian: see hessian_rows.hpp.
 template <class Real>
 static int64_t hessian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                             Real *X_range, int64_t n, double factor, Real *out, SortedQuery &query) {

@@ -88,7 +88,7 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
 cdef class PairArrays:
     """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a, b and gains g (or None).
 
-    Which queries have their pairs visited, in which order, is for `choose` to say.
+    `choose` decides which queries have all their pairs visited, and in which order.
     """
 
     cdef Pairs pairs
@@ -174,12 +174,12 @@ cdef class PairArrays:
 
 
 cdef class StateArrays:
-    """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
+    """The state of a loss at one score vector: order and windows of swept queries, scores of the others.
 
-    Evaluations copy the scores of visited queries to ``scores``, unless they are given in that memory. ``order``, ``outer``
-    and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
-    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``. With the number of a
-    function of margin_functions.hpp all queries are visited.
+    Evaluations copy the scores of visited queries to ``scores``, unless they are there already. ``order``, ``outer`` and
+    ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where the loss is curved in the whole
+    outer window. A long list is shared out among ``n_threads``. With the number of a function of margin_functions.hpp all
+    queries are visited.
     """
 
     cdef PairState state
@@ -224,7 +224,7 @@ cdef QueryOperator _new_operator(PairArrays arrays, StateArrays state):
 def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
 
-    It leaves the violating pairs in the state. The state's ``order`` (document numbers within their query) is on entry any
+    It writes the violating pairs to the state. The state's ``order`` (document numbers within their query) is on entry any
     permutation, best by similar scores.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
@@ -236,8 +236,8 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
 def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
     """The operator from scores to the gradient of the Huberised hinge.
 
-    Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the
-    pairs whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
+    Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It leaves the pairs
+    whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     cdef SweepOperator *own = <SweepOperator *>made.memory

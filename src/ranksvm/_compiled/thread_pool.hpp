@@ -25,12 +25,12 @@ namespace ranksvm {
 
 // A thread without work ends after this time.
 constexpr std::chrono::seconds kIdle{20};
-// A thread that has nothing to do looks for work for so long before it sleeps, and so long a caller looks whether the others
-// have ended: to wake one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
+// A thread that has nothing to do looks for work for this time before it sleeps, and a caller looks for this time whether the
+// others have ended: to wake one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
 constexpr std::chrono::microseconds kAwake{400};
 constexpr int64_t kMostThreads = 256;
 
-// Whether this thread is at work on a task: work that such a task shares out, its own thread does.
+// Whether this thread is at work on a task: if such a task shares out work, its own thread does all of it.
 inline thread_local bool in_task = false;
 
 class ThreadPool {
@@ -70,7 +70,7 @@ class ThreadPool {
 
    private:
     // The tasks in as many stretches as threads may come. Each thread begins with a stretch of its own (of two threads, the
-    // same in every call, so that it finds in its caches what it had there); then it takes what is left of the others.
+    // same in every call, so that it finds in its caches what it had there); then it takes what is left of the other stretches.
     struct Job {
         struct Stretch {
             alignas(64) std::atomic<int64_t> next;

@@ -19,7 +19,7 @@ cdef Workers workers_of(int64_t n_threads) noexcept:
 
 
 def in_task():
-    """Whether this thread is at work on a task: work that such a task shares out, its own thread does."""
+    """Whether this thread is at work on a task: if such a task shares out work, its own thread does all of it."""
     return at_work
 
 

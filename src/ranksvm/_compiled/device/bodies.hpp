@@ -1,4 +1,4 @@
-// What kernels are made of, for all variants.
+// The functions of which kernels consist, for all variants.
 #ifndef RANKSVM_DEVICE_BODIES_HPP
 #define RANKSVM_DEVICE_BODIES_HPP
 

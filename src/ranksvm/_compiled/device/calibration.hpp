@@ -1,4 +1,4 @@
-// What a pass over the rows is made of, by itself, so that its costs on a device can be timed: `device/calibration.py`.
+// The parts of a pass over the rows, each by itself, so that they can be timed on a device: `device/calibration.py`.
 #ifndef RANKSVM_DEVICE_CALIBRATION_HPP
 #define RANKSVM_DEVICE_CALIBRATION_HPP
 
@@ -6,7 +6,7 @@
 
 namespace ranksvm::device {
 
-// out[t] = the sum of what thread t of all reads of n values.
+// out[t] = the sum of the values that thread t reads; all threads together read n values.
 template <class Real>
 RANKSVM_DEVICE void read_values(const Real *values, int64_t n, double *out) {
     const Block block = this_block();

@@ -8,8 +8,8 @@
 
 namespace ranksvm::device {
 
-// out = the rows of the positions start .. stop less a row of their query, which L does not see: what all rows of a query
-// have in common would cost the others their digits.
+// out = the rows of the positions start .. stop minus one row of their query. L times them stays the same, and an offset that
+// all rows of a query have costs no digits.
 template <class Pairs, class Real>
 RANKSVM_DEVICE void gather(const Pairs &pairs, const DenseRows<Real> &X, int64_t start, int64_t stop, double *out) {
     const Block block = this_block();
@@ -32,7 +32,7 @@ RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_
             for (int64_t f = thread; f < n; f += block.n_threads) out[(t - start) * n + f] = 0.0;
     }
     RANKSVM_PHASE(thread) {
-        // a thread a row: a column may repeat in it
+        // one thread for each row, because a column may repeat in it
         for (int64_t t = start + block.index + thread * block.count; t < stop; t += block.count * block.n_threads) {
             const int64_t own = X.row(t), reference = X.row(pairs.reference(t));
             double *row = out + (t - start) * n;
@@ -73,7 +73,7 @@ RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t
     }
 }
 
-// parts[part, :, :] = A' Z over that part of the rows: a block a tile of the product and a part.
+// parts[part, :, :] = A' Z over this part of the rows: one block for each tile of the product and each part.
 RANKSVM_DEVICE void multiply_tiles(const double *A, const double *Z, int64_t n_rows, int64_t n, int64_t n_parts, double *parts) {
     const Block block = this_block();
     const int64_t tiles = (n + kTile - 1) / kTile, share = (n_rows + n_parts - 1) / n_parts;

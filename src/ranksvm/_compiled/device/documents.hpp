@@ -1,5 +1,5 @@
-// Values of a kernel, or of another function of a sum over features, for documents with documents: in float64, and rounded
-// once where they are stored in float32.
+// Values of a kernel, or of another function of a sum over features, for pairs of documents: in float64, and rounded once if
+// they are stored in float32.
 #ifndef RANKSVM_DEVICE_DOCUMENTS_HPP
 #define RANKSVM_DEVICE_DOCUMENTS_HPP
 
@@ -12,8 +12,8 @@
 
 namespace ranksvm::device {
 
-// What is summed over the features of two documents: of both values, and of one where the other is not stored and 0. A
-// document and another give the same bits in either order. `Products` of tiles.hpp is another such function.
+// The term that is summed over the features of two documents: `of` both values, or `of_one` if the other value is not stored
+// and 0. Two documents give the same bits in either order. `Products` of tiles.hpp is another such function.
 struct Squares {
     static RANKSVM_DEVICE double of(double x, double z) { return (x - z) * (x - z); }
     static RANKSVM_DEVICE double of_one(double x) { return x * x; }
@@ -83,7 +83,7 @@ struct Target {
     }
 };
 
-// Of the documents rows[start .. stop] (rows null: the same) with all of Z: a block a tile.
+// Values of the documents rows[start .. stop] (or start .. stop, if rows is null) with all of Z: one block for each tile.
 template <class Terms, class Real>
 RANKSVM_DEVICE void pair_values(const DenseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
                                 const DenseDocuments &Z, const Function &function, const Target<Real> &target) {
@@ -105,7 +105,7 @@ RANKSVM_DEVICE void pair_values(const DenseDocuments &X, const int32_t *rows, in
     }
 }
 
-// The same for sparse documents: a thread a value.
+// The same for sparse documents: one thread for each value.
 template <class Terms, class Real>
 RANKSVM_DEVICE void pair_values(const SparseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
                                 const SparseDocuments &Z, const Function &function, const Target<Real> &target) {

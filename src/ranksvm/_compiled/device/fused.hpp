@@ -1,6 +1,6 @@
-// Queries in one reading of X: a block takes the rows of some whole queries, for their scores, for what their pairs make of
-// these (slopes of the loss, or the Laplacian times them), and for X' times that. It keeps rows in shared memory meanwhile;
-// the rows that do not fit it reads again, soon enough to find them in the cache.
+// One reading of X for whole queries: a block reads the rows of some queries, and computes their scores, from these by the
+// pairs the slopes of the loss (or the Laplacian times the scores), and X' times that. It keeps rows in shared memory; rows
+// that do not fit are read again, soon enough to be in the cache.
 #ifndef RANKSVM_DEVICE_FUSED_HPP
 #define RANKSVM_DEVICE_FUSED_HPP
 
@@ -9,10 +9,10 @@
 
 namespace ranksvm::device {
 
-// Threads that take a row together where it is copied, and neighbouring features where rows are added up: a warp.
+// Number of threads, a warp, that copy a row together, and that take neighboring features when rows are added up.
 constexpr int kGroup = 32;
 
-// The loss at the scores X w, of a width as kernels have it: its slopes, and the sums of `evaluate_loss`.
+// The loss at the scores X w, with a width of 0 for the squared hinge: its slopes, and the sums of `evaluate_loss`.
 template <class Pairs>
 struct LossOfScores {
     const Pairs &pairs;
@@ -59,9 +59,9 @@ struct Tasks {
     int64_t n_tasks, most_rows, n_kept;
 };
 
-// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times what
-// the work makes of the scores. Shared memory: the sums of each thread, w, sums for X' of each group of threads, two numbers
-// for each row, and the rows that are kept.
+// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times the
+// result of the work. Shared memory: the sums of each thread, w, sums for X' of each group of threads, two numbers for each
+// row, and the rows that are kept.
 template <class Real, class Work>
 RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
                                       double *scores, double *block_sums) {

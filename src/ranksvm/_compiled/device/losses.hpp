@@ -1,7 +1,7 @@
-// Losses of the margin over all pairs, a thread a document: every pair is visited from either side, so that no thread writes
-// what another one does, sums are in a fixed order, and any number of levels and any weights are one loop.
+// Losses of the margin over all pairs, one thread for each document. Every pair is visited from both sides: no two threads
+// write the same number, sums are in a fixed order, and one loop serves any number of levels and any weights.
 //
-// A pair violates the margin t when fl(s_i - s_j) < t, i the preferred document: this decides everything, on both sides.
+// A pair violates the margin t if fl(s_i - s_j) < t, where i is the preferred document: both sides use this test.
 #ifndef RANKSVM_DEVICE_LOSSES_HPP
 #define RANKSVM_DEVICE_LOSSES_HPP
 
@@ -14,7 +14,7 @@ constexpr int kLossColumns = 4;
 
 // Sum of a_ij max(0, 1 - m)^2.
 struct SquaredHinge {
-    // minus the derivative of the loss of a pair over what `pull` adds up
+    // minus the derivative of the loss of a pair, divided by what `pull` adds up
     RANKSVM_DEVICE double slope() const { return 2.0; }
     RANKSVM_DEVICE double pull(double margin) const { return margin < 1.0 ? 1.0 - margin : 0.0; }
     RANKSVM_DEVICE void add(double margin, double weight, double *sums) const {
@@ -23,7 +23,7 @@ struct SquaredHinge {
     }
 };
 
-// The Huberised hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also what the hinge has more (excess)
+// The Huberised hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also the hinge minus this loss (excess)
 // and the sum of h (1 - h / d) over the ring (slack).
 struct HuberHinge {
     double width, steepness;
@@ -79,7 +79,7 @@ RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t 
             LossVisit<Loss, const double *> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
             pairs.visit(i, visit);
             for (int c = 0; c < 3; ++c) sums[c] += visit.sums[c];
-            if (visit.own != visit.own) sums[0] = visit.own;  // NaN is below no margin, but must be seen
+            if (visit.own != visit.own) sums[0] = visit.own;  // NaN violates no margin, but must show in the result
             const double slope = loss.slope() * (visit.lost - visit.won);
             if (gradient != nullptr) gradient[i] = slope;
             if (from != nullptr) sums[3] += slope * (to[i] - from[i]);

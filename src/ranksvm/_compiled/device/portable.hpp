@@ -1,6 +1,6 @@
-// What g++ and NVRTC see differently, in one place: the bodies of all kernels are the same text for a GPU and for the host.
+// The differences between g++ and NVRTC, in one place: the bodies of all kernels are the same text for a GPU and for the host.
 //
-// A kernel is a function of pointers, int64_t and double alone (8 bytes each), run by blocks of threads. Its work is cut into
+// A kernel is a function of only pointers, int64_t and double (8 bytes each), run by blocks of threads. Its work is cut into
 // phases: between two of them all threads of the block wait for each other, and what a later phase needs of an earlier one is
 // in the block's shared memory. A thread's variables end with the phase. On the host a phase is a loop over the threads.
 #ifndef RANKSVM_DEVICE_PORTABLE_HPP
@@ -9,7 +9,7 @@
 #if defined(__CUDACC__)
 
 #define RANKSVM_DEVICE __device__ __forceinline__
-// A function that is called, and a loop that stays one: copies in the place of either would take long to compile.
+// A function that is not inlined, and a loop that is not unrolled: copies of either would take long to compile.
 #define RANKSVM_CALLED __device__ __noinline__
 #define RANKSVM_ROLLED _Pragma("unroll 1")
 #define RANKSVM_KERNEL(name) extern "C" __global__ void name
@@ -21,7 +21,7 @@
 #define RANKSVM_CALLED inline
 #define RANKSVM_ROLLED
 #define RANKSVM_KERNEL(name) inline void name
-// Backwards, too: what a phase gives may not depend on the order of its threads, and a test runs both.
+// Also backwards: the result of a phase must not depend on the order of its threads, and a test runs both orders.
 #define RANKSVM_PHASE(thread)                                                                          \
     for (int thread##_turn = 0, thread = ranksvm::device::thread_in_turn(0);                            \
          thread##_turn < ranksvm::device::current_block.n_threads;                                      \
@@ -117,7 +117,7 @@ RANKSVM_DEVICE double sum_by_lanes(int lane, int64_t first, int64_t last, const 
 }
 
 // The sum of part(lane, sums) over kLanes threads, each with its number as `lane`; what a part adds to `sums` stays with the
-// thread. On the host the first lane does the work of all, and has the result alone.
+// thread. On the host the first lane does the work of all, and only it has the result.
 template <class Part>
 RANKSVM_DEVICE double add_lanes(int lane, double *sums, const Part &part) {
 #if defined(__CUDACC__)
@@ -133,8 +133,8 @@ RANKSVM_DEVICE double add_lanes(int lane, double *sums, const Part &part) {
 #endif
 }
 
-// A value from the memory of the device to the shared one of the block. It is there once the thread has called `await_copies`:
-// on a GPU all copies of a phase are on their way at a time, and take no registers.
+// Copies a value from the memory of the device to the shared memory of the block. It is there once the thread has called
+// `await_copies`: on a GPU all copies of a phase run at the same time, and need no registers.
 template <class Real>
 RANKSVM_DEVICE void begin_copy(Real *to, const Real *from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -89,8 +89,8 @@ RANKSVM_DEVICE void accumulate_rows(const DenseRows<Real> &X, int64_t start, int
     }
 }
 
-// sums[k] = the sum of u (or of squares) times the entries of a stretch of a column, pieces[k] .. pieces[k + 1]: X is given
-// by columns, so that sums have one order.
+// sums[k] = the sum of u (or of squares) times the entries of a stretch of a column, pieces[k] .. pieces[k + 1]: X is given by
+// columns, so that the order of the sums is fixed.
 template <class Real>
 RANKSVM_DEVICE void accumulate_columns(const Real *data, const int32_t *positions, const int64_t *pieces, int64_t n_pieces,
                                        const double *u, bool squares, double *sums) {

@@ -10,7 +10,7 @@
 
 namespace ranksvm::device {
 
-// A number of IEEE 754 in 16 bits.
+// A 16-bit number of IEEE 754.
 RANKSVM_DEVICE double half_value(unsigned short bits) {
     const int exponent = bits >> 10 & 31, digits = bits & 1023;
     double value = 1e308;
