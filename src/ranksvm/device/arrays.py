@@ -63,7 +63,7 @@ def is_on_device(values: object) -> bool:
     Returns
     -------
     bool
-        True for what has ``__cuda_array_interface__``, or ``__dlpack_device__`` that names a GPU.
+        True for an object with ``__cuda_array_interface__``, or with ``__dlpack_device__`` that names a GPU.
     """
     if isinstance(values, np.ndarray | list | tuple):
         return False
@@ -125,7 +125,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     Returns
     -------
     device : Device
-        Where it lies.
+        The GPU of the array.
     rows : DeviceArray of float32 or float64, C-contiguous
         Its values: float32 as they are, all other types in float64.
 

@@ -33,7 +33,7 @@ SAMPLE_REDUCTION = 0.05
 # Hessians are built once products have cost this fraction of a Hessian, and it is expected to save its cost. (On 300
 # features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)
 SPENT_SHARE = 0.18
-# They are built at once if the expected products cost at least this fraction of what they cost. (On the grid of
+# They are built at once if the expected products cost at least this fraction of what Hessians cost. (On the grid of
 # benchmarks/solver_choice.py it is at least 0.88 if they are faster, and at most 0.73 if they are slower by more
 # than a quarter.)
 EXPECTED_SHARE = 0.8

@@ -157,7 +157,7 @@ def by_hessians(
             inexact = _inexact_step(objective, point, precondition, tolerance, not single, monitor)
             step = inexact.step
             n_avoidable += max(0, inexact.n_products - FEW_PRODUCTS)
-            # a Hessian of so few rows or digits hardly helps, or one of more costs no more than it would have saved
+            # a Hessian of so few rows or digits hardly helps, or one of more would have saved as much as it costs
             paid = n_avoidable >= objective.refined_cost
             if misled := (paid or inexact.n_products == CG_PRODUCTS) and objective.refine():
                 n_avoidable = 0

@@ -25,7 +25,7 @@ def is_long(pairs: Pairs) -> np.ndarray:
     Parameters
     ----------
     pairs : ComparablePairs or PairList
-        The pairs; those of a list are never swept.
+        The pairs; listed pairs are never swept.
 
     Returns
     -------
