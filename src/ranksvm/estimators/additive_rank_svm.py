@@ -1,21 +1,33 @@
 """AdditiveRankSVM: a linear part, steps of each feature, and functions of two features."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.verbosity import verbosity
 from ranksvm.additive import AdditiveFunction
 from ranksvm.estimators.additive_path import AdditivePath, additive_path
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
+from ranksvm.estimators.base.arguments import (
+    EvalFeatures,
+    EvalSets,
+    Interactions,
+    LossLike,
+    MetricsLike,
+    Monotone,
+    Names,
+    TrainingData,
+)
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.evaluation import joined_sets
@@ -167,14 +179,14 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         step_weight: float = 1.0,
         linear: bool = True,
         max_bins: int = 32,
-        interactions: Any = 0,
+        interactions: Interactions = 0,
         interaction_bins: int = 8,
-        categorical: Any = None,
-        loss: Any = "squared_hinge",
+        categorical: Sequence[str | int] | None = None,
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -207,26 +219,26 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingData,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Any = None,
-        eval_sample_weight: Any = None,
-        eval_metric: Any = None,
-        eval_at: Any = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
+        eval_set: EvalSets | None = None,
+        eval_qid: ArrayLike | None = None,
+        eval_group: ArrayLike | None = None,
+        eval_names: Names | None = None,
+        eval_sample_weight: ArrayLike | None = None,
+        eval_metric: MetricsLike | None = None,
+        eval_at: int | Sequence[int] | None = None,
+        eval_X: EvalFeatures | None = None,
+        eval_y: ArrayLike | None = None,
     ) -> Self:
         """Learn the scoring function.
 
@@ -332,18 +344,18 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
 
     def path(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingData,
+        y: ArrayLike | None = None,
         *,
-        Cs: Any = None,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
+        Cs: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
     ) -> AdditivePath:
         """Models for several values of C, each fit starting from the previous solution.
 

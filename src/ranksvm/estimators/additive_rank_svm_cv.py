@@ -1,14 +1,18 @@
 """AdditiveRankSVMCV: AdditiveRankSVM with C, the step weight and the number of interactions chosen by a metric."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.checks import is_integer
 from ranksvm._util.text import power
+from ranksvm._util.types import Splits
 from ranksvm.estimators.additive_rank_svm import DEFAULT_CS, AdditiveRankSVM
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
+from ranksvm.estimators.base.arguments import ConventionLike, Interactions, LossLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.options import additive_options
@@ -16,6 +20,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.training_set import TrainingArguments
+from ranksvm.metrics import Metric
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema
 
@@ -135,24 +140,24 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
 
     def __init__(
         self,
-        Cs: Any = None,
+        Cs: ArrayLike | None = None,
         *,
-        step_weights: Any = None,
-        metric: Any = "ndcg@10",
-        cv: Any = 5,
-        convention: Any = "default",
+        step_weights: Sequence[float] | None = None,
+        metric: str | Metric = "ndcg@10",
+        cv: Splits = 5,
+        convention: ConventionLike = "default",
         rule: str = "best",
         early_stopping_rounds: int | None = None,
         linear: bool = True,
         max_bins: int = 32,
-        interactions: Any = 0,
+        interactions: Interactions = 0,
         interaction_bins: int = 8,
-        categorical: Any = None,
-        loss: Any = "squared_hinge",
+        categorical: Sequence[str | int] | None = None,
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
-        monotone: Any = None,
+        monotone: Monotone | None = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,

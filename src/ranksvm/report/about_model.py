@@ -62,8 +62,10 @@ def choice_section(subject: Subject) -> Section:
         text += " It is at the end of the range: values beyond it may be better."
     if isinstance(ranker, AdditiveRankSVMCV):
         return Section("path", title, [Text(text), Grid(_settings_table(ranker, metric))])
-    display = GridDisplay if isinstance(ranker, KernelRankSVMCV) else PathDisplay
-    svg = drawing("path", lambda axes: display.from_estimator(ranker, ax=axes))
+    if isinstance(ranker, KernelRankSVMCV):
+        svg = drawing("path", lambda axes: GridDisplay.from_estimator(ranker, ax=axes))
+    else:
+        svg = drawing("path", lambda axes: PathDisplay.from_estimator(ranker, ax=axes))
     return Section("path", title, [Text(text), Figure(svg, f"{metric} against C.")])
 
 

@@ -1,16 +1,18 @@
 """Base of the rankers with an additive scoring function: shapes, interactions, contributions."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import Features, MatrixLike
 from ranksvm.additive import AdditiveFunction, TrainingShares
 from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, joined
 from ranksvm.additive.edits import edited_steps
@@ -20,6 +22,7 @@ from ranksvm.data import Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
 from ranksvm.datasets.file_data import TextFeatures
+from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError
@@ -82,7 +85,7 @@ class AdditiveRanker(Ranker):
     level_means_: np.ndarray
     level_shares_: np.ndarray
     cell_shares_: np.ndarray
-    edited_: dict[str, list] | None
+    edited_: dict[str, list[Any]] | None
     categories_: dict[str, list[str]]
     objective_: float
     duality_gap_: float
@@ -124,7 +127,7 @@ class AdditiveRanker(Ranker):
         """
         return self._described()[1]
 
-    def contributions(self, X: Any) -> Contributions:
+    def contributions(self, X: MatrixLike) -> Contributions:
         """What each feature and each interaction adds to the score of each document.
 
         Parameters
@@ -143,16 +146,17 @@ class AdditiveRanker(Ranker):
         DataError
             When X is not what the model was fitted to.
         """
-        X = self._features(X)
-        function = self._trained_function()
+        rows, function = self._host_features(X), self._trained_function()
         means = term_means(function)
-        data = np.full((X.shape[0], len(means)), np.nan)
-        data[:, : function.n_features] = X.toarray() if is_sparse(X) else X
-        values = np.hstack(function.contributions(X)) - means
+        data = np.full((rows.shape[0], len(means)), np.nan)
+        data[:, : function.n_features] = rows.toarray() if is_sparse(rows) else rows
+        values = np.hstack(function.contributions(rows)) - means
         names = term_labels(function, getattr(self, "feature_names_in_", None))
         return Contributions(values, np.full(len(values), means.sum()), data, names)
 
-    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+    def explain(
+        self, X: MatrixLike, qid: ArrayLike | None = None, *, feature_names: ArrayLike | None = None
+    ) -> Explanation:
         """Attribution of score differences within queries to the features and interactions.
 
         Document i ranks above document j of its query because ``s_i - s_j`` is the sum, over the terms (features and
@@ -187,14 +191,14 @@ class AdditiveRanker(Ranker):
         >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
         True
         """
-        ids, X = self._query_ids(X, qid), self._features(X)
+        ids, rows = self._query_ids(X, qid), self._host_features(X)
         names, function = self._names_or(feature_names), self._function()
-        parts = np.hstack(function.contributions(X))
+        parts = np.hstack(function.contributions(rows))
         labels = None if names is None and not function.interactions else term_labels(function, names)
         queries = Queries.from_qid(ids, len(parts))
-        return Explanation(parts, None, self._scores(X), queries, labels, X, self._texts)
+        return Explanation(parts, None, self._scores(rows), queries, labels, rows, self._texts)
 
-    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+    def feature_importance(self, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
         """Importance of each feature, then of each interaction: standard deviation of its contribution within queries.
 
         The variance is pooled over the queries, as in `RankSVM.feature_importance`.
@@ -215,26 +219,27 @@ class AdditiveRanker(Ranker):
         --------
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
-        ids, X = self._query_ids(X, qid), self._features(X)
-        parts = np.hstack(self._function().contributions(X))
+        ids = self._query_ids(X, qid)
+        parts = np.hstack(self._function().contributions(self._host_features(X)))
         queries = Queries.from_qid(ids, len(parts))
-        return np.sqrt(within_query_variance(parts, queries, effective_n_jobs(self.n_jobs)))
+        spread: np.ndarray = np.sqrt(within_query_variance(parts, queries, effective_n_jobs(self.n_jobs)))
+        return spread
 
     def edit_shape(
         self,
-        feature: Any,
-        values: Any,
-        X: Any = None,
-        y: Any = None,
+        feature: str | int,
+        values: ArrayLike | Mapping[int, float],
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
         *,
-        qid: Any = None,
-        group: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-        propensity: Any = None,
-        pairs: Any = None,
-        pair_weight: Any = None,
-        event: Any = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        propensity: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_weight: ArrayLike | None = None,
+        event: ArrayLike | None = None,
     ) -> Self:
         """A copy of the model with steps of one feature that a person has chosen, and the cost of this change.
 
@@ -295,11 +300,11 @@ class AdditiveRanker(Ranker):
         now = {"feature": number, "objective": self.objective_, "duality_gap": self.duality_gap_}
         edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
         if X is not None:
-            qid, X = self._query_ids(X, qid), self._features(X)
+            rows = self._host_features(X)
             given = TrainingArguments(
-                X,
-                None if y is None else validation.labels(y, X.shape[0]),
-                qid=qid,
+                rows,
+                None if y is None else validation.labels(y, rows.shape[0]),
+                qid=self._query_ids(X, qid),
                 group=group,
                 sample_weight=sample_weight,
                 query_weight=query_weight,
@@ -422,8 +427,12 @@ class AdditiveRanker(Ranker):
         """The texts of categories, by feature; none in a model that was fitted with Dask."""
         return getattr(self, "categories_", {})
 
-    def _scores(self, X: Any) -> np.ndarray:
-        return self._function().scores(X, effective_n_jobs(self.n_jobs))
+    def _host_features(self, X: MatrixLike) -> Features:
+        """X, validated: it is never on a GPU, because the model does not read features there."""
+        return cast("Features", self._features(X))
+
+    def _scores(self, X: Validated) -> np.ndarray:
+        return self._function().scores(cast("Features", X), effective_n_jobs(self.n_jobs))
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -16,6 +16,7 @@ __all__ = [
     "EvalFeatures",
     "EvalSets",
     "ForEachSet",
+    "Interactions",
     "LossLike",
     "MetricsLike",
     "Monotone",
@@ -44,3 +45,5 @@ MetricsLike = str | Metric | Sequence[str | Metric]
 ConventionLike = str | Convention
 LossLike = str | MarginFunction
 Monotone = ArrayLike | Mapping[str, int] | Mapping[int, int]
+# Functions of two features: their number, "auto", numbers to choose from, or the pairs.
+Interactions = int | str | Sequence[int] | Sequence[Sequence[str | int]]

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
 from ranksvm._util.log_records import Steps
@@ -37,6 +36,7 @@ from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data
 from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
 from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, joined_sets
@@ -145,6 +145,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     cv: Splits
     convention: ConventionLike
     rule: str
+    pair_selection: str
+    pair_weighting: str
+    tol: float
     early_stopping_rounds: int | None
     memory_limit: MemoryLimit
     keep_on_interrupt: bool
