@@ -1,10 +1,10 @@
 """The kernel matrix on a device: rows are stored as far as they fit, the others are recomputed at every product."""
 
 import logging
-from typing import Any
 
 import numpy as np
 
+from ranksvm._util.types import Features
 from ranksvm.device import Device, DeviceArray
 from ranksvm.device.launcher import LANES
 from ranksvm.exceptions import DeviceMemoryError
@@ -126,7 +126,7 @@ class DeviceKernelMatrix(MeasuredProducts):
         out[positions[made], made] = self.diagonal()[positions[made]]
         return out
 
-    def _fill(self, start: int, stop: int, out: Any) -> None:
+    def _fill(self, start: int, stop: int, out: DeviceArray) -> None:
         self._blocks.fill(start, stop, out)
         self._run("put_diagonal", self._diagonal, start, stop, self.n_rows, out, work=stop - start)
 
@@ -198,7 +198,7 @@ class DeviceLinearMatrix(LinearKernelMatrix):
 
 def device_matrix(
     kernel: Kernel | None,
-    X: Any,
+    X: Features,
     source: ValueSource,
     device: Device,
     *,
@@ -235,6 +235,7 @@ def device_matrix(
     run, stored = kernel_launcher(device, np.dtype(dtype)), np.dtype(dtype)
     if kernel is None:
         assert rows is not None
+        assert isinstance(X, np.ndarray)
         blocks: BlockSource = GivenValues(run, X, rows, stored)
     else:
         assert isinstance(source, KernelValues)

@@ -1,10 +1,9 @@
 """Scores of documents of the host, computed on a device: blocks of documents go through it."""
 
-from typing import Any
-
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import Features
 from ranksvm.device import Device, Variant
 from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument
@@ -15,7 +14,7 @@ from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunctio
 __all__ = ["scores_on"]
 
 
-def scores_on(device: Device, function: ScoringFunction, X: Any) -> np.ndarray:
+def scores_on(device: Device, function: ScoringFunction, X: Features) -> np.ndarray:
     """Scores of documents under a linear function or an expansion in kernels.
 
     Parameters
@@ -47,14 +46,14 @@ def scores_on(device: Device, function: ScoringFunction, X: Any) -> np.ndarray:
     return _expanded(device, function, X)
 
 
-def _linear(device: Device, w: np.ndarray, X: Any) -> np.ndarray:
+def _linear(device: Device, w: np.ndarray, X: Features) -> np.ndarray:
     """``X w``."""
     run = Launcher(device, Variant(False, is_sparse(X), "float" if X.dtype == np.float32 else "double"))
     scores, weights = np.empty(X.shape[0]), run.copy_in(w)
     n_bytes = X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
     for start, stop in _blocks(X.shape[0], n_bytes // max(1, X.shape[0])):
         part, n = X[start:stop], stop - start
-        if is_sparse(X):
+        if is_sparse(part):
             columns, begin = as_int32(part.indices), part.indptr.astype(np.int64, copy=False)
             rows: tuple[Argument, ...] = *(run.copy_in(values) for values in (part.data, columns, begin)), None, len(w)
         else:
@@ -65,7 +64,7 @@ def _linear(device: Device, w: np.ndarray, X: Any) -> np.ndarray:
     return scores
 
 
-def _expanded(device: Device, function: Expansion, X: Any) -> np.ndarray:
+def _expanded(device: Device, function: Expansion, X: Features) -> np.ndarray:
     """The values of the functions, document by document, times their coefficients."""
     n_functions = function.functions.n_functions
     scores = np.zeros(X.shape[0])

@@ -1,18 +1,21 @@
 """Values of kernels computed on a device: documents, blocks of a kernel matrix, and features that approximate it."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.memory import in_words
+from ranksvm._util.types import Features
 from ranksvm.device import Device, DeviceArray, Variant
 from ranksvm.device.launcher import TILE, TILE_SHARED, Launcher, as_int32
 from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import DeviceMemoryError
-from ranksvm.kernels.expansions import KernelsOf
+from ranksvm.kernels.expansions import Basis, KernelsOf
 from ranksvm.kernels.features import FeatureMap, FourierFeatures, NystroemFeatures
-from ranksvm.kernels.functions import Documents, Kernel
+from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.tiles import KernelValues
 
 __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher"]
@@ -22,8 +25,11 @@ KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
 # Documents, and values of basis functions, that are on the device at a time while features are made.
 CHUNK_BYTES = 256 << 20
 
+# From documents on the host to values on the device, which the array takes document by document.
+Make = Callable[[Features, DeviceArray], None]
 
-def kernel_launcher(device: Device, dtype: Any) -> Launcher:
+
+def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
     """The kernels that make and multiply values stored in a type.
 
     Parameters
@@ -64,7 +70,7 @@ class _DocumentsThere:
             if not rows.has_sorted_indices:
                 rows = rows.sorted_indices()
             columns, begin = as_int32(rows.indices), rows.indptr.astype(np.int64, copy=False)
-            parts: tuple[Any, ...] = rows.data, columns, begin
+            parts: tuple[np.ndarray, ...] = rows.data, columns, begin
         else:
             parts = (np.ascontiguousarray(rows.T),)
         self.arrays = tuple(device.copy_in(part) for part in parts)
@@ -118,14 +124,13 @@ class DocumentValues:
     def __init__(self, run: Launcher, kernel: Kernel, source: KernelValues):
         self._run = run
         self._function = _Function.of(kernel)
-        ready: Documents = source.ready(slice(None))
-        self._documents = _DocumentsThere(run.device, ready.rows)
+        self._documents = _DocumentsThere(run.device, source.ready(slice(None)).rows)
 
-    def fill(self, start, stop, out):
+    def fill(self, start: int, stop: int, out: DeviceArray) -> None:
         there = self._documents
         _make(self._run, there, None, start, stop, there, self._function, out, (there.n_rows, 1))
 
-    def rows(self, positions, out):
+    def rows(self, positions: np.ndarray, out: DeviceArray) -> None:
         there, chosen = self._documents, self._run.copy_in(positions.astype(np.int32))
         _make(self._run, there, chosen, 0, len(positions), there, self._function, out, (there.n_rows, 1))
 
@@ -148,10 +153,10 @@ class GivenValues:
     def __init__(self, run: Launcher, K: np.ndarray, rows: np.ndarray, dtype: np.dtype):
         self._run, self._K, self._rows, self._dtype = run, K, rows, dtype
 
-    def fill(self, start, stop, out):
+    def fill(self, start: int, stop: int, out: DeviceArray) -> None:
         self.rows(np.arange(start, stop), out)
 
-    def rows(self, positions, out):
+    def rows(self, positions: np.ndarray, out: DeviceArray) -> None:
         n = len(self._rows)
         step = max(1, CHUNK_BYTES // (self._K.itemsize * max(1, n)))
         for first in range(0, len(positions), step):
@@ -160,7 +165,7 @@ class GivenValues:
             self._run.device.copy_in(values.ravel(), out.part(first * n, (first + len(part)) * n))
 
 
-def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
+def features_on(run: Launcher, features: FeatureMap, X: Features) -> DeviceArray:
     """Features of documents, made on a device, which stores them.
 
     Parameters
@@ -200,7 +205,7 @@ def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
     return out
 
 
-def basis_on(run: Launcher, functions: Any) -> Any:
+def basis_on(run: Launcher, functions: Basis) -> Make:
     """A function that computes the values of basis functions of documents on a device.
 
     Parameters
@@ -220,14 +225,14 @@ def basis_on(run: Launcher, functions: Any) -> Any:
     assert isinstance(functions, KernelsOf)
     function, there = _Function.of(functions.kernel), _DocumentsThere(run.device, functions.documents.rows)
 
-    def make(X: Any, out: DeviceArray) -> None:
+    def make(X: Features, out: DeviceArray) -> None:
         documents = _DocumentsThere(run.device, functions.prepared(X).rows)
         _make(run, documents, None, 0, documents.n_rows, there, function, out, (functions.n_functions, 1))
 
     return make
 
 
-def _nystroem(run: Launcher, features: NystroemFeatures) -> Any:
+def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
     """Makes the features of some documents: their kernels with the landmarks, in float64, times the weights."""
     kernel, Z = features.kernel, features.landmarks
     centre, function, exact = kernel.centre(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
@@ -235,7 +240,7 @@ def _nystroem(run: Launcher, features: NystroemFeatures) -> Any:
     # W is its transpose by features
     weights = _DocumentsThere(run.device, features.weights.T)
 
-    def make(X: Any, out: DeviceArray) -> None:
+    def make(X: Features, out: DeviceArray) -> None:
         n = X.shape[0]
         documents = _DocumentsThere(run.device, kernel.documents(X, centre).rows)
         basis = exact.scratch("basis", n * features.n_functions)
@@ -246,14 +251,14 @@ def _nystroem(run: Launcher, features: NystroemFeatures) -> Any:
     return make
 
 
-def _fourier(run: Launcher, features: Any) -> Any:
+def _fourier(run: Launcher, features: FeatureMap) -> Make:
     """Makes the features of some documents: cosines and sines of their products with the frequencies."""
     assert isinstance(features, FourierFeatures)
     n_frequencies = len(features.frequencies)
     factor = 1.0 / np.sqrt(n_frequencies)
     known: dict[bool, _DocumentsThere] = {}
 
-    def make(X: Any, out: DeviceArray) -> None:
+    def make(X: Features, out: DeviceArray) -> None:
         documents = _DocumentsThere(run.device, _plain_rows(X))
         if documents.sparse not in known:
             known[documents.sparse] = _DocumentsThere(run.device, _like(X, features.frequencies))
@@ -273,7 +278,7 @@ class _There(_DocumentsThere):
         self.n_rows, self.n_features, self.arrays, self.sparse = n_rows, n_features, arrays, False
 
 
-def _plain_rows(X: Any) -> Any:
+def _plain_rows(X: Features) -> Features:
     """Documents in float64, each column of a sparse row once."""
     if not is_sparse(X):
         return np.asarray(X, dtype=np.float64)
@@ -282,7 +287,7 @@ def _plain_rows(X: Any) -> Any:
     return without_duplicates(X.astype(np.float64, copy=False))
 
 
-def _like(X: Any, values: np.ndarray) -> Any:
+def _like(X: Features, values: np.ndarray) -> Features:
     """Values as sparse as X is: all of them, or a CSR matrix that stores all."""
     if not is_sparse(X):
         return values

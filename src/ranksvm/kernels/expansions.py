@@ -1,12 +1,13 @@
 """Scoring functions of kernel models: sums of functions of a document, computed in blocks on threads."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse import issparse
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.functions import Documents
@@ -20,7 +21,7 @@ BLOCK_BYTES = 8 << 20
 class ScoringFunction(Protocol):
     """A function from documents to scores."""
 
-    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+    def scores(self, X: Features, n_threads: int) -> np.ndarray:
         """Score of each row of X, float64."""
 
 
@@ -36,7 +37,7 @@ class LinearFunction:
     def __init__(self, coef: np.ndarray):
         self.coef = coef
 
-    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+    def scores(self, X: Features, n_threads: int) -> np.ndarray:
         """Score of each row of X.
 
         Parameters
@@ -65,7 +66,7 @@ class Basis(Protocol):
 
     n_functions: int
 
-    def basis(self, X: Any) -> np.ndarray:
+    def basis(self, X: Features) -> np.ndarray:
         """Their values, float64, shape (n_rows, n_functions)."""
 
 
@@ -91,15 +92,15 @@ class KernelsOf:
         Whether several threads may evaluate at a time: a function of the user may not be thread-safe.
     """
 
-    def __init__(self, kernel: Kernel, vectors: Any):
+    def __init__(self, kernel: Kernel, vectors: Features):
         self.n_functions = vectors.shape[0]
         self.parallel = kernel.name != "callable"
         self.kernel = kernel
         self._centre = kernel.centre(vectors)
         self.documents = kernel.documents(vectors, self._centre)
-        self._sparse = issparse(vectors)
+        self._sparse = is_sparse(vectors)
 
-    def basis(self, X: Any) -> np.ndarray:
+    def basis(self, X: Features) -> np.ndarray:
         """Their values.
 
         Parameters
@@ -116,7 +117,7 @@ class KernelsOf:
         self.kernel.values(self.prepared(X), self.documents, out)
         return out
 
-    def prepared(self, X: Any) -> Documents:
+    def prepared(self, X: Features) -> Documents:
         """Documents as the kernel compares them with its own, dense or sparse as these are.
 
         Parameters
@@ -129,9 +130,9 @@ class KernelsOf:
         Documents
             The documents.
         """
-        if self._sparse and not issparse(X):
+        if self._sparse and not is_sparse(X):
             X = scipy.sparse.csr_array(X)
-        elif issparse(X) and not self._sparse:
+        elif is_sparse(X) and not self._sparse:
             X = X.toarray()
         return self.kernel.documents(X, self._centre)
 
@@ -169,7 +170,7 @@ class Expansion:
         self.functions = functions
         self.coef = coef
 
-    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+    def scores(self, X: Features, n_threads: int) -> np.ndarray:
         """Score of each row of X.
 
         Parameters
@@ -201,7 +202,7 @@ class Expansion:
         return scores
 
 
-def expansion(kernel: Kernel, vectors: Any, coef: np.ndarray) -> ScoringFunction:
+def expansion(kernel: Kernel, vectors: Features, coef: np.ndarray) -> ScoringFunction:
     """``f(x) = sum_j coef_j k(x, vectors_j)``; with the linear kernel that is linear in x.
 
     Parameters

@@ -1,10 +1,11 @@
 """Feature maps: few features of a document whose inner products approximate its kernel."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from scipy.sparse import issparse
 
+from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import Features, RandomState
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -26,10 +27,10 @@ class FeatureMap(Protocol):
     n_features: int
     n_functions: int
 
-    def basis(self, X: Any) -> np.ndarray:
+    def basis(self, X: Features) -> np.ndarray:
         """Values of the basis functions, float64, shape (n_rows, n_functions)."""
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Features) -> np.ndarray:
         """The features, float64, shape (n_rows, n_features)."""
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
@@ -38,7 +39,7 @@ class FeatureMap(Protocol):
     def gathered(self, sums: np.ndarray) -> np.ndarray:
         """``W' sums``: converts sums over basis functions to sums over features, float64, shape (n_features,)."""
 
-    def largest(self, X: Any) -> np.ndarray:
+    def largest(self, X: Features) -> np.ndarray:
         """Bounds on the sums of absolute values of which each feature consists, float64, shape (n_features,)."""
 
 
@@ -69,13 +70,13 @@ class NystroemFeatures:
     Williams & Seeger, NeurIPS 2000.
     """
 
-    def __init__(self, kernel: Kernel, landmarks: Any):
+    def __init__(self, kernel: Kernel, landmarks: Features):
         self.kernel = kernel
         self.landmarks = as_float64(landmarks)
         self.weights = whitening(kernel.block(self.landmarks, self.landmarks))
         self.n_functions, self.n_features = self.weights.shape
 
-    def basis(self, X: Any) -> np.ndarray:
+    def basis(self, X: Features) -> np.ndarray:
         """Kernels with the landmarks.
 
         Parameters
@@ -90,7 +91,7 @@ class NystroemFeatures:
         """
         return self.kernel.block(as_float64(X), self.landmarks)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Features) -> np.ndarray:
         """The features.
 
         Parameters
@@ -135,7 +136,7 @@ class NystroemFeatures:
         """
         return sums @ self.weights
 
-    def largest(self, X: Any) -> np.ndarray:
+    def largest(self, X: Features) -> np.ndarray:
         """Bounds on the features, from ``|k(x, z)|^2 <= k(x, x) k(z, z)``.
 
         Parameters
@@ -178,7 +179,9 @@ class FourierFeatures:
         self.n_features = self.n_functions = 2 * len(frequencies)
 
     @classmethod
-    def drawn(cls, kernel: Kernel, n_features_in: int, n_features: int, random_state: Any = None) -> "FourierFeatures":
+    def drawn(
+        cls, kernel: Kernel, n_features_in: int, n_features: int, random_state: RandomState = None
+    ) -> "FourierFeatures":
         """Features of frequencies drawn at random.
 
         Frequencies of ``rbf`` are normal with variance ``2 gamma``, and orthogonal in groups of as many as a document
@@ -220,7 +223,7 @@ class FourierFeatures:
             return cls(np.sqrt(2.0 * gamma) * _orthogonal_normal(shape, random))
         return cls(gamma * random.standard_cauchy(shape))
 
-    def basis(self, X: Any) -> np.ndarray:
+    def basis(self, X: Features) -> np.ndarray:
         """The features.
 
         Parameters
@@ -273,7 +276,7 @@ class FourierFeatures:
         """
         return sums
 
-    def largest(self, X: Any) -> np.ndarray:
+    def largest(self, X: Features) -> np.ndarray:
         """Bounds on the features, which are cosines and sines over the square root of their number.
 
         Parameters
@@ -326,7 +329,7 @@ def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
-def as_float64(X: Any) -> Any:
+def as_float64(X: Features) -> Features:
     """The rows in float64, dense or CSR, not copied if they are.
 
     Parameters
@@ -339,7 +342,7 @@ def as_float64(X: Any) -> Any:
     ndarray or CSR matrix of float64
         The same rows.
     """
-    if issparse(X):
+    if is_sparse(X):
         return X.astype(np.float64, copy=False)
     return np.asarray(X, dtype=np.float64)
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 import ranksvm._compiled.kernel as compiled
 from ranksvm._compiled.linear import all_finite
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
+from ranksvm._util.types import Features
 from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
@@ -40,7 +41,7 @@ class Documents:
         Squared norms of these rows.
     """
 
-    rows: Any
+    rows: Any  # `Features`; those of both arguments of a kernel are of one kind
     squares: np.ndarray
 
     def __getitem__(self, part: slice) -> "Documents":
@@ -52,7 +53,7 @@ class Documents:
 
 def _products(X: Documents, Z: Documents, out: np.ndarray) -> None:
     """``out = <x, z>``."""
-    if issparse(X.rows):
+    if is_sparse(X.rows):
         (X.rows @ Z.rows.T).toarray(out=out)
     else:
         np.dot(X.rows, Z.rows.T, out=out)
@@ -77,7 +78,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
     off = round_off * (X.squares[:, np.newaxis] + Z.squares)
     near = (off > EXPONENT_ROUND_OFF) & (gamma * distances < EXPONENT + off)
     first, second = np.nonzero(near)
-    entries = X.rows.nnz // len(X) if issparse(X.rows) else X.rows.shape[1]
+    entries = X.rows.nnz // len(X) if is_sparse(X.rows) else X.rows.shape[1]
     size = max(1, DIFFERENCES // max(1, entries))
     for start in range(0, len(first), size):
         i, j = first[start : start + size], second[start : start + size]
@@ -85,7 +86,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
 
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
-    if issparse(X.rows):
+    if is_sparse(X.rows):
         # the places of both have one type
         places = np.result_type(*(part for rows in (X.rows, Z.rows) for part in (rows.indices, rows.indptr)))
         parts = (
@@ -151,7 +152,7 @@ class Kernel:
     function: Callable[..., Any]
     parameters: dict[str, float] = field(default_factory=dict)
 
-    def centre(self, X: Any) -> np.ndarray | None:
+    def centre(self, X: Features) -> np.ndarray | None:
         """The mean of the documents, which does not affect a kernel of differences but would cost accuracy.
 
         Parameters
@@ -164,11 +165,11 @@ class Kernel:
         ndarray of float64, shape (n_features,), or None
             Their mean; None for sparse documents, and for the other kernels.
         """
-        if self.name not in _TRANSLATION_INVARIANT or issparse(X) or not len(X):
+        if self.name not in _TRANSLATION_INVARIANT or is_sparse(X) or not len(X):
             return None
         return np.asarray(np.mean(X, axis=0, dtype=np.float64))
 
-    def documents(self, X: Any, centre: np.ndarray | None = None) -> Documents:
+    def documents(self, X: Features, centre: np.ndarray | None = None) -> Documents:
         """Documents prepared for `values`.
 
         Parameters
@@ -212,7 +213,7 @@ class Kernel:
                 self.function(X, Z, out, **self.parameters)
         refuse_infinite(self.name, out)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Features, Z: Features) -> np.ndarray:
         """Values for every row of X with every row of Z.
 
         Distances are computed in float64 from centered rows, so that an offset loses no digits.
@@ -271,7 +272,7 @@ class Kernel:
         # t exp(-t) < 1
         return min(products, differences) + 2.0 * unit
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: Features) -> np.ndarray:
         """Value for every row of X with itself.
 
         Parameters
@@ -310,7 +311,7 @@ class Kernel:
         shape = len(X), len(Z)
         try:
             # products of sparse documents are sparse
-            values = np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+            values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"The kernel of {shape[0]} by {shape[1]} rows must return an array of numbers, got "
@@ -339,16 +340,16 @@ def refuse_infinite(name: str, values: np.ndarray) -> None:
         )
 
 
-def _in_float64(X: Any) -> Any:
-    if not issparse(X):
+def _in_float64(X: Features) -> Features:
+    if not is_sparse(X):
         return np.ascontiguousarray(X, dtype=np.float64)
     return without_duplicates(X.astype(np.float64, copy=False))
 
 
 def _squared_norms(X: Any) -> np.ndarray:
-    if issparse(X):
-        return np.asarray(X.power(2).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    if isinstance(X, np.ndarray):
+        return np.einsum("ij,ij->i", X, X)
+    return np.asarray(X.power(2).sum(axis=1)).ravel()
 
 
 def kernel_named(

@@ -4,9 +4,10 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.types import Features, RandomState
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -30,11 +31,11 @@ FEWEST_ROWS = 32
 
 def choose_landmarks(
     kernel: Kernel,
-    X: Any,
+    X: Features,
     n_landmarks: int,
     *,
     method: str = "uniform",
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_threads: int = 1,
 ) -> np.ndarray:
     """Rows of X that represent all rows, without duplicate documents.
@@ -101,7 +102,7 @@ def choose_landmarks(
     return np.sort(rows[chosen])
 
 
-def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
+def _different_documents(X: Features, order: np.ndarray, most: int) -> np.ndarray:
     """The first ``most`` distinct documents among rows in this order."""
     rows: dict[bytes, int] = {}
     at = 0
@@ -115,7 +116,7 @@ def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
 
 def _keys(X: Any) -> list[bytes]:
     """Keys that are equal for documents with equal features."""
-    if not issparse(X):
+    if not is_sparse(X):
         return [document.tobytes() for document in X + 0.0]  # -0.0 is 0.0
     X = X.copy()
     X.sum_duplicates()
@@ -124,7 +125,7 @@ def _keys(X: Any) -> list[bytes]:
     return [X.indices[start:stop].tobytes() + X.data[start:stop].tobytes() for start, stop in pairwise(ends)]
 
 
-def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState) -> np.ndarray:
+def _by_distance(kernel: Kernel, X: Features, n_landmarks: int, random: np.random.RandomState) -> np.ndarray:
     """Rows drawn one after another by their squared distance from the nearest one drawn before.
 
     Several are drawn at a time by the current distances, and each is accepted with the ratio of its updated to its old
@@ -151,7 +152,9 @@ def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.Ran
     return np.array(chosen)
 
 
-def _by_leverage(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState, n_threads: int) -> np.ndarray:
+def _by_leverage(
+    kernel: Kernel, X: Features, n_landmarks: int, random: np.random.RandomState, n_threads: int
+) -> np.ndarray:
     """Rows drawn, without replacement, by approximate ridge leverage scores.
 
     Scores of a small sample are computed from the whole sample; those of a sample of twice the size from rows of the
@@ -169,14 +172,14 @@ def _by_leverage(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.Ran
         if size < X.shape[0] and drawn.any():
             sample, weights = np.flatnonzero(drawn), 1.0 / chance[drawn]
     # The first to arrive of exponential times with these rates: a weighted draw without replacement.
-    times = random.standard_exponential(X.shape[0])
+    times = random.standard_exponential(len(scores))
     times = np.divide(times, scores, out=np.full(len(times), np.inf), where=scores > 0.0)
     return np.argsort(times, kind="stable")[:n_landmarks]
 
 
 def _leverage_scores(
     kernel: Kernel,
-    X: Any,
+    X: Features,
     diagonal: np.ndarray,
     sample: np.ndarray,
     weights: np.ndarray,

@@ -1,10 +1,9 @@
 """The matrix of the linear kernel, Q = X X': products with it are products with X."""
 
-from typing import Any
-
 import numpy as np
 
 from ranksvm._util.threads import even_ranges, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles
@@ -40,7 +39,7 @@ class LinearKernelMatrix:
         0: products use X without rounding.
     """
 
-    def __init__(self, X: Any, *, n_threads: int = 1):
+    def __init__(self, X: Features, *, n_threads: int = 1):
         self.n_rows = X.shape[0]
         self.n_products = 0
         self._design = as_design_matrix(X)

@@ -1,9 +1,10 @@
 """The kernel matrix Q of all documents with each other, in the form used by solvers: products with vectors."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from ranksvm._util.types import Features
 from ranksvm.device import Device
 from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
@@ -60,7 +61,7 @@ class KernelMatrix(Protocol):
 
 def kernel_matrix(
     kernel: Kernel,
-    X: Any,
+    X: Features,
     *,
     memory: int,
     dtype: str = "float32",

@@ -23,19 +23,19 @@ class _GivenValues:
         self.value_bytes = K.itemsize
         self._K, self._rows = K, rows
 
-    def ready(self, rows):
+    def ready(self, rows: slice | np.ndarray) -> np.ndarray:
         return self._rows[rows]
 
-    def values(self, rows, columns, out):
+    def values(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
         out[...] = self._K[rows[:, np.newaxis], columns]
         refuse_infinite(self.name, out)
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         values = self._K[self._rows, self._rows].astype(np.float64)
         refuse_infinite(self.name, values)
         return values
 
-    def value_error(self):
+    def value_error(self) -> float:
         return 0.0
 
 

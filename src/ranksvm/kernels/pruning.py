@@ -1,11 +1,11 @@
 """Pruning of kernel models: the smallest terms are dropped, and the change of the function is computed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.expansions import KernelsOf
 
@@ -51,7 +51,7 @@ class Pruning:
 
 
 def smallest_terms(
-    kernel: Kernel, vectors: Any, coef: np.ndarray, tol: float, n_threads: int
+    kernel: Kernel, vectors: Features, coef: np.ndarray, tol: float, n_threads: int
 ) -> tuple[np.ndarray, Pruning]:
     """The terms ``coef_j k(., z_j)`` to keep when the smallest are dropped, as many as ``tol`` allows.
 

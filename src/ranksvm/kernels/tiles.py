@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ranksvm._compiled.linear import all_finite
+from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import one_blas_thread, parallel_map
+from ranksvm._util.types import Features
 from ranksvm.exceptions import DataError
-from ranksvm.kernels.functions import Kernel
+from ranksvm.kernels.functions import Documents, Kernel
 
 __all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
+
+Task = TypeVar("Task")
 
 # Rows of a tile, and of a panel of stored values. The squares on the diagonal are stored completely, which costs a
 # share HEIGHT / n_rows of the memory and of the time of a product.
@@ -70,32 +73,32 @@ class KernelValues:
         The documents.
     """
 
-    def __init__(self, kernel: Kernel, X: Any):
+    def __init__(self, kernel: Kernel, X: Features):
         self.name = kernel.name
         self.n_rows = X.shape[0]
         called = kernel.name == "callable"
         # a function of the user may not be thread-safe
         self.parallel = not called
-        sparse = issparse(X)
-        self._dense = not sparse or (not called and X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1])
-        # sparse rows and products hold an index beside each value; twice, while they are transposed or summed up
-        self.row_bytes = 8 * X.shape[1] if self._dense else 32 * math.ceil(X.nnz / max(1, X.shape[0]))
+        self._dense, self.row_bytes = True, 8 * X.shape[1]
+        if is_sparse(X) and (called or X.nnz <= DENSE_SHARE * X.shape[0] * X.shape[1]):
+            # sparse rows and products hold an index beside each value; twice, while they are transposed or summed up
+            self._dense, self.row_bytes = False, 32 * math.ceil(X.nnz / max(1, X.shape[0]))
         self.value_bytes = (0 if self._dense else 32) + (16 if called else 0)
         self._kernel, self._X, self._centre = kernel, X, kernel.centre(X)
 
-    def ready(self, rows):
+    def ready(self, rows: slice | np.ndarray) -> Documents:
         X = self._X[rows]
-        return self._kernel.documents(X.toarray() if self._dense and issparse(X) else X, self._centre)
+        return self._kernel.documents(X.toarray() if self._dense and is_sparse(X) else X, self._centre)
 
-    def values(self, rows, columns, out):
+    def values(self, rows: Documents, columns: Documents, out: np.ndarray) -> None:
         self._kernel.values(rows, columns, out)
 
-    def diagonal(self):
+    def diagonal(self) -> np.ndarray:
         starts = range(0, self.n_rows, DIAGONAL_ROWS)
         parts = [self._kernel.diagonal(self._X[start : start + DIAGONAL_ROWS]) for start in starts]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def value_error(self):
+    def value_error(self) -> float:
         starts = range(0, self.n_rows, DIAGONAL_ROWS)
         squares = [self.ready(slice(start, start + DIAGONAL_ROWS)).squares.max() for start in starts]
         return self._kernel.value_error(self._X.shape[1], max(squares, default=0.0))
@@ -200,7 +203,7 @@ class Tiles:
         inside = places[(start <= positions[places]) & (positions[places] < stop)]
         out[positions[inside], inside] = self.diagonal[positions[inside]]
 
-    def parallel(self, action: Callable[[Any], None], tasks: Sequence[Any], n_threads: int) -> None:
+    def parallel(self, action: Callable[[Task], None], tasks: Sequence[Task], n_threads: int) -> None:
         """Run a function that computes tiles, on as many threads as the source of the values allows.
 
         Parameters
