@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
 import ranksvm._compiled.kernel as compiled
 from ranksvm._util.threads import even_ranges, parallel_map
+from ranksvm._util.types import CSRMatrix
 from ranksvm.losses.protocol import QueryOperator
 
 __all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "inverse_cost"]
@@ -108,7 +109,7 @@ class ActivePairs:
         self.columns = np.append(0, np.cumsum(sizes))
         self.rows = np.append(0, np.cumsum(np.add.reduceat(kept.astype(np.int64), self.columns[:-1])))
 
-    def matrix(self) -> Any:
+    def matrix(self) -> CSRMatrix:
         """U as a sparse matrix.
 
         Returns
@@ -123,7 +124,9 @@ class ActivePairs:
         indptr = np.append(0, np.cumsum(row_sizes))
         within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], row_sizes)
         indices = within + np.repeat(self.columns[:-1], sizes * ranks)
-        return csr_matrix((self.values, indices, indptr), shape=(int(self.rows[-1]), len(self.positions)))
+        shape = int(self.rows[-1]), len(self.positions)
+        U: CSRMatrix = csr_matrix((self.values, indices, indptr), shape=shape)
+        return U
 
 
 class Values(Protocol):
@@ -220,7 +223,8 @@ def _by_lu(
         """``C H`` times scores of the documents at the positions."""
         whole[positions] = scores
         hessian(0, n_queries, whole, product)
-        return C * product[positions]
+        out: np.ndarray = C * product[positions]
+        return out
 
     # row by row C Q H, or column by column C H Q; of Q the lower triangle is read
     matrix = np.empty_like(values)

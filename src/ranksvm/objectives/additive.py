@@ -1,10 +1,11 @@
 """The objective of an additive model: a linear model's, with a preconditioner made of its structure."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ranksvm._util.types import CSRMatrix
 from ranksvm.additive import AdditiveTerms
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_cholesky, conjugate_gradient
@@ -109,8 +110,8 @@ class AdditiveObjective(LinearObjective):
         coarse = np.zeros((self._coarse.shape[1],) * 2)
         per_level = ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0)
         n_rows = max(ROWS, per_level, min(MOST_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
-        at: Any = point.at
-        for factor, A, B in self.rows_term.curvature_factors(at, n_rows, SEED):
+        assert isinstance(point.at, ThreadedPoint)
+        for factor, A, B in self.rows_term.curvature_factors(point.at, n_rows, SEED):
             if self._blocks:
                 coarse_A = np.empty((len(A), len(coarse)))
                 coarse_B = coarse_A if B is A else np.empty((len(B), len(coarse)))
@@ -142,7 +143,7 @@ class AdditiveObjective(LinearObjective):
         extended = np.zeros(n_variables + 1)
 
         def solve(v: np.ndarray) -> np.ndarray:
-            out = space @ on_space(transposed @ v)
+            out: np.ndarray = space @ on_space(transposed @ v)
             if size:
                 extended[:n_variables] = v
                 found = np.zeros(n_variables + 1)
@@ -209,8 +210,8 @@ class PartitionedAdditiveObjective(LinearObjective):
         callable
             From a vector to the inverse times it.
         """
-        at: Any = point.at
-        found = self._at_sample(at)
+        assert isinstance(point.at, PartitionedPoint)
+        found = self._at_sample(point.at)
         if found is None:
             return lambda v: v
         objective, own = found
@@ -270,23 +271,24 @@ def _columns_of(A: np.ndarray, block: np.ndarray) -> np.ndarray:
     return found
 
 
-def _projection(coarse: Any, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _projection(coarse: CSRMatrix, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The columns of the coarse space that have variables of a block, no others, and their values there."""
     rows = coarse[block]
     columns = np.unique(rows.indices)
     return columns, rows[:, columns].toarray()
 
 
-def _coarse_space(terms: AdditiveTerms) -> Any:
+def _coarse_space(terms: AdditiveTerms) -> CSRMatrix:
     """Columns of the coarse space: the linear part of each feature, and functions of groups of its steps."""
     from scipy import sparse
 
     if terms.n_variables <= COARSE_DIMENSIONS:
-        return sparse.eye_array(terms.n_variables, format="csr")
+        space: CSRMatrix = sparse.eye_array(terms.n_variables, format="csr")
+        return space
     n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
-    rows: list[Any] = []
-    columns: list[Any] = []
-    values: list[Any] = []
+    rows: list[ArrayLike] = []
+    columns: list[ArrayLike] = []
+    values: list[ArrayLike] = []
     n_columns = 0
     for j in range(terms.n_linear):
         if terms.feature_scales[j] > 0.0:
@@ -304,7 +306,8 @@ def _coarse_space(terms: AdditiveTerms) -> Any:
                 columns.append(np.full(len(group), n_columns))
                 values.append(scales / np.linalg.norm(scales))
                 n_columns += 1
-    if not n_columns:
-        return sparse.csr_array((terms.n_variables, 0))
-    data = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return sparse.csr_array(data, shape=(terms.n_variables, n_columns))
+    space = sparse.csr_array((terms.n_variables, n_columns))
+    if n_columns:
+        places = np.concatenate(rows), np.concatenate(columns)
+        space = sparse.csr_array((np.concatenate(values), places), shape=space.shape)
+    return space

@@ -1,6 +1,6 @@
 """Landmarks whose functions are evaluated, multiplied and fitted on a device (GPU)."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ranksvm.objectives.linear import LinearObjective
 from ranksvm.terms.device.pairs import order_on_device
 from ranksvm.terms.device.rows import DenseRows
 from ranksvm.terms.device.term import DeviceTerm
+
+if TYPE_CHECKING:
+    from ranksvm.objectives.kernel import KernelPoint
 
 __all__ = ["DeviceLandmarks"]
 
@@ -49,7 +52,7 @@ class DeviceLandmarks(Landmarks):
         rows = DenseRows(run, self._there, taken, self._largest)
         return DeviceTerm(self._device, self.design, loss, n_threads, rows)
 
-    def hessian(self, within: LinearObjective, point: Any) -> np.ndarray:
+    def hessian(self, within: LinearObjective, point: "KernelPoint") -> np.ndarray:
         """The Hessian of the problem over these functions: see `Landmarks.hessian`."""
         term = within.term
         assert isinstance(term, DeviceTerm)

@@ -49,7 +49,7 @@ class KernelPoint:
         self.slopes = self.slope_values = coefficients
 
 
-class KernelObjective(SmoothedObjective):
+class KernelObjective(SmoothedObjective[KernelPoint]):
     """``f(b) = 1/2 b'Qb + C * loss(Qb)`` over functions ``sum of b_j k(., x_j)``, in the inner product ``u'Qv``.
 
     A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product with another one is
@@ -146,7 +146,8 @@ class KernelObjective(SmoothedObjective):
         ndarray of float64, shape (n_rows,)
             b.
         """
-        return w[0]
+        b: np.ndarray = w[0]
+        return b
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``b_u' Q b_v``."""

@@ -1,7 +1,7 @@
 """Landmarks: functions of a few documents, on which a kernel problem is small enough to be inverted exactly."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ranksvm.objectives.linear import LinearObjective
 from ranksvm.solvers.linear_systems import by_cholesky
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
+
+if TYPE_CHECKING:
+    from ranksvm.objectives.kernel import KernelPoint
 
 __all__ = ["Landmarks"]
 
@@ -92,7 +95,7 @@ class Landmarks:
         """
         return ThreadedTerm(self.design, loss, n_threads)
 
-    def hessian(self, within: LinearObjective, point: Any) -> np.ndarray:
+    def hessian(self, within: LinearObjective, point: "KernelPoint") -> np.ndarray:
         """The Hessian of the problem over these functions at a point of the whole problem.
 
         Parameters
@@ -111,11 +114,13 @@ class Landmarks:
 
     def _multiply(self, w: np.ndarray) -> np.ndarray:
         """``Phi w``."""
-        return self.values @ w
+        out: np.ndarray = self.values @ w
+        return out
 
     def _project(self, r: np.ndarray) -> np.ndarray:
         """``Phi' r``."""
-        return self.values.T @ r
+        out: np.ndarray = self.values.T @ r
+        return out
 
     def preconditioner(self, hessian: np.ndarray, degrees: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian ``I + L Q``: exact on these functions, a multiple of I beyond them.
@@ -142,7 +147,8 @@ class Landmarks:
 
         def solve(r: np.ndarray) -> np.ndarray:
             c = self._project(r[0])
-            return r / theta + self.vector(within(c) - c / theta)
+            z: np.ndarray = r / theta + self.vector(within(c) - c / theta)
+            return z
 
         return solve
 

@@ -1,12 +1,13 @@
 """The objective of a linear model: 1/2 |w|^2 + C * loss(X w), its smoothing, its certificate and its round-off."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import UNIT, growth, margin_error
+from ranksvm.solvers.protocol import Point
 from ranksvm.terms.expected_products import DIFFERENCES, expected_products
 from ranksvm.terms.hessian_cost import (
     SINGLE_WORK,
@@ -17,6 +18,9 @@ from ranksvm.terms.hessian_cost import (
     worthwhile_fraction,
 )
 from ranksvm.terms.protocol import DataTerm, Term
+
+if TYPE_CHECKING:
+    from ranksvm.terms.host import Scored
 
 __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective", "round_off"]
 
@@ -42,8 +46,11 @@ GOOD_ENOUGH = 0.01
 # Relative error of scores, in units of round-off, when they are interpolated between two other points.
 STEP_ERRORS = 16
 
+# The points of an objective.
+PointType = TypeVar("PointType", bound=Point)
 
-class SmoothedObjective:
+
+class SmoothedObjective(Generic[PointType]):
     """Base of the objectives of the form ``1/2 |w|^2 + C * loss``. See `Objective` for the methods.
 
     The *target problem* is the problem with the unsmoothed loss. If the evaluated loss smooths no other loss, excess
@@ -63,62 +70,62 @@ class SmoothedObjective:
     # the fraction of the allowed gap that is reserved for round-off
     reserve = 0.0
 
-    def sums(self, point: Any) -> LossSums:
+    def sums(self, point: PointType) -> LossSums:
         """Value, excess and slack of the loss at a point."""
         raise NotImplementedError
 
-    def gap(self, point: Any) -> float:
+    def gap(self, point: PointType) -> float:
         """Duality gap of the problem with the loss at its current width."""
         raise NotImplementedError
 
-    def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
+    def evaluate(self, w: np.ndarray, near: PointType | None = None) -> PointType:
         """The point at w."""
         raise NotImplementedError
 
-    def inverse_cost(self, point: Any) -> float:
+    def inverse_cost(self, point: PointType) -> float:
         """Cost of the inverse of the Hessian, in products with the Hessian: infinite unless a subclass has one."""
         return float("inf")
 
-    def inverse(self, point: Any) -> Callable[[np.ndarray], np.ndarray] | None:
+    def inverse(self, point: PointType) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; None if there is none."""
         return None
 
-    def between(self, point: Any, trial: Any, alpha: float) -> Any:
+    def between(self, point: PointType, trial: PointType, alpha: float) -> PointType:
         """The point at ``alpha`` on the segment from one point to another."""
         raise NotImplementedError
 
-    def release(self, point: Any) -> None:
+    def release(self, point: PointType) -> None:
         """Mark a point as no longer needed."""
         raise NotImplementedError
 
-    def certificate(self, point: Any) -> tuple[float, float]:
+    def certificate(self, point: PointType) -> tuple[float, float]:
         """Value and duality gap of the target problem."""
         sums = self.sums(point)
         return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
 
-    def round_off(self, point: Any, tol: float) -> float:
+    def round_off(self, point: PointType, tol: float) -> float:
         """Bound on the error of the certificate by round-off; 0 if certificates are not shown.
 
         The value is off by at most the bound plus the gap, and the minimum is not below the value minus both.
         """
         return 0.0
 
-    def refresh(self, point: Any) -> bool:
+    def refresh(self, point: PointType) -> bool:
         """Evaluate a point again, in place, if its scores come from other points; False if that gains no accuracy."""
         return False
 
-    def goal(self, point: Any, tol: float) -> float:
+    def goal(self, point: PointType, tol: float) -> float:
         """The `gap` worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
         slack = self.C * self.sums(point).slack
         if self.smoothing_suffices(point, tol):
             return self._allowed(point, tol) - slack
         return REDUCE_BELOW * slack
 
-    def smoothing_suffices(self, point: Any, tol: float) -> bool:
+    def smoothing_suffices(self, point: PointType, tol: float) -> bool:
         """Whether the smoothing at a point is so small that the target problem can be solved to ``tol``."""
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * self._allowed(point, tol)
 
-    def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
+    def reduce_smoothing(self, point: PointType, tol: float) -> tuple[PointType, int]:
         """A point with less smoothing, at w or at the expected solution, and the number of evaluations used.
 
         If smoothing should not be reduced, it is the same point.
@@ -151,7 +158,7 @@ class SmoothedObjective:
         self._reduced = w, factor
         return narrower, n_evaluations
 
-    def _allowed(self, point: Any, tol: float) -> float:
+    def _allowed(self, point: PointType, tol: float) -> float:
         """The gap that meets ``tol``, minus the share reserved for round-off."""
         allowed = tol * self.certificate(point)[0]
         return max(allowed - self.reserve, LEAST_SHARE * allowed)
@@ -205,7 +212,7 @@ class LinearPoint:
         self.gradient += self.w
 
 
-class LinearObjective(SmoothedObjective):
+class LinearObjective(SmoothedObjective[LinearPoint]):
     """``f(w) = 1/2 |w|^2 + C * loss(X w)``: the algebra on w, independent of the storage of the rows.
 
     Its Hessian is ``I + C X' H X``, H the Hessian of the loss with respect to the scores. The pairs' derivatives at w
@@ -383,7 +390,7 @@ class LinearObjective(SmoothedObjective):
         self.term.release(at)
         return hessian
 
-    def hessian_at(self, at: Any) -> np.ndarray:
+    def hessian_at(self, at: "Term | Scored") -> np.ndarray:
         """The Hessian, or its estimate, at an evaluation of the data term.
 
         Parameters
@@ -468,7 +475,7 @@ class LinearObjective(SmoothedObjective):
         return w
 
 
-def round_off(objective: Any, point: Any, tol: float) -> float:
+def round_off(objective: LinearObjective, point: LinearPoint, tol: float) -> float:
     """Bound on the errors of value and duality gap at a point of a `LinearObjective`.
 
     The dual variables that prove the gap are C times the negative derivatives of the loss at the computed scores:

@@ -256,12 +256,13 @@ class PairDual:
         point.gap = 0.0 if gap < 0.0 else gap  # NaN stays
 
     def _losses(self, hinge: np.ndarray) -> np.ndarray:
+        losses = hinge
         if self.loss == "squared_hinge":
-            return hinge * hinge
-        if self.loss == "hinge":
-            return hinge
-        inner = np.minimum(hinge, self.width)
-        return inner * (hinge - 0.5 * inner) / self.width
+            losses = hinge * hinge
+        elif self.loss == "huber":
+            inner = np.minimum(hinge, self.width)
+            losses = inner * (hinge - 0.5 * inner) / self.width
+        return losses
 
     def _slopes(self, hinge: np.ndarray) -> np.ndarray:
         """Of `_losses`."""

@@ -9,7 +9,7 @@ from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
 from ranksvm.terms.hessian_cost import no_hessian
-from ranksvm.terms.host import ThreadedTerm
+from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 
 __all__ = ["Gram", "RowSpaceObjective"]
 
@@ -74,15 +74,16 @@ class RowSpaceObjective(LinearObjective):
         cost = inverse_cost(self._degrees(point), term.pairs.pointers, self.inverse_memory)
         if self._gram is None:
             cost += VALUE_COST * term.n_rows**2 * term.row_bytes
-        return cost / (CALL_BYTES + 2.0 * term.row_bytes * term.n_rows)
+        return float(cost / (CALL_BYTES + 2.0 * term.row_bytes * term.n_rows))
 
     def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application reads X twice."""
         term = self.rows_term
+        assert isinstance(point.at, ThreadedPoint)
         if self._gram is None:
             self._gram = Gram(self.design.gram(term.pairs.rows))
         correct = correction_by_active_pairs(
-            term.loss.hessian(point.at.state),  # type: ignore[attr-defined]
+            term.loss.hessian(point.at.state),
             self._degrees(point),
             term.pairs.pointers,
             self._gram,
@@ -95,8 +96,8 @@ class RowSpaceObjective(LinearObjective):
 
     def _degrees(self, point: LinearPoint) -> np.ndarray:
         """The diagonal of H."""
-        term = self.rows_term
-        return term.loss.curvature_diagonal(point.at.state, 0, term.n_rows)  # type: ignore[attr-defined]
+        assert isinstance(point.at, ThreadedPoint)
+        return self.rows_term.loss.curvature_diagonal(point.at.state, 0, self.rows_term.n_rows)
 
 
 class Gram:
@@ -127,4 +128,5 @@ class Gram:
         ndarray of dtype, shape (n_positions, n_positions)
             The values.
         """
-        return self.values[np.ix_(positions, positions)].astype(dtype, copy=False)
+        found: np.ndarray = self.values[np.ix_(positions, positions)].astype(dtype, copy=False)
+        return found

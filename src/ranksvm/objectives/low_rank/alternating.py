@@ -1,12 +1,13 @@
 """The nuclear-norm RankSVM by Algorithm 2 of its paper: gradient steps on alpha, then thresholding."""
 
-from typing import Any, NamedTuple
+import threading
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.objectives.linear import LinearPoint
-from ranksvm.objectives.low_rank.nuclear_norm import NuclearNormObjective, NuclearNormPoint
+from ranksvm.objectives.low_rank.nuclear_norm import NuclearNormObjective, NuclearNormPoint, _Values
 from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 
 __all__ = ["AlternatingNuclearNorm"]
@@ -59,7 +60,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         self._matrices = self._by_query(lambda query: soft_threshold(self._alpha(query), 0.0))
         self.length = 1.0 / (self._largest_eigenvalue() + 2.0 * lam) if length is None else length
 
-    def step(self, accuracy: float = 0.0, interrupted: Any = None) -> NuclearNormPoint:
+    def step(self, accuracy: float = 0.0, interrupted: threading.Event | None = None) -> NuclearNormPoint:
         """A projected gradient step on alpha of all queries at once, then thresholding of singular values.
 
         Parameters
@@ -76,7 +77,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         w = self._weights()
         self._place(w)
 
-        def values(query: int) -> Any:
+        def values(query: int) -> _Values:
             alpha, matrix = self._alpha(query), self._matrices[query]
             multipliers = 2.0 * self.lam * (alpha - matrix.dense())
             return self._values(query, alpha, matrix, multipliers, self._excess(alpha, 0.5 / self.lam))
@@ -134,7 +135,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         return size
 
 
-def _no_problem_in_w(*_: Any) -> Any:
+def _no_problem_in_w(*_: object) -> NoReturn:
     raise NotImplementedError("gradient steps on the dual variables solve no problem in w.")
 
 

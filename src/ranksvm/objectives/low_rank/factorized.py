@@ -157,7 +157,7 @@ class FactorizedDual:
 
     def visit(self, queries: np.ndarray) -> float:
         """A projected gradient step on the factors of one query after another; the sum of ``|P(V - G) - V|^2``."""
-        return self.design.visit_factors(self._arrays, queries, self.upper, self.fixed_step or 0.0, self.w)
+        return float(self.design.visit_factors(self._arrays, queries, self.upper, self.fixed_step or 0.0, self.w))
 
     def remaining_decrease(self) -> float:
         """Decrease of D by one visit of each query with an exact line search, from V, which is restored.
@@ -243,7 +243,8 @@ class FactorizedDual:
                 block(first, last, int(self.pairs.pointers[first]), int(self.pairs.pointers[last]), sums)
             return sums
 
-        return np.sum(parallel_map(share, self._shares, self.n_threads), axis=0)
+        total: np.ndarray = np.sum(parallel_map(share, self._shares, self.n_threads), axis=0)
+        return total
 
 
 def _length2(w: np.ndarray) -> float:

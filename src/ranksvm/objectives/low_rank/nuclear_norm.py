@@ -3,7 +3,7 @@
 import math
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ranksvm.losses import ShiftedHuberHinge
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth, margin_error
 from ranksvm.objectives.linear import STEP_ERRORS, LinearObjective
 from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
+from ranksvm.solvers import SolverResult
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import Sizes
@@ -20,7 +21,8 @@ from ranksvm.terms.protocol import Sizes
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 
 # Minimises a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
-Minimise = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], Any]
+Minimise = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
+Result = TypeVar("Result")
 
 # Start: the dual variables of a RankSVM with the hinge smoothed by at most this width, solved to this accuracy.
 START_WIDTH = 0.25
@@ -268,7 +270,8 @@ class NuclearNormObjective:
 
     def _multipliers(self, alpha: np.ndarray) -> np.ndarray:
         """Gradient of g, the last two terms minimized over A; its spectral norm is at most gamma."""
-        return 2.0 * self.lam * (alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense())
+        rest: np.ndarray = alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense()
+        return 2.0 * self.lam * rest
 
     def _balanced_length(self) -> float:
         """The length of the next step, from the changes by the last one."""
@@ -388,7 +391,7 @@ class NuclearNormObjective:
         of_bound = terms * (sums.multipliers / self.lam + self.C * sums.hinge) + length * weights**2
         return of_value, of_bound + self.C * (self.pairs.n_pairs * off + sums.excess)
 
-    def _by_query(self, work: Callable[[int], Any]) -> list[Any]:
+    def _by_query(self, work: Callable[[int], Result]) -> list[Result]:
         """The results of ``work`` for each query, in parallel, the most costly queries first."""
         results: list[Any] = [None] * self.blocks.n_queries
 

@@ -71,4 +71,5 @@ class QueryMatrices:
         # only for the given documents: one preferred to thousands of others has a matrix of one row
         rows, columns = (np.bincount(each, minlength=left.shape[1]) > 0 for each in (i, j))
         dense = (left[:, rows].T * values) @ right[:, columns]
-        return dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]
+        found: np.ndarray = dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]
+        return found
