@@ -152,28 +152,30 @@ class DenseDesign:
         check_whole(self.file)
         return self._X
 
-    def products(self, rows=None, double=True):
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         return linear.dense_products(self.X, rows, double)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):
+    def accumulate_squares(
+        self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
+    ) -> None:
         block = np.empty((stop - start, self.n_features))
         linear.dense_gather(self.X, rows, start, stop, block)
         block *= block
         linear.dense_products(block, None).accumulate(0, stop - start, u_range, out)
 
-    def gather(self, rows, start, stop, out_range):
+    def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         linear.dense_gather(self.X, rows, start, stop, out_range)
 
-    def largest(self, n_threads=1):
+    def largest(self, n_threads: int = 1) -> np.ndarray:
         if self._largest is None:
             self._largest = _largest(partial(linear.dense_largest, self.X), len(self.X), self.n_features, n_threads)
         return self._largest
 
     @property
-    def most_entries(self):
+    def most_entries(self) -> int:
         return self.n_features
 
-    def taken(self, rows):
+    def taken(self, rows: np.ndarray) -> "DenseDesign":
         return DenseDesign(self.X[rows])
 
     def gram(self, rows: np.ndarray | None) -> np.ndarray:
@@ -181,14 +183,24 @@ class DenseDesign:
         X = (self.X if rows is None else self.X[rows]).astype(np.float64, copy=False)
         return X @ X.T
 
-    def visit_factors(self, factors, order, upper, fixed_step, beta):
-        return factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta)
+    def visit_factors(
+        self, factors: factorized.QueryFactors, order: np.ndarray, upper: float, fixed_step: float, beta: np.ndarray
+    ) -> float:
+        return float(factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta))
 
-    def query_grams(self, arrays, order):
+    def query_grams(self, arrays: dual_descent.PairArrays, order: np.ndarray) -> None:
         dual_descent.dense_grams(self.X, arrays, order, np.zeros(self.n_features))
 
-    def dual_ascent(self, arrays, order, alpha, z, signs, w):
-        return dual_descent.dense_ascent(self.X, arrays, order, alpha, z, signs, w)
+    def dual_ascent(
+        self,
+        arrays: dual_descent.PairArrays,
+        order: np.ndarray,
+        alpha: np.ndarray,
+        z: np.ndarray,
+        signs: np.ndarray | None,
+        w: np.ndarray,
+    ) -> float:
+        return float(dual_descent.dense_ascent(self.X, arrays, order, alpha, z, signs, w))
 
 
 class TwoBlockDesign:
@@ -218,27 +230,29 @@ class TwoBlockDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
 
-    def products(self, rows=None, double=True):
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         return linear.two_block_products(self.X.first, self.X.second, rows, double)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):
+    def accumulate_squares(
+        self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
+    ) -> None:
         block = np.empty((stop - start, self.n_features))
         self.gather(rows, start, stop, block)
         block *= block
         linear.dense_products(block, None).accumulate(0, stop - start, u_range, out)
 
-    def gather(self, rows, start, stop, out_range):
+    def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         linear.two_block_gather(self.X.first, self.X.second, rows, start, stop, out_range)
 
-    def taken(self, rows):
+    def taken(self, rows: np.ndarray) -> "DenseDesign":
         return DenseDesign(self.X[rows])
 
-    def largest(self, n_threads=1):
+    def largest(self, n_threads: int = 1) -> np.ndarray:
         blocks = self.X.first, self.X.second
         return np.maximum(*(DenseDesign(block).largest(n_threads) for block in blocks))
 
     @property
-    def most_entries(self):
+    def most_entries(self) -> int:
         return self.n_features
 
 
@@ -275,24 +289,26 @@ class SparseDesign:
         check_whole(self.file)
         return self._arrays
 
-    def products(self, rows=None, double=True):
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         return linear.sparse_products(*self._csr, rows)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):
+    def accumulate_squares(
+        self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
+    ) -> None:
         linear.sparse_accumulate_squares(*self._csr, rows, start, stop, u_range, out)
 
-    def gather(self, rows, start, stop, out_range):
+    def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
-    def largest(self, n_threads=1):
+    def largest(self, n_threads: int = 1) -> np.ndarray:
         n_rows = len(self._csr[2]) - 1
         return _largest(partial(linear.sparse_largest, *self._csr), n_rows, self.n_features, n_threads)
 
     @property
-    def most_entries(self):
+    def most_entries(self) -> int:
         return int(np.diff(self._csr[2]).max(initial=0))
 
-    def taken(self, rows):
+    def taken(self, rows: np.ndarray) -> "SparseDesign":
         return SparseDesign(self._matrix()[rows])
 
     def gram(self, rows: np.ndarray | None) -> np.ndarray:
@@ -300,20 +316,30 @@ class SparseDesign:
         X = (self._matrix() if rows is None else self._matrix()[rows]).astype(np.float64, copy=False)
         return (X @ X.T).toarray()
 
-    def _matrix(self):
+    def _matrix(self) -> CSRMatrix:
         from scipy import sparse
 
         data, indices, pointers, _ = self._csr
         return sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
 
-    def visit_factors(self, factors, order, upper, fixed_step, beta):
-        return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)
+    def visit_factors(
+        self, factors: factorized.QueryFactors, order: np.ndarray, upper: float, fixed_step: float, beta: np.ndarray
+    ) -> float:
+        return float(factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta))
 
-    def query_grams(self, arrays, order):
+    def query_grams(self, arrays: dual_descent.PairArrays, order: np.ndarray) -> None:
         dual_descent.sparse_grams(*self._csr, arrays, order, np.zeros(self.n_features))
 
-    def dual_ascent(self, arrays, order, alpha, z, signs, w):
-        return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, z, signs, w)
+    def dual_ascent(
+        self,
+        arrays: dual_descent.PairArrays,
+        order: np.ndarray,
+        alpha: np.ndarray,
+        z: np.ndarray,
+        signs: np.ndarray | None,
+        w: np.ndarray,
+    ) -> float:
+        return float(dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, z, signs, w))
 
 
 def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads: int) -> np.ndarray:

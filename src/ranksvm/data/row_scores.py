@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm._util.checks import n_rows_of
 from ranksvm._util.types import MatrixLike
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.frames import take_rows
 from ranksvm.device.arrays import host_values
 
@@ -16,7 +17,7 @@ __all__ = ["scores_of_rows"]
 CHUNK_ROWS = 1 << 14
 
 
-def scores_of_rows(scores: Callable[[Any], Any], X: MatrixLike, rows: np.ndarray) -> np.ndarray:
+def scores_of_rows(scores: Callable[[Any], Any], X: MatrixLike | DeviceFeatures, rows: np.ndarray) -> np.ndarray:
     """Scores of some rows; X itself is scored if all of its rows are selected.
 
     Parameters

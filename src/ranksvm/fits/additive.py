@@ -1,9 +1,9 @@
 """From the data of an additive model to its problem: levels of features, design matrix, objective and solver."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ranksvm.additive import AdditiveDesign, AdditiveFunction, AdditiveTerms, co
 from ranksvm.additive.bins import described_features
 from ranksvm.additive.design import features_of
 from ranksvm.additive.interactions import interaction_bounds
+from ranksvm.data import DesignMatrix
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.datasets.file_data import FileData
 from ranksvm.exceptions import DataError
@@ -33,6 +34,7 @@ from ranksvm.terms.protocol import DataTerm
 
 if TYPE_CHECKING:
     from ranksvm.fits.additive_file import FileAdditiveTrainingSet
+    from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
 
 __all__ = [
     "AdditiveProblem",
@@ -58,9 +60,9 @@ class AdditiveTrainingSet(TrainingSet):
         The levels of the features.
     """
 
-    features: Any = None
-    codes: Any = None
-    levels: Any = None
+    features: DesignMatrix = field(kw_only=True)
+    codes: np.ndarray = field(kw_only=True)
+    levels: AdditiveLevels = field(kw_only=True)
 
 
 def additive_training_set(
@@ -177,7 +179,7 @@ def _with_levels(data: TrainingSet, codes: np.ndarray, levels: AdditiveLevels) -
 
 def additive_problem(
     data: "AdditiveTrainingSet | FileAdditiveTrainingSet", options: AdditiveOptions, step_weight: float | None = None
-) -> Any:
+) -> "AdditiveProblem | PartitionedAdditiveProblem":
     """The problem that an additive model without interactions solves for a training set.
 
     Parameters
@@ -204,7 +206,7 @@ def additive_problem(
     return PartitionedAdditiveProblem(lambda own: additive_file_term(data, own, options), data.levels, terms, options)
 
 
-class AdditiveProblem(AnyAdditiveProblem, LinearProblem):
+class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
     """``1/2 |w|^2 + C * loss(Z w)``, Z the scaled features and the variables of their levels and cells.
 
     Parameters
@@ -260,7 +262,8 @@ class AdditiveProblem(AnyAdditiveProblem, LinearProblem):
         """
         self.objective.width = width
         self.objective.reweight(C)
-        return self.objective.certificate(self.objective.evaluate(self.terms.variables_of(function)))
+        objective, gap = self.objective.certificate(self.objective.evaluate(self.terms.variables_of(function)))
+        return float(objective), float(gap)
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
         objective = self.objective

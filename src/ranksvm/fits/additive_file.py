@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.additive import AdditiveTerms, FeatureBins, codes_of
 from ranksvm.additive.bins import (
     QUANTILE_ROWS,
@@ -194,10 +195,10 @@ def _chosen_rows(rows: FileRows) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _collected(
     backend: FileBackend, rows: FileRows, numbers: np.ndarray, columns: slice, missing: np.ndarray | None
-) -> Any:
+) -> Features:
     """Some features of some rows of the file, in the order of their numbers; ``missing`` is filled in if given."""
 
-    def of_block(first: int, last: int, X: Any) -> tuple[np.ndarray, Any, np.ndarray | None]:
+    def of_block(first: int, last: int, X: Features) -> tuple[np.ndarray, Features, np.ndarray | None]:
         there: np.ndarray | None = None
         if missing is not None:
             rows.check_finite((first, last), X, missing=True)
@@ -218,18 +219,20 @@ def _collected(
         if missing is not None:
             missing |= there
     order = np.argsort(np.concatenate([places for places, _, _ in found]), kind="stable")
-    blocks = [block for _, block, _ in found]
+    blocks: list[Any] = [block for _, block, _ in found]  # all dense, or all sparse
     if is_sparse(blocks[0]):
         from scipy import sparse
 
-        return sparse.vstack(blocks, format="csr")[order]
-    return np.concatenate(blocks)[order]
+        stacked: CSRMatrix = sparse.vstack(blocks, format="csr")[order]
+        return stacked
+    values: np.ndarray = np.concatenate(blocks)[order]
+    return values
 
 
 def _shares(backend: FileBackend, rows: FileRows, bins: Sequence[FeatureBins]) -> list[np.ndarray]:
     """The share of the rows at each level of each feature, from one reading."""
 
-    def of_block(first: int, last: int, X: Any) -> np.ndarray:
+    def of_block(first: int, last: int, X: Features) -> np.ndarray:
         weight = rows.columns(first, last)[2].get("sample_weight")
         return level_counts(bins, codes_of(bins, as_floats(X)), weight)
 

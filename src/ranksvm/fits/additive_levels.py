@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ranksvm._util.cached import cached_property
+from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares, codes_of
 from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
 from ranksvm.exceptions import OptionError
@@ -18,6 +19,9 @@ __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_wit
 
 # Validation data whose codes are kept, the last ones.
 MOST_CODED = 8
+
+# The class of a problem, which its variants with other variables have as well.
+Problem = TypeVar("Problem")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,9 @@ class AdditiveLevels:
     signs: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     bounds: dict[float, np.ndarray] = field(default_factory=dict)
-    codes: list[tuple[Any, np.ndarray]] = field(default_factory=list)
+    codes: list[tuple[Features, np.ndarray]] = field(default_factory=list)
 
-    def codes_of(self, X: Any, n_threads: int) -> np.ndarray:
+    def codes_of(self, X: Features, n_threads: int) -> np.ndarray:
         """The codes of validation data, kept for the next call with the same object.
 
         Parameters
@@ -118,7 +122,7 @@ def feature_scales(ranges: np.ndarray, categorical: Sequence[int]) -> np.ndarray
         The factors; 0 for constant features.
     """
     extent = ranges[:, 1] - ranges[:, 0]
-    scales = np.divide(1.0, extent, out=np.zeros(len(extent)), where=extent > 0.0)
+    scales: np.ndarray = np.divide(1.0, extent, out=np.zeros(len(extent)), where=extent > 0.0)
     scales[list(categorical)] = 0.0
     return scales
 
@@ -150,7 +154,7 @@ def variable_signs(terms: AdditiveTerms, signs: np.ndarray | None) -> np.ndarray
     return np.concatenate(found).astype(np.int64)
 
 
-class AnyAdditiveProblem:
+class AnyAdditiveProblem(Generic[Problem]):
     """What the problems of additive models share: from variables to functions, and the choice of interactions.
 
     Attributes
@@ -187,7 +191,7 @@ class AnyAdditiveProblem:
         """
         raise NotImplementedError
 
-    def _over(self, terms: AdditiveTerms) -> Any:
+    def _over(self, terms: AdditiveTerms) -> Problem:
         """The problem with other variables."""
         raise NotImplementedError
 
@@ -264,7 +268,7 @@ class AnyAdditiveProblem:
             return None
         return self.terms.variables_of(coef)
 
-    def with_pairs(self, pairs: np.ndarray) -> Any:
+    def with_pairs(self, pairs: np.ndarray) -> Problem:
         """The same problem with functions of some pairs of features.
 
         Parameters

@@ -1,6 +1,6 @@
 """Hyper-parameters of additive models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,12 +38,12 @@ class AdditiveOptions(LinearOptions):
     """
 
     model: ClassVar[str] = "additive"
-    step_weight: Any = 1.0
-    linear: Any = True
-    max_bins: Any = 32
+    step_weight: float = 1.0
+    linear: bool = True
+    max_bins: int = 32
     interactions: Any = 0
-    interaction_bins: Any = 8
-    categorical: Any = None
+    interaction_bins: int = 8
+    categorical: Sequence[int | str] | np.ndarray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +76,7 @@ def checked_interactions(interactions: Any) -> None:
         raise OptionError(f"{_INTERACTIONS}, got {interactions!r}.")
 
 
-def feature_numbers(name: str, features: Sequence[Any], n_features: int, names: Sequence[str] | None) -> list[int]:
+def feature_numbers(name: str, features: Iterable[Any], n_features: int, names: Sequence[str] | None) -> list[int]:
     """The numbers of features given by name or number.
 
     Parameters

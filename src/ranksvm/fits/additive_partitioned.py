@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveTerms
 from ranksvm.additive.bins import as_floats
 from ranksvm.additive.interactions import bounds_of_sums
@@ -17,6 +17,7 @@ from ranksvm.objectives.additive import PartitionedAdditiveObjective
 from ranksvm.solvers import newton_cg
 from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.term import PartitionedTerm
+from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 
@@ -25,7 +26,7 @@ __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 SAMPLE_ROWS = 200_000
 
 
-class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
+class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"], PartitionedProblem):
     """`AdditiveProblem` over parts of the rows.
 
     Parameters
@@ -58,9 +59,10 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
         self.options = options
         super().__init__(term_of(terms) if term is None else term, options, variable_signs(terms, levels.signs))
 
-    def _free_objective(self, term: Any) -> LinearObjective:
+    def _free_objective(self, term: DataTerm) -> LinearObjective:
         if self.solver == "auto":
             self.solver = "newton"
+        assert isinstance(term, PartitionedTerm)
         return PartitionedAdditiveObjective(term, self.terms, 1.0, **self.smoothing)
 
     def _over(self, terms: AdditiveTerms) -> "PartitionedAdditiveProblem":
@@ -82,7 +84,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
         term = self.objective.term.beside(backend)
         return PartitionedAdditiveProblem(self._term_of, self.levels, self.terms, self.options, term)
 
-    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+    def scores(self, w: np.ndarray, X: Features) -> np.ndarray:
         # blocks of a file come once
         return self.terms.function(w).scores(as_floats(X), self.n_threads)
 
@@ -95,4 +97,5 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem, PartitionedProblem):
         return self._without_own(bounds_of_sums(self.terms, sums, n_levels, self.levels.signs))
 
     def _cell_counts(self) -> np.ndarray:
-        return self.objective.term.cell_counts()
+        counts: np.ndarray = self.objective.term.cell_counts()
+        return counts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ranksvm.device.calibration import calibrated
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
-from ranksvm.losses import LossSpec
+from ranksvm.losses import LossSpec, Pairs
 
 if TYPE_CHECKING:
     from ranksvm.fits.work import Rows, Work
@@ -18,13 +19,16 @@ __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unab
 
 logger = logging.getLogger("ranksvm.fits")
 
+# The argument of estimators: the name of a device, or of several.
+DeviceNames = str | Sequence[str]
+
 NOT_CALIBRATED = (
     "device='auto': the CPU, because no GPU is calibrated. ranksvm.calibrate_device() measures the first GPU, and from "
     "then on 'auto' may choose it."
 )
 
 
-def check_device(device: Any, solver: str, loss: LossSpec) -> None:
+def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
     """Refuse a device that is not there, or that cannot do the requested work.
 
     Parameters
@@ -52,7 +56,7 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
         open_device(name)
 
 
-def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
+def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) -> None:
     """Refuse X on a GPU that cannot be used there.
 
     Parameters
@@ -82,7 +86,13 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
 
 
 def devices_for(
-    device: Any, solver: str, loss: LossSpec, pairs: Any, design: Rows, n_threads: int, n_fits: int = 1
+    device: DeviceNames,
+    solver: str,
+    loss: LossSpec,
+    pairs: Pairs,
+    design: Rows,
+    n_threads: int,
+    n_fits: int = 1,
 ) -> tuple[str, ...]:
     """The names of the devices of a linear model's fit; none for the CPU.
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import n_rows_of
+from ranksvm._util.types import MatrixLike
 from ranksvm.data import Preferences, frames, validation
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.row_scores import scores_of_rows
@@ -17,6 +20,11 @@ from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics
 
 # The evaluations of one model, one for each set.
 Parts = Sequence[Evaluation]
+# Features as a model scores them.
+Scorable = MatrixLike | DeviceFeatures
+# Metrics, by name or as objects.
+MetricsLike = str | Metric | Iterable[str | Metric]
+Sets = TypeVar("Sets")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +45,14 @@ class EvaluationSet:
         Which of the times in ``y`` are observed: then the metric is the concordance index.
     """
 
-    X: Any
+    X: Scorable
     y: np.ndarray
     numbers: np.ndarray
-    sample_weight: Any = None
-    event: Any = None
+    sample_weight: ArrayLike | None = None
+    event: ArrayLike | None = None
 
     @property
-    def features(self) -> Any:
+    def features(self) -> Scorable:
         """The features."""
         return self.X
 
@@ -66,8 +74,10 @@ class EvaluationSet:
         """The metrics of the ranking by a scoring function from features to scores."""
         if self.event is not None:
             metrics = CONCORDANCE
-        options = {"convention": convention, "sample_weight": self.sample_weight, "event": self.event}
-        return evaluate(self.y, scores(self.X), self.numbers, metrics, **options)
+        weight, event = self.sample_weight, self.event
+        return evaluate(
+            self.y, scores(self.X), self.numbers, metrics, convention=convention, sample_weight=weight, event=event
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +96,13 @@ class PairEvaluationSet:
         Weight of each pair.
     """
 
-    blocks: list[Any]
+    blocks: Sequence[Scorable]
     rows: np.ndarray
     groups: np.ndarray
     weight: np.ndarray | None = None
 
     @property
-    def features(self) -> Any:
+    def features(self) -> Scorable:
         """The features of the first block."""
         return self.blocks[0]
 
@@ -126,22 +136,23 @@ class PairEvaluationSet:
 
 
 def pairs_to_evaluate(
-    features: Callable[[Any], Any],
-    X: Any,
+    features: Callable[[MatrixLike], Scorable],
+    X: MatrixLike | Preferences,
     *,
-    qid: Any = None,
-    group: Any = None,
-    pairs: Any = None,
-    pair_weight: Any = None,
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
 ) -> PairEvaluationSet:
     """`Preferences`, or X and pairs of its rows, validated; ``features`` prepares a block of X for scoring."""
-    blocks = [X]
     if isinstance(X, Preferences):
         given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
         qid, pairs, pair_weight = X.arguments(**given)
-        blocks = list(X.blocks)
-    blocks = [features(block) for block in blocks]
+        blocks = [features(block) for block in X.blocks]
+    else:
+        blocks = [features(X)]
     queries = validation.queries(qid, group, sum(n_rows_of(block) for block in blocks))
+    assert pairs is not None
     preferred, other = row_numbers(pairs, queries)
     weight = None if pair_weight is None else checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
     groups = groups_of_pairs(queries, preferred, other)
@@ -187,7 +198,7 @@ class EvaluationSets:
         }
 
 
-def joined_sets(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
+def joined_sets(eval_set: Sets, eval_X: object, eval_y: object) -> Sets | list[tuple[Any, Any]]:
     """The sets in the form of ``eval_set``, from whichever arguments of ``fit`` were given.
 
     Parameters
@@ -213,13 +224,16 @@ def joined_sets(eval_set: Any, eval_X: Any, eval_y: Any) -> Any:
         raise DataError("eval_set and eval_X with eval_y are two forms of the same sets: give one of them.")
     if eval_X is None or eval_y is None:
         raise DataError("eval_X and eval_y belong together: give both, or eval_set=[(X, y)].")
-    several = isinstance(eval_X, tuple)
-    if several != isinstance(eval_y, tuple) or (several and len(eval_X) != len(eval_y)):
+    if isinstance(eval_X, tuple) and isinstance(eval_y, tuple) and len(eval_X) == len(eval_y):
+        return list(zip(eval_X, eval_y, strict=True))
+    if isinstance(eval_X, tuple) or isinstance(eval_y, tuple):
         raise DataError("eval_X and eval_y must both be arrays, or tuples with one array for each set.")
-    return list(zip(eval_X, eval_y, strict=True)) if several else [(eval_X, eval_y)]
+    return [(eval_X, eval_y)]
 
 
-def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:
+def metrics_of_sets(
+    eval_metric: MetricsLike | None, eval_at: int | Iterable[int] | None, deciding: MetricsLike | None = None
+) -> list[Metric]:
     """The estimator's own metrics, then the metrics requested in ``fit``; a default if there are none.
 
     Parameters
@@ -241,15 +255,26 @@ def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> lis
     return list(dict.fromkeys(own + asked))
 
 
-def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metric]:
+class Evaluated(Protocol):
+    """A set on which models are evaluated, in memory or on a cluster."""
+
+    @property
+    def own_metric(self) -> Metric | None:
+        """The only metric of this set; None if labels allow any metric."""
+
+    def metric_for(self, metric: Metric) -> Metric:
+        """The metric by which this set is evaluated, if ``metric`` was requested."""
+
+
+def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Evaluated]) -> list[Metric]:
     """The metrics of evaluation sets: the first is the metric of the first set, which may allow only one.
 
     Parameters
     ----------
     metrics : sequence of Metric
         The requested metrics.
-    sets : sequence of EvaluationSet, PairEvaluationSet or an object like them
-        The sets, with ``own_metric`` and ``metric_for``.
+    sets : sequence of EvaluationSet, PairEvaluationSet or another set
+        The sets.
 
     Returns
     -------
@@ -282,7 +307,7 @@ def refuse_weights_of_pairs() -> NoReturn:
     raise DataError("eval_sample_weight applies to labels: give pairs as Preferences(..., weight=...).")
 
 
-def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
+def names_of_sets(eval_names: str | Sequence[str] | None, n_sets: int) -> list[str]:
     """A name for each set: ``names``, or ``valid_0``, ``valid_1``, ... as in LightGBM.
 
     Parameters
@@ -310,7 +335,7 @@ def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
     return names
 
 
-def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
+def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) -> list[Any]:
     """The values of an argument for each set: from a list with one item for each set or, for one set, the value.
 
     Parameters
@@ -345,7 +370,7 @@ def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     return [values]
 
 
-def _may_belong(X: Any, value: Any) -> bool:
+def _may_belong(X: object, value: Any) -> bool:
     """Whether a value may be the argument of a single set: None, the name of a column, or values by row."""
     if isinstance(value, str):  # a dask DataFrame is no frame, but has columns
         return frames.has_column(X, value) or value in getattr(X, "columns", ())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.types import Features, MemoryLimit
 from ranksvm.data import Queries
 from ranksvm.data.validation import check_scores
 from ranksvm.datasets.cache.rows import FileRows
@@ -44,7 +45,7 @@ def evaluated_in_file(
     models: Sequence[Callable[[Any], np.ndarray]],
     metric: Metric,
     convention: Convention,
-    memory_limit: Any,
+    memory_limit: MemoryLimit,
     n_threads: int,
 ) -> list[Evaluation]:
     """A metric of several models, in one reading of the rows.
@@ -71,7 +72,7 @@ def evaluated_in_file(
     """
     backend = file_backend(rows, memory_limit, n_threads)
 
-    def of_block(first: int, last: int, X: Any) -> list[Evaluation]:
+    def of_block(first: int, last: int, X: Features) -> list[Evaluation]:
         queries, labels, weights = rows.columns(first, last)
         given = {name: weights.get(name) for name in ("sample_weight", "event")}
         scores = [check_scores(model(X)) for model in models]

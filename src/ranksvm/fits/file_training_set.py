@@ -1,10 +1,12 @@
 """The training set of rows that stay in their file."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util.memory import in_words, memory_bytes, used_memory
+from ranksvm._util.types import MemoryLimit
 from ranksvm.data import Queries, validation
 from ranksvm.data.queries import id_array
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
@@ -60,7 +62,7 @@ class FileTrainingSet(NamedTuple):
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.rows.file.n_features
+        return int(self.rows.file.n_features)
 
 
 def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrainingSet:
@@ -109,7 +111,7 @@ def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrai
     return FileTrainingSet(rows, options.n_threads)
 
 
-def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
+def _runs(file: CacheFile, qid: ArrayLike | None, group: ArrayLike | None) -> QueryRuns:
     if group is not None:
         if qid is not None:
             raise DataError("give qid or group, not both.")
@@ -123,7 +125,7 @@ def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
     return QueryRuns.of_ids([ids])
 
 
-def file_backend(rows: FileRows, limit: Any, n_threads: int) -> FileBackend:
+def file_backend(rows: FileRows, limit: MemoryLimit, n_threads: int) -> FileBackend:
     """The backend of rows in a file.
 
     Parameters
@@ -148,17 +150,17 @@ def file_backend(rows: FileRows, limit: Any, n_threads: int) -> FileBackend:
     return FileBackend(rows, memory_for(limit), n_threads, block_bytes(limit))
 
 
-def block_bytes(limit: Any) -> int:
+def block_bytes(limit: MemoryLimit) -> int:
     """Bytes of the features of a block of a file."""
     return int(BUFFER_SHARE * planned_bytes(limit) / PLANNED_BLOCKS)
 
 
-def planned_bytes(limit: Any) -> float:
+def planned_bytes(limit: MemoryLimit) -> float:
     """Bytes for which blocks and samples are planned."""
     return PLANNED_SHARE * (PLANNED_WITHOUT_LIMIT if limit is None else memory_bytes(limit))
 
 
-def check_sample(n_bytes: int, limit: Any) -> None:
+def check_sample(n_bytes: int, limit: MemoryLimit) -> None:
     """Refuse a sample that does not fit into memory: a smaller sample would give another model."""
     allowed = int(SAMPLE_SHARE * memory_for(limit))
     if n_bytes > allowed:
@@ -169,7 +171,7 @@ def check_sample(n_bytes: int, limit: Any) -> None:
         )
 
 
-def memory_for(limit: Any) -> int:
+def memory_for(limit: MemoryLimit) -> int:
     """Bytes that a fit may use in addition to the present memory of the process.
 
     Parameters

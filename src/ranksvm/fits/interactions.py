@@ -3,13 +3,19 @@
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ranksvm._util.checks import is_integer
 from ranksvm.additive import AdditiveFunction
 from ranksvm.solvers import SolverResult
+
+if TYPE_CHECKING:
+    from ranksvm.fits.additive import AdditiveProblem
+    from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
+
+    AnyProblem: TypeAlias = "AdditiveProblem | PartitionedAdditiveProblem"
 
 __all__ = ["AUTO_COUNTS", "WithInteractions", "solve_with_interactions"]
 
@@ -34,14 +40,14 @@ class WithInteractions(NamedTuple):
         The same for the solution.
     """
 
-    problem: Any
+    problem: Any  # of the class of the problem without interactions
     result: SolverResult
     candidate_bounds: np.ndarray
     bounds: np.ndarray
 
 
 def solve_with_interactions(
-    problem: Any,
+    problem: "AnyProblem",
     C: float,
     start: np.ndarray | None,
     interrupted: threading.Event | None,
@@ -83,8 +89,8 @@ def solve_with_interactions(
 
 
 def _extended(
-    problem: Any, result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
-) -> tuple[Any, SolverResult]:
+    problem: "AnyProblem", result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
+) -> "tuple[AnyProblem, SolverResult]":
     """The solution with functions of further pairs."""
     if not len(pairs):
         return problem, result
@@ -93,16 +99,16 @@ def _extended(
 
 
 def _best_number(
-    problem: Any,
+    problem: "AnyProblem",
     result: SolverResult,
     candidates: np.ndarray,
     C: float,
     interrupted: threading.Event | None,
     value: Callable[[AdditiveFunction], float],
-) -> tuple[Any, SolverResult]:
+) -> "tuple[AnyProblem, SolverResult]":
     """The solution with the number of interactions of the best value; the smallest of equally good ones."""
 
-    def valued(problem: Any, result: SolverResult) -> float:
+    def valued(problem: "AnyProblem", result: SolverResult) -> float:
         found = value(problem.function(result.w))
         logger.info("%d interactions: %.4f on validation data", len(problem.terms.pairs), found)
         return found

@@ -13,6 +13,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.log_records import PASSING
 from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import one_blas_thread
+from ranksvm._util.types import Features
 from ranksvm.data import TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
@@ -126,8 +127,8 @@ def kernel_problem(
         features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
         return FourierProblem(data, features, gamma, options, device)
     rows = np.sort(data.pairs.comparable()[1])
-    how = {"method": options.landmarks, "random_state": random_state, "n_threads": data.n_threads}
-    chosen = choose_landmarks(kernel, _taken(data.X, rows), n_components, **how)
+    method, n_threads, X = options.landmarks, data.n_threads, _taken(data.X, rows)
+    chosen = choose_landmarks(kernel, X, n_components, method=method, random_state=random_state, n_threads=n_threads)
     return NystroemProblem(data, kernel, rows[chosen], gamma, options, device)
 
 
@@ -303,7 +304,7 @@ class KernelProblem(RankSVMProblem):
             return 0
         return min(N_LANDMARKS, int(LANDMARK_SHARE * self._memory / self._landmark_bytes))
 
-    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+    def scores(self, w: np.ndarray, X: Features) -> np.ndarray:
         support, vectors, coef = self._terms(w)
         if vectors is None:
             return LinearFunction(scattered(coef, support, X.shape[1])).scores(X, self.n_threads)
@@ -346,7 +347,7 @@ class KernelProblem(RankSVMProblem):
     def _origin(self) -> np.ndarray:
         return self.objective.vector()
 
-    def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+    def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Features | None, np.ndarray]:
         """Rows with nonzero coefficients, ascending; their documents, None for a precomputed kernel; coefficients."""
         b = w if self.solver == "tron" else w[0]
         positions = np.flatnonzero(b)
@@ -407,7 +408,7 @@ class FeatureProblem(LinearProblem):
         self.gamma = gamma
         self.dtype = dtype
 
-    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+    def scores(self, w: np.ndarray, X: Features) -> np.ndarray:
         return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
 
     def release(self) -> None:
@@ -494,13 +495,14 @@ class FourierProblem(FeatureProblem):
 KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
 
 
-def _taken(X: Any, rows: np.ndarray) -> Any:
+def _taken(X: Features, rows: np.ndarray) -> Features:
     """Rows of X; X itself if these are all rows in order."""
     return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
 
 
-def _same(X: Any, Z: Any) -> bool:
+def _same(X: Features, Z: Features) -> bool:
     """Whether two sets of documents have the same values."""
-    if is_sparse(X) != is_sparse(Z):
-        return False
-    return (X != Z).nnz == 0 if is_sparse(X) else np.array_equal(X, Z)
+    if is_sparse(X) and is_sparse(Z):
+        unequal: Any = X != Z  # a sparse matrix
+        return bool(unequal.nnz == 0)
+    return not is_sparse(X) and not is_sparse(Z) and np.array_equal(X, Z)

@@ -1,7 +1,7 @@
 """The device of a kernel model's fit: the user's choice, or with "auto" the cheaper of CPU and calibrated GPU."""
 
 import logging
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.device_choice import cheaper_device, check_device, check_place, unable
-from ranksvm.fits.kernel_options import KernelOptions
+from ranksvm.fits.kernel_options import KernelLike, KernelOptions
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.fits.work import Work, feature_work, kernel_work
 
@@ -117,6 +117,6 @@ class _Features(NamedTuple):
         return True
 
 
-def _unable(kernel: Any) -> str | None:
+def _unable(kernel: KernelLike) -> str | None:
     """The reason why a GPU cannot do the work, as the end of a sentence; None if it can."""
     return "cannot evaluate a kernel that is a function of Python" if callable(kernel) else None

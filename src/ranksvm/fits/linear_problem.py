@@ -1,16 +1,17 @@
 """From the data of a linear model to its problem: term, objective and solver."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.datasets.file_data import FileData
 from ranksvm.device import Device, open_device
-from ranksvm.fits.device_choice import check_place, devices_for
+from ranksvm.fits.device_choice import DeviceNames, check_place, devices_for
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions, monotone_signs, threads_for
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
@@ -87,7 +88,9 @@ def linear_problem(
     return LinearProblem(data, term, options, signs)
 
 
-def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu", n_fits: int = 1) -> DataTerm:
+def linear_term(
+    data: TrainingSet, loss: LossSpec, solver: str, device: DeviceNames = "cpu", n_fits: int = 1
+) -> DataTerm:
     """The data term of a linear model.
 
     A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
@@ -175,22 +178,22 @@ def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, da
     return DevicesTerm(terms)
 
 
-def _is_nearly_dense(X: Any) -> bool:
+def _is_nearly_dense(X: CSRMatrix) -> bool:
     """Whether dense rows would be read faster than these sparse ones, and need little memory."""
-    if not is_sparse(X) or X.shape[0] <= X.shape[1]:
+    if X.shape[0] <= X.shape[1]:
         return False
     n_values = X.shape[0] * X.shape[1]
     fewest, most = DENSE_BYTES
     return X.nnz >= DENSE_PART * n_values and fewest <= n_values * X.dtype.itemsize <= most
 
 
-def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
+def _linear_design(X: Features | TwoBlocks, solver: str, largest: np.ndarray | None) -> DesignMatrix:
     """The design matrix of rows in memory, for a solver.
 
     The dual reads one array: two blocks are stacked if the dual may be used: with solver "dual", or with no more rows
     than features, for which "auto" may choose it.
     """
     if not isinstance(X, TwoBlocks):
-        return as_design_matrix(X.toarray() if _is_nearly_dense(X) else X, largest)
+        return as_design_matrix(X.toarray() if is_sparse(X) and _is_nearly_dense(X) else X, largest)
     n_rows, n_features = X.shape
     return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)

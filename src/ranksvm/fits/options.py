@@ -5,15 +5,17 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.checks import is_integer
 from ranksvm._util.memory import memory_complaint
 from ranksvm._util.threads import effective_n_jobs
+from ranksvm._util.types import MemoryLimit
 from ranksvm.device.names import device_complaint
 from ranksvm.exceptions import OptionError
 from ranksvm.losses import LOSSES, LossSpec
-from ranksvm.losses.margin_function import complaint_about
+from ranksvm.losses.margin_function import MarginFunction, complaint_about
 
 __all__ = [
     "FitOptions",
@@ -31,6 +33,8 @@ _EXPECTED = (
 )
 # names listed in a message
 _LISTED = 5
+# Signs that weights must have, for all features, each in order, or some by name or number.
+Monotone = ArrayLike | Mapping[str, int | str] | Mapping[int, int | str]
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class FitOptions:
     solver: str
     tol: float
     max_iter: int
-    device: Any
-    memory_limit: Any
+    device: str | Sequence[str]
+    memory_limit: MemoryLimit
     n_threads: int
 
     @classmethod
@@ -110,7 +114,7 @@ class LinearOptions(FitOptions):
     """
 
     model: ClassVar[str] = "linear"
-    monotone: Any = None
+    monotone: Monotone | None = None
     stopping: str = "gap"
 
     def __post_init__(self) -> None:
@@ -119,7 +123,7 @@ class LinearOptions(FitOptions):
         check_monotone(self.monotone)
 
 
-def loss_of(loss: Any, huber_width: float) -> LossSpec:
+def loss_of(loss: str | MarginFunction, huber_width: float) -> LossSpec:
     """The loss chosen by the hyper-parameters of an estimator."""
     if not isinstance(loss, str):
         return LossSpec("custom", function=loss)
@@ -131,7 +135,7 @@ def threads_for(loss: LossSpec, n_threads: int) -> int:
     return n_threads if loss.function is None else 1
 
 
-def _loss_error(loss: Any) -> str | None:
+def _loss_error(loss: object) -> str | None:
     """The error of a loss, by name or as a function of the margin; None if it is valid."""
     if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
         error = checks.one_of(loss, LOSSES)
@@ -139,7 +143,7 @@ def _loss_error(loss: Any) -> str | None:
     return complaint_about(loss)
 
 
-def check_monotone(monotone: Any) -> None:
+def check_monotone(monotone: Monotone | None) -> None:
     """Raise OptionError for a ``monotone`` that is invalid whatever the features are."""
     if monotone is None:
         return
@@ -156,7 +160,7 @@ def check_monotone(monotone: Any) -> None:
             _sign(sign, f"of feature {number} ")
 
 
-def monotone_signs(monotone: Any, n_features: int, names: Sequence[str] | None = None) -> np.ndarray | None:
+def monotone_signs(monotone: Monotone | None, n_features: int, names: Sequence[str] | None = None) -> np.ndarray | None:
     """The sign of each weight, as validated by `check_monotone`.
 
     Parameters
@@ -192,7 +196,7 @@ def monotone_signs(monotone: Any, n_features: int, names: Sequence[str] | None =
     return signs.astype(np.int64) if signs.any() else None
 
 
-def _signs_by_feature(monotone: Mapping, n_features: int, names: Sequence[str] | None) -> np.ndarray:
+def _signs_by_feature(monotone: Mapping[Any, Any], n_features: int, names: Sequence[str] | None) -> np.ndarray:
     places = {} if names is None else {str(name): number for number, name in enumerate(names)}
     signs, given = np.zeros(n_features, dtype=np.int64), set()
     for feature, sign in monotone.items():
@@ -218,7 +222,7 @@ def _described(names: Sequence[str] | None) -> str:
     return f"X has the features {some}" + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
 
 
-def _values(monotone: Any) -> Any:
+def _values(monotone: ArrayLike) -> np.ndarray:
     values = np.asarray(monotone, dtype=object)
     if values.ndim != 1:
         raise OptionError(f"monotone must be {_EXPECTED}, got {monotone!r}.")

@@ -19,6 +19,7 @@ from ranksvm.terms.hessian_cost import Size, fraction_of_sample, no_hessian, wor
 from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.shared_rounds import side_by_side
 from ranksvm.terms.parts.term import PartitionedTerm
+from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["PartitionedProblem"]
 
@@ -56,16 +57,16 @@ class PartitionedProblem(LinearProblem):
         self._options = options
         super().__init__(data, term, options, signs)
 
-    def _free_objective(self, term: Any) -> LinearObjective:
+    def _free_objective(self, term: DataTerm) -> LinearObjective:
         self._choose(term)
         return LinearObjective(term, 1.0, **self.smoothing, fraction_of=_fraction)
 
-    def _constrained_objective(self, term: Any, signs: np.ndarray) -> ConstrainedObjective:
+    def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         self._choose(term)
         fraction_of = no_hessian if self.solver == "tron" else _fraction
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
 
-    def _choose(self, term: PartitionedTerm) -> None:
+    def _choose(self, term: Size) -> None:
         """Choose Newton's method whenever it can be used: its Hessians cost no rounds."""
         if self.solver == "auto":
             self.solver = "newton" if _fraction(term) > 0.0 else "tron"

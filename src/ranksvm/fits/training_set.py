@@ -1,9 +1,11 @@
 """The data of a fit: the arguments of ``fit``, and the pairs that they imply."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ranksvm.data import ComparablePairs, PairList, Queries, validation
 from ranksvm.data.censoring import checked_event
@@ -13,8 +15,12 @@ from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.options import FitOptions
 from ranksvm.losses import Pairs
+from ranksvm.metrics import Metric
 
 __all__ = ["EvalArguments", "ListedPairs", "TrainingArguments", "TrainingSet", "training_pairs", "training_set"]
+
+# Values for each of several sets, or of a single one.
+ForEachSet = ArrayLike | Sequence[ArrayLike | None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +49,15 @@ class TrainingArguments:
 
     X: Any
     y: Any = None
-    qid: Any = None
-    group: Any = None
-    pairs: Any = None
-    pair_weight: Any = None
-    sample_weight: Any = None
-    query_weight: Any = None
-    propensity: Any = None
-    event: Any = None
-    largest: Any = None
+    qid: ArrayLike | None = None
+    group: ArrayLike | None = None
+    pairs: ArrayLike | None = None
+    pair_weight: ArrayLike | None = None
+    sample_weight: ArrayLike | None = None
+    query_weight: ArrayLike | None = None
+    propensity: ArrayLike | None = None
+    event: ArrayLike | None = None
+    largest: np.ndarray | None = None
     text_features: TextFeatures | None = None
 
     def weights(self) -> dict[str, Any]:
@@ -105,12 +111,12 @@ class EvalArguments:
     """
 
     eval_set: Any = None
-    eval_qid: Any = None
-    eval_group: Any = None
-    eval_names: Any = None
-    eval_sample_weight: Any = None
-    eval_metric: Any = None
-    eval_at: Any = None
+    eval_qid: ForEachSet = None
+    eval_group: ForEachSet = None
+    eval_names: str | Sequence[str] | None = None
+    eval_sample_weight: ForEachSet = None
+    eval_metric: str | Metric | Sequence[str | Metric] | None = None
+    eval_at: int | Iterable[int] | None = None
 
     def refuse_without_sets(self) -> None:
         """Raise DataError for the first argument that describes sets although there is none."""
@@ -155,12 +161,12 @@ class TrainingSet:
     @property
     def n_rows(self) -> int:
         """Number of rows of X."""
-        return self.X.shape[0]
+        return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,13 @@
 """Work of a fit, computed from the sizes of its data, and the estimated time on the CPU and on a GPU."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant
-from ranksvm.losses import LossSpec
+from ranksvm.losses import LossSpec, Pairs
 from ranksvm.terms.device.long_queries import is_long
 
 __all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
@@ -55,7 +55,7 @@ class Rows(Protocol):
     @property
     def dense(self) -> bool: ...
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> np.dtype: ...
 
 
 class Work(NamedTuple):
@@ -123,7 +123,7 @@ class Work(NamedTuple):
         float
             Seconds.
         """
-        return self.cpu / n_threads**THREADS
+        return self.cpu / float(n_threads**THREADS)
 
     def on_gpu(self, costs: DeviceCosts, free: float = np.inf, compiled: bool = True) -> float:
         """Estimated seconds on a GPU that is open.
@@ -156,7 +156,7 @@ class Work(NamedTuple):
         )
 
 
-def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
+def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     """The work of a fit of a linear model.
 
     Parameters
@@ -200,7 +200,7 @@ def linear_work(loss: LossSpec, pairs: Any, design: Rows) -> Work:
     )
 
 
-def feature_work(loss: LossSpec, pairs: Any, features: Rows, n_values: int) -> Work:
+def feature_work(loss: LossSpec, pairs: Pairs, features: Rows, n_values: int) -> Work:
     """The work of a fit on features that approximate a kernel, including their computation.
 
     Parameters

@@ -4,6 +4,7 @@ import numpy as np
 
 from ranksvm._util.types import MatrixLike
 from ranksvm.data import validation
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import open_device
 from ranksvm.estimators.base.ranker import Ranker
 from ranksvm.exceptions import OptionError
@@ -39,4 +40,6 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     function = getattr(ranker, "_function", None)
     if function is None:
         raise OptionError(f"A {type(ranker).__name__} computes its scores on the processor: use device='cpu'.")
-    return validation.check_scores(scores_on(open_device(name), function(), ranker._features(X)))
+    rows = ranker._features(X)
+    assert not isinstance(rows, DeviceFeatures)  # only a linear model has these, and it has no `_function`
+    return validation.check_scores(scores_on(open_device(name), function(), rows))

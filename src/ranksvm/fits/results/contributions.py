@@ -1,12 +1,15 @@
 """Contributions of the terms of an additive model to scores."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ranksvm._util.tables import frame_of
 from ranksvm.fits.results.shap import shap_explanation
+
+if TYPE_CHECKING:
+    import shap
 
 __all__ = ["Contributions"]
 
@@ -65,7 +68,7 @@ class Contributions:
         """
         return frame_of(dict(zip(self.feature_names, self.values.T, strict=True)), library)
 
-    def to_shap(self) -> Any:
+    def to_shap(self) -> "shap.Explanation":
         """The contributions as a ``shap.Explanation``, for the plots of SHAP.
 
         Returns

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class DualBlock:
     True
     """
 
-    query: Any
+    query: object
     preferred_rows: np.ndarray
     other_rows: np.ndarray
     alpha: np.ndarray
@@ -144,7 +144,7 @@ class DualCoef:
             counts.append(np.bincount(self._query_of_part, weights=of_part, minlength=len(self)).astype(np.int64))
         return counts[0] * counts[1]
 
-    def query(self, query: Any) -> DualBlock:
+    def query(self, query: object) -> DualBlock:
         """The block of a query.
 
         Parameters
@@ -275,7 +275,15 @@ class KeptDualCoef(DualCoef):
         super().__init__(pairs, queries, labels, lambda *_: kept)
         self._kept = np.split(kept, np.cumsum(pairs.pairs_per_query.astype(np.int64))[:-1])
 
-    def _fill(self, number, block, places, preferred, other, weights):
+    def _fill(
+        self,
+        number: int,
+        block: DualBlock,
+        places: tuple[np.ndarray, np.ndarray],
+        preferred: np.ndarray,
+        other: np.ndarray,
+        weights: np.ndarray,
+    ) -> None:
         parts = self._parts[self._first_part[number] : self._first_part[number + 1]]
         if len(parts):
             np.add.at(block.alpha, places, np.concatenate([self._kept[part] for part in parts]))
@@ -287,7 +295,15 @@ class WholeBlocks(DualCoef):
     The parameters are the same as of `DualCoef`; its ``alpha`` is called for all entries.
     """
 
-    def _fill(self, number, block, places, preferred, other, weights):
+    def _fill(
+        self,
+        number: int,
+        block: DualBlock,
+        places: tuple[np.ndarray, np.ndarray],
+        preferred: np.ndarray,
+        other: np.ndarray,
+        weights: np.ndarray,
+    ) -> None:
         i, j = np.indices(block.shape)
         rows = block.preferred_rows[i.ravel()], block.other_rows[j.ravel()]
         block.alpha[:] = self._alpha(number, *rows, block.weights.ravel()).reshape(block.shape)

@@ -1,15 +1,20 @@
 """Per-feature attribution of score differences of linear and additive models."""
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDifference
 from ranksvm.fits.results.shap import shap_explanation
+
+if TYPE_CHECKING:
+    import shap
 
 __all__ = ["Explanation"]
 
@@ -65,12 +70,12 @@ class Explanation:
 
     def __init__(
         self,
-        X: Any,
+        X: Features,
         coef: np.ndarray | None,
         scores: np.ndarray,
         queries: Queries,
-        feature_names: Any = None,
-        values: Any = None,
+        feature_names: Sequence[str] | None = None,
+        values: Features | None = None,
         texts: dict[str, list[str]] | None = None,
     ):
         self.coef = coef
@@ -89,7 +94,7 @@ class Explanation:
         self.ranks[by_query] = np.arange(len(scores)) - np.repeat(queries.pointers[:-1], queries.sizes) + 1
 
     @property
-    def contributions(self) -> Any:
+    def contributions(self) -> Features:
         """Contribution of every feature to every document's distance from the mean score of its query.
 
         Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
@@ -105,10 +110,12 @@ class Explanation:
         blocks = [_sparse_contributions(self._X[rows], self._weights) for _, rows in self.queries]
         from scipy import sparse
 
-        stacked = sparse.vstack(blocks, format="csr")
-        return stacked if self.queries.order is None else stacked[np.argsort(self.queries.order)]
+        stacked: CSRMatrix = sparse.vstack(blocks, format="csr")
+        if self.queries.order is not None:
+            stacked = stacked[np.argsort(self.queries.order)]
+        return stacked
 
-    def to_shap(self) -> Any:
+    def to_shap(self) -> "shap.Explanation":
         """The contributions, mean scores and values as a ``shap.Explanation``, for the plots of SHAP.
 
         Returns
@@ -176,7 +183,7 @@ class Explanation:
             )
         return self._difference(row, other_row, _entries(self._X, other_row))
 
-    def query(self, query: Any) -> QueryExplanation:
+    def query(self, query: object) -> QueryExplanation:
         """A query's ranking and the features that matter in it.
 
         Parameters
@@ -250,6 +257,7 @@ class Explanation:
 
     def _shown_values(self, columns: np.ndarray, row: int, other: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Values of features for a document, and for another one or on average; NaN for terms that have none."""
+        assert self._values is not None
         rows = [row] if other is None else [row, other]
         if other is None:
             rows += self.queries.rows(self._numbers[row]).tolist()
@@ -266,7 +274,7 @@ class Explanation:
     def _names(self, columns: np.ndarray) -> list[str] | None:
         return None if self.feature_names is None else [str(self.feature_names[column]) for column in columns]
 
-    def _row(self, row: Any) -> int:
+    def _row(self, row: SupportsIndex) -> int:
         try:
             number = operator.index(row)
         except TypeError:
@@ -279,18 +287,18 @@ class Explanation:
 # ---- rows of X, dense or sparse: columns and float64 values
 
 
-def _dense(X: Any) -> np.ndarray:
+def _dense(X: Features) -> np.ndarray:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
-def _entries(X: Any, row: int) -> tuple[np.ndarray, np.ndarray]:
+def _entries(X: Features, row: int) -> tuple[np.ndarray, np.ndarray]:
     if is_sparse(X):
         stored = slice(X.indptr[row], X.indptr[row + 1])
         return X.indices[stored], X.data[stored].astype(np.float64)
     return np.arange(X.shape[1]), X[row].astype(np.float64)
 
 
-def _mean(X: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _mean(X: Features, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean of some rows."""
     if is_sparse(X):
         part = X[rows]
@@ -309,7 +317,7 @@ def _side_by_side(
     return columns, values[0], values[1]
 
 
-def _dense_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
+def _dense_columns(X: Features) -> tuple[np.ndarray, np.ndarray]:
     """The columns in which some rows differ from zero, and these of the rows, dense."""
     if not is_sparse(X):
         return np.arange(X.shape[1]), X.astype(np.float64)
@@ -320,7 +328,7 @@ def _dense_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return columns, narrow.toarray()
 
 
-def _sparse_contributions(X: Any, coef: np.ndarray) -> Any:
+def _sparse_contributions(X: Features, coef: np.ndarray) -> CSRMatrix:
     from scipy import sparse
 
     columns, values = _dense_columns(X)
@@ -328,7 +336,9 @@ def _sparse_contributions(X: Any, coef: np.ndarray) -> Any:
     used = coef[columns] != 0.0
     columns, values = columns[used], values[:, used]
     pointers = np.arange(0, values.size + 1, max(1, len(columns))) if len(columns) else np.zeros(len(values) + 1, int)
-    return sparse.csr_matrix((values.ravel(), np.tile(columns, len(values)), pointers), shape=X.shape)
+    entries = values.ravel(), np.tile(columns, len(values)), pointers
+    contributions: CSRMatrix = sparse.csr_matrix(entries, shape=X.shape)
+    return contributions
 
 
 def _largest(values: np.ndarray) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Records of the results of a fit."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from ranksvm._util.types import Features
 
 __all__ = ["Fourier", "KernelModel", "KernelTerms", "Outcome"]
 
@@ -42,7 +43,7 @@ class Outcome:
     status: str
     n_iter: int
     solver: str
-    history: dict[str, list]
+    history: dict[str, list[float]]
     n_pairs: int
     n_queries: int
     width: float | None
@@ -68,7 +69,7 @@ class KernelTerms:
 
     dual_coef: np.ndarray
     support: np.ndarray
-    support_vectors: Any = None
+    support_vectors: Features | None = None
     coef: np.ndarray | None = None
 
 

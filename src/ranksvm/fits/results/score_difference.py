@@ -1,5 +1,6 @@
 """Parts of an explanation: a difference of two scores, and a query's ranking, by feature."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ class ScoreDifference:
     (1, 2, True)
     """
 
-    query: Any
+    query: object
     row: int
     other_row: int | None
     rank: int
@@ -107,7 +108,7 @@ class ScoreDifference:
         of_features = zip(labels, self.columns, names, weights, values, others, self.contributions, strict=True)
         keys = ("feature", "column", "name", "weight", "value", "other_value", "contribution")
         fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
-        return plain(
+        found: dict[str, Any] = plain(
             {
                 **{name: getattr(self, name) for name in fields},
                 "difference": self.difference,
@@ -116,6 +117,7 @@ class ScoreDifference:
                 "rest": float(self.contributions[len(self.columns) if top is None else top :].sum()),
             }
         )
+        return found
 
     def _value(self, name: str | None, value: float, is_mean: bool = False) -> float | str | None:
         """A value as text, if it stands for one."""
@@ -180,7 +182,7 @@ class QueryExplanation:
     (8, True)
     """
 
-    query: Any
+    query: object
     rows: np.ndarray
     scores: np.ndarray
     columns: np.ndarray
@@ -209,7 +211,7 @@ class QueryExplanation:
         features = list(zip(labels, self.columns, names, _or_none(self.weights, names), self.importances, strict=True))[
             :top
         ]
-        return plain(
+        found: dict[str, Any] = plain(
             {
                 "query": self.query,
                 "n_documents": len(self.rows),
@@ -219,6 +221,7 @@ class QueryExplanation:
                 "features": [dict(zip(keys, row, strict=True)) for row in features],
             }
         )
+        return found
 
     def __repr__(self) -> str:
         found = self.to_dict(LISTED)
@@ -237,7 +240,7 @@ def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
     return [feature_label(column) for column in columns.tolist()] if names is None else names
 
 
-def _or_none(weights: np.ndarray | None, names: list[Any]) -> Any:
+def _or_none(weights: np.ndarray | None, names: Sequence[object]) -> np.ndarray | list[None]:
     return [None] * len(names) if weights is None else weights
 
 

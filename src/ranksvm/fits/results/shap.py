@@ -1,6 +1,7 @@
 """Contributions in the form of SHAP, whose plots show them."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,10 +9,15 @@ from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.lazy import first_import
 from ranksvm.exceptions import MissingDependencyError
 
+if TYPE_CHECKING:
+    import shap
+
 __all__ = ["shap_explanation"]
 
 
-def shap_explanation(values: np.ndarray, base_values: np.ndarray, data: np.ndarray, names: Any) -> Any:
+def shap_explanation(
+    values: np.ndarray, base_values: np.ndarray, data: np.ndarray, names: Sequence[str] | None
+) -> "shap.Explanation":
     """A ``shap.Explanation``.
 
     Parameters
