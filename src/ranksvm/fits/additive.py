@@ -126,7 +126,7 @@ def fitted_problem(
     Raises
     ------
     DataError
-        When other shares of the rows are at the levels: these are not the data that it was fitted to.
+        When the shares of the rows at the levels differ: the function was fitted to other data.
     """
     data = training_set(given, options)
     codes = codes_of(function.bins, data.X, data.n_threads)
@@ -253,12 +253,12 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         C : float
             Weight of a pair.
         width : float, optional
-            Width of the loss, as of a solution.
+            Width of the loss, as in a solution.
 
         Returns
         -------
         objective, gap : float
-            The objective, and by how much it exceeds the minimum at most.
+            The objective, and a bound on its distance from the minimum.
         """
         self.objective.width = width
         self.objective.reweight(C)

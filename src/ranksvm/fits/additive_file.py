@@ -38,8 +38,8 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["FileAdditiveTrainingSet", "additive_file_term", "file_additive_training_set"]
 
-# The rows whose quantiles are computed take this share of the memory, with copies for sorting; if they do not fit, some
-# features at a time.
+# The rows whose quantiles are computed take this share of the memory, with copies for sorting. If they do not fit, they
+# are read several times, a few features at a time.
 QUANTILE_SHARE, QUANTILE_COPIES = 0.3, 3
 
 
@@ -90,8 +90,9 @@ def file_additive_training_set(
 ) -> FileAdditiveTrainingSet:
     """The training set of an additive model whose rows stay in their file.
 
-    The levels are those of a fit in memory: the same rows decide on the quantiles. The first reading collects these
-    rows, a second one counts the rows at each level. A product reads X and looks up its codes again, block by block.
+    The levels are the same as in a fit in memory, because the same rows determine the quantiles. The first reading
+    collects these rows, a second one counts the rows at each level. A product reads X and looks up its codes again,
+    block by block.
 
     Parameters
     ----------
@@ -181,7 +182,7 @@ def _described(
 
 
 def _chosen_rows(rows: FileRows) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers in the file of the rows that decide on quantiles, and how often each counts."""
+    """The numbers, in the file, of the rows that determine the quantiles, and how often each row counts."""
     segments = rows.runs.segments(0, rows.n_queries)
     segments = segments[np.argsort(segments[:, 0], kind="stable")]
     ends = np.cumsum(segments[:, 1] - segments[:, 0])
@@ -210,7 +211,7 @@ def _collected(
             positions.append(numbers[low:high] - start + place)
             place += stop - start
         rows_of_block = np.concatenate(positions)
-        # a slice of a copy of whole rows would keep all of them
+        # a slice of copied rows would keep the whole copy in memory
         block = X[rows_of_block][:, columns] if is_sparse(X) else X[rows_of_block, columns]
         return np.concatenate(places), as_floats(block), there
 

@@ -1,4 +1,4 @@
-"""The levels of the features of a training set, wherever its rows are, and what problems with them share."""
+"""The levels of the features of a training set, and the base class of the problems that have such levels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from ranksvm.fits.options import monotone_signs
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_with", "variable_signs"]
 
 
-# Validation data whose codes are kept, the last ones.
+# Number of validation sets whose codes are kept: the last ones.
 MOST_CODED = 8
 
 # The class of a problem, which its variants with other variables have as well.
@@ -81,7 +81,7 @@ class AdditiveLevels:
 def levels_with(
     options: AdditiveOptions, n_features: int, feature_names: Sequence[str] | None
 ) -> tuple[list[int], np.ndarray | None]:
-    """The features that are categories, and the signs of features: what hyper-parameters say of levels.
+    """The features that are categories, and the signs of features, as the hyper-parameters define them.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def levels_with(
 
 
 def feature_scales(ranges: np.ndarray, categorical: Sequence[int]) -> np.ndarray:
-    """What features are multiplied by in the linear part: their range becomes 1; categories have none.
+    """Factors of the features in the linear part, which make their ranges 1; categories have no linear part.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def feature_scales(ranges: np.ndarray, categorical: Sequence[int]) -> np.ndarray
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        The factors; 0 for constant features.
+        The factors; 0 for constant features and for categories.
     """
     extent = ranges[:, 1] - ranges[:, 0]
     scales: np.ndarray = np.divide(1.0, extent, out=np.zeros(len(extent)), where=extent > 0.0)
@@ -155,7 +155,7 @@ def variable_signs(terms: AdditiveTerms, signs: np.ndarray | None) -> np.ndarray
 
 
 class AnyAdditiveProblem(Generic[Problem]):
-    """What the problems of additive models share: from variables to functions, and the choice of interactions.
+    """Base of the problems of additive models: it turns variables into functions, and chooses interactions.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class AnyAdditiveProblem(Generic[Problem]):
     # ---- implemented by subclasses
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
-        """What a function of each pair of features could still lower the objective by, at most; 0 for those it has.
+        """Bounds on how far a function of each pair of features could lower the objective; 0 for pairs that have one.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         raise NotImplementedError
 
     def _cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell of one function of two features after the other."""
+        """Number of rows in each cell of the functions of two features, one function after another."""
         raise NotImplementedError
 
     # ---- for all of them
@@ -218,7 +218,7 @@ class AnyAdditiveProblem(Generic[Problem]):
 
     @cached_property
     def _training(self) -> TrainingShares:
-        """Where the training rows are."""
+        """The shares of the training rows at the levels and in the cells."""
         cells, pairs = [], self.terms.pairs
         if pairs:
             ends = np.cumsum([pair.n_cells for pair in pairs])[:-1]
@@ -284,7 +284,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
 
     def padded(self, w: np.ndarray) -> np.ndarray:
-        """Variables of the same problem with fewer pairs, as a starting point: 0 for the others.
+        """Variables of the same problem with fewer pairs, as a starting point: 0 for the other pairs.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class AdditiveOptions(LinearOptions):
     interactions : int, "auto" or list of pair
         Functions of two features.
     interaction_bins : int
-        Maximum number of levels of a feature in a function of two.
+        Maximum number of levels of a feature in a function of two features.
     categorical : None or sequence of str or int
         Features that are categories.
     """

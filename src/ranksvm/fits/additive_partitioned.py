@@ -21,7 +21,7 @@ from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 
-# The sample of the preconditioner has this many rows, and all rows if they are at most twice as many. (300,000 x 136,
+# The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (300,000 x 136,
 # 32 levels, C = 1e-3 and 1: fits took 3 rounds with it, 10 and 15 with 50,000 rows.)
 SAMPLE_ROWS = 200_000
 
@@ -32,7 +32,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
     Parameters
     ----------
     term_of : callable
-        From `AdditiveTerms` to the term over all parts with these variables.
+        Takes `AdditiveTerms` and returns the term over all parts with these variables.
     levels : AdditiveLevels
         The levels of the features.
     terms : AdditiveTerms
@@ -40,7 +40,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
     options : AdditiveOptions
         The hyper-parameters.
     term : PartitionedTerm, optional
-        The term, if there is one.
+        The term, if it exists already.
     """
 
     newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
@@ -85,7 +85,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         return PartitionedAdditiveProblem(self._term_of, self.levels, self.terms, self.options, term)
 
     def scores(self, w: np.ndarray, X: Features) -> np.ndarray:
-        # blocks of a file come once
+        # each block of a file is scored once: its codes are not kept
         return self.terms.function(w).scores(as_floats(X), self.n_threads)
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:

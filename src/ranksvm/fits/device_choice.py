@@ -152,7 +152,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     gpu, costs = found
     try:
         free = gpu.free_bytes
-    except Exception as error:  # of the driver: a fit must not fail because a GPU does not work
+    except Exception as error:  # an error of the driver: a fit must not fail because a GPU does not work
         logger.info("device='auto': the CPU, because %s does not answer: %s", gpu.name, error)
         return None
     on_cpu = work.on_cpu(n_threads)

@@ -89,7 +89,7 @@ class PairEvaluationSet:
     blocks : list of ndarray or CSR matrix, of shape (n_rows, n_features)
         Features, in one block or in two (chosen and rejected), in the form used for scoring.
     rows : ndarray of int64, shape (n_pairs, 2)
-        Row numbers (preferred, other), through all blocks.
+        Row numbers (preferred, other), counted through all blocks.
     groups : ndarray, shape (n_pairs,)
         Query of each pair.
     weight : ndarray of float64, shape (n_pairs,), or None

@@ -24,12 +24,13 @@ __all__ = ["FileTrainingSet", "block_bytes", "check_sample", "file_backend", "fi
 LEAST_MEMORY = 8_000_000
 
 
-# A block and the sample decide the bits of a model, so their sizes depend on the data and on memory_limit, never on the
-# memory that happens to be free. They are planned for a third of the limit: a process may take the rest beforehand.
+# The sizes of a block and of the sample affect the last bits of a model, so they depend on the data and on
+# memory_limit, never on the memory that happens to be free. They are planned for a third of the limit, because the
+# process may already use the rest.
 PLANNED_SHARE = 1 / 3
 # Planned bytes without a limit. The sample then has the full number of rows for up to 500 float32 features.
 PLANNED_WITHOUT_LIMIT = 5_000_000_000
-# The share of the memory for the sample; `file_backend` has the share for blocks.
+# The share of the memory for the sample; BUFFER_SHARE is the share for blocks.
 SAMPLE_SHARE = 0.3
 # Number of blocks in a plan.
 PLANNED_BLOCKS = 8
@@ -187,7 +188,7 @@ def memory_for(limit: MemoryLimit) -> int:
     Raises
     ------
     OptionError
-        When they are too few to start.
+        When there is too little memory to start.
     """
     allowed, used = memory_bytes(limit), used_memory()
     if allowed - used < LEAST_MEMORY:

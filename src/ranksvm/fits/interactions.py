@@ -35,7 +35,7 @@ class WithInteractions(NamedTuple):
     result : SolverResult
         Its solution.
     candidate_bounds : ndarray of float64, shape (n_features * (n_features - 1) / 2,)
-        What a function of each pair of features could gain before any was added.
+        Bounds on how far a function of each pair of features could lower the objective, before any was added.
     bounds : ndarray of float64, of the same shape
         The same for the solution.
     """
@@ -106,7 +106,7 @@ def _best_number(
     interrupted: threading.Event | None,
     value: Callable[[AdditiveFunction], float],
 ) -> "tuple[AnyProblem, SolverResult]":
-    """The solution with the number of interactions of the best value; the smallest of equally good ones."""
+    """The solution with the best value among several numbers of interactions; if equally good, the smallest number."""
 
     def valued(problem: "AnyProblem", result: SolverResult) -> float:
         found = value(problem.function(result.w))

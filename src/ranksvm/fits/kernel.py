@@ -55,13 +55,15 @@ logger = logging.getLogger("ranksvm.estimators")
 # 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
 # of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
 N_LANDMARKS = 300
-# For fewer rows preconditioning is not worth its cost. Their values, stored twice, may use this share of the memory.
+# For fewer rows preconditioning is not worth its cost. The landmarks' values, stored twice, may use this share of the
+# memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
 # Largest number of float64 vectors of the length of the rows that the solver and the objective hold.
 SOLVER_VECTORS = 50
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
-# On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
+# On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
+# too high.
 ROUNDING = 0.5
 
 
@@ -229,7 +231,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _inverse_memory(self) -> int:
-        """Memory for an inverse of the Hessian: what Q leaves. On a device Q is out of reach."""
+        """Memory for an inverse of the Hessian: what Q leaves; none if Q is on a device."""
         if self._on is not None:
             return 0
         n = len(self.rows)
@@ -400,7 +402,7 @@ class FeatureProblem(LinearProblem):
             from ranksvm.terms.device.features import feature_term
 
             term = feature_term(device, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
-        # features have the solver of a linear model, here without sign constraints
+        # the problem is linear in the features, without sign constraints
         of_fit = {field.name: getattr(options, field.name) for field in fields(FitOptions)}
         linear = LinearOptions(**of_fit, stopping=options.stopping)
         super().__init__(replace(data, X=X, pairs=pairs), term, linear)
@@ -420,12 +422,12 @@ class FeatureProblem(LinearProblem):
         return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
     def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
-        """The function with these coefficients of the features, or of the terms of which the features consist."""
+        """The function with these coefficients of the basis functions of the features."""
         raise NotImplementedError
 
 
 class NystroemProblem(FeatureProblem):
-    """The same with a basis of the span of the kernel functions of landmarks, some rows of X.
+    """`FeatureProblem` with a basis of the span of the kernel functions of landmarks, which are rows of X.
 
     Parameters
     ----------
@@ -472,7 +474,7 @@ class NystroemProblem(FeatureProblem):
 
 
 class FourierProblem(FeatureProblem):
-    """The same with random Fourier features."""
+    """`FeatureProblem` with random Fourier features."""
 
     features: FourierFeatures
 

@@ -38,7 +38,7 @@ class KernelOptions(FitOptions):
     approximation : {"nystroem", "fourier"} or None
         The features that approximate it.
     n_components, landmarks, random_state
-        How these are chosen.
+        Number of features, method of choosing landmarks, and seed.
     kernel_dtype : {"float32", "float64"}
         Type in which the kernel matrix, or features, are stored.
     stopping : {"gap", "gradient"}

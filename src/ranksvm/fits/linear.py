@@ -30,31 +30,33 @@ __all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Synthetic text takes 100 epochs, WikiQA at
-# most 300.
+# Iterations of the dual after which "auto" switches to another solver: about 600 epochs. Synthetic text takes 100
+# epochs, WikiQA at most 300.
 DUAL_ITERATIONS = 60
 
 # Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
-# all rows costs at most this number of products: up to 57 features, and 136 whether or not they are isotropic (0.5 to
-# 0.9 times as long as "adaptive", which builds a Hessian once it is worth it, with 10,000 rows and C = 1e-4 to 100),
+# all rows costs at most this number of products: with up to 57 features, and with 136 whether or not they are isotropic
+# (with 10,000 rows and C = 1e-4 to 100 it takes 0.5 to 0.9 times as long as "adaptive", which builds a Hessian once
+# that is worth its cost),
 CHEAP_HESSIAN = 14.5
-# or if there are so many rows that a Hessian of a sample costs at most the second number, and a Hessian of all rows at
-# most the first.
+# or if there are so many rows that a Hessian of a sample costs at most the second of these numbers of products, and a
+# Hessian of all rows at most the first.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
 # Solver "auto" uses the dual if queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
 # ... its memory is at most this multiple of the stored values of these rows (it should be a small part of the fit's
-# memory), and a cycle over its pairs at most this many multiplications for each of them (most alpha do not change).
+# memory), and a cycle over its pairs takes at most this many multiplications for each stored value (most alpha do not
+# change).
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
-# With smooth losses only if documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
-# text, 100 documents a query) the dual took 1.0 s at C = 1 (TRON 0.06 s), and did not converge at C = 128. With 6.6
-# pairs a document it took 0.06 s at C = 1 and 0.44 s at C = 128 (TRON 0.05 and 0.73 s). The hinge took 0.3 and 0.4 s
-# with 34 (processor time, one thread).
+# With smooth losses, "auto" uses the dual only if documents have at most this many pairs each. With 34 pairs per
+# document (1,000 x 47,000, synthetic text, 100 documents per query) the dual took 1.0 s at C = 1 (TRON 0.06 s), and did
+# not converge at C = 128. With 6.6 pairs per document it took 0.06 s at C = 1 and 0.44 s at C = 128 (TRON 0.05 and 0.73
+# s). The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
 DUAL_PAIRS = 8.0
-# Otherwise it inverts Hessians in the span of the rows if X is dense and queries with pairs have no more rows than
-# features, and no more than this: Newton steps by conjugate gradients first, direct ones where these take long. On
-# sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s, direct steps 0.4).
+# Otherwise "auto" inverts Hessians in the span of the rows if X is dense and queries with pairs have no more rows than
+# features, and no more than this: Newton steps use conjugate gradients first, and direct solutions once these take
+# long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s, direct steps 0.4).
 DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])
 
@@ -163,7 +165,7 @@ class LinearProblem(RankSVMProblem):
         *,
         point: Any = None,
     ) -> SolverResult:
-        """The solution for one C, from variables (of the dual: alpha) or a point of another solution if given.
+        """The solution for one C, from the variables (of the dual: alpha) or the point of another solution, if given.
 
         If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS`, direct steps take over if
         there are few rows, else TRON. TRON also continues if round-off stops direct steps.

@@ -165,7 +165,7 @@ def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> Data
 
 
 def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
-    """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
+    """The term of rows on devices: if there are several, each gets consecutive whole queries."""
     from ranksvm.terms.device.sum import DevicesTerm
     from ranksvm.terms.device.term import DeviceTerm
 
@@ -190,8 +190,8 @@ def _is_nearly_dense(X: CSRMatrix) -> bool:
 def _linear_design(X: Features | TwoBlocks, solver: str, largest: np.ndarray | None) -> DesignMatrix:
     """The design matrix of rows in memory, for a solver.
 
-    The dual reads one array: two blocks are stacked if the dual may be used: with solver "dual", or with no more rows
-    than features, for which "auto" may choose it.
+    The dual reads one array, so two blocks are stacked if it may be used: with solver "dual", or with no more rows than
+    features, because then "auto" may choose it.
     """
     if not isinstance(X, TwoBlocks):
         return as_design_matrix(X.toarray() if is_sparse(X) and _is_nearly_dense(X) else X, largest)

@@ -89,7 +89,8 @@ class PartitionedProblem(LinearProblem):
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
         """The solutions for ascending values of C, which share every round.
 
-        They start from the solutions of the problem on the sample, which is solved along C, each from the one before.
+        They start from the solutions of the problem on the sample, which is solved for ascending C, each time from the
+        solution before.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class PartitionedProblem(LinearProblem):
             return self.beside(shared).solve(C, start, interrupted)
 
         solvers = [partial(solve, C, start) for C, start in zip(Cs.tolist(), starts, strict=True)]
-        term.fetch()  # before the threads: one at a time fetches the sample
+        term.fetch()  # before the threads start, so that the sample is fetched once
         step = term.most_solvers
         groups = [solvers[first : first + step] for first in range(0, len(solvers), step)]
         return [result for group in groups for result in side_by_side(term.backend, group)]
@@ -137,5 +138,5 @@ class PartitionedProblem(LinearProblem):
 
 
 def _fraction(size: Size) -> float:
-    """The fraction of the rows in explicit Hessians: of parts elsewhere, and of their sample in this process."""
+    """The fraction of the rows in explicit Hessians: for parts elsewhere, or for their sample in this process."""
     return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)

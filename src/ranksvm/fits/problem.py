@@ -20,7 +20,7 @@ from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 
-# Up to this length, BLAS uses one thread anyway for products of vectors, which are its only work if it factorises no
+# Up to this length, BLAS uses one thread anyway for products of vectors, which are its only work if it factorizes no
 # Hessian. (Limiting its threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
 NOTHING_LEARNT = (
@@ -51,7 +51,7 @@ class RankSVMProblem:
     """
 
     objective: Any
-    # the device that computes it
+    # the device that computes the objective
     device: str | list[str] = "cpu"
     # prefix of C in the log
     label = ""

@@ -20,8 +20,8 @@ _FACTOR = 10.0
 def warn_of_other_scale(name: str, X: object, other: object) -> None:
     """Warn if the features of an evaluation set are typically 10 times as large as the training data's, or a tenth.
 
-    Typical is the median over the features of the ratio of their mean absolute values. Only arrays and sparse matrices
-    are compared.
+    The typical ratio is the median, over the features, of the ratios of mean absolute values. Only arrays and sparse
+    matrices are compared.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ class TrainingSet:
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs:
-    """Pairs as passed to ``fit``, validated, in their order: `PairList` has them in another order.
+    """Pairs as passed to ``fit``, validated, in the user's order: `PairList` has them in another order.
 
     Parameters
     ----------

@@ -13,16 +13,18 @@ from ranksvm.terms.device.long_queries import is_long
 __all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
 
 # Passes over X in a fit, evaluations and products with the Hessian together: a constant plus a number for each feature,
-# fewer with more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
+# fewer with more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 synthetic features, C = 1 and
 # 0.001, default tolerance: 12 to 92 for smooth losses, 20 to 1,100 for the hinge; explicit Hessians: 1 to 3, 1 to 34.
 SMOOTH, HINGE = (12.0, 0.1), (25.0, 1.0)
 FEW_ROWS, MOST_FEATURES = 2e4, 1000
 PASSES_OF_HESSIAN = 6.0
-# Maximum number of rows a variable of an explicit Hessian, and of its variables (hessian_cost.py).
+# Maximum number of rows for each variable of an explicit Hessian, and maximum number of its variables
+# (hessian_cost.py).
 HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
-# Measured in seconds on one core of an AMD EPYC, lists of 20 to 1,000 documents: a pass in all, for a byte of a row,
-# and for a row; a multiplication of a Hessian. Fits of 10,000 to 400,000 x 10 to 136 features then take 0.7 to 1.6
-# times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
+# Seconds on one core of an AMD EPYC, measured with lists of 20 to 1,000 documents: for a pass, and in addition for each
+# byte of a row and for each row; and for a multiplication of a Hessian. Fits of 10,000 to 400,000 x 10 to 136 features
+# then take 0.7 to 1.6 times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of
+# hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 # n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows.
 THREADS = 0.7
@@ -74,9 +76,9 @@ class Work(NamedTuple):
     resident : float
         Bytes that should stay on the GPU.
     copied, made : float
-        Bytes that are copied to put them there, and the visits equivalent to computing them.
+        Bytes that are copied to put them there, and the visits of pairs that take as long as computing them.
     streams : bool
-        Whether these may be copied and made in every pass if they do not fit.
+        Whether the resident data may be copied and computed in every pass if they do not fit.
     variant : Variant
         Variant of the kernels.
     kernel : str
@@ -96,7 +98,7 @@ class Work(NamedTuple):
     kernel: str
 
     def repeated(self, n_fits: int) -> "Work":
-        """The work of several fits to the same data, which are put there once.
+        """The work of several fits to the same data, which are copied to the GPU once.
 
         Parameters
         ----------
@@ -189,7 +191,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         passes=passes,
         read=READS * size,
         moved=0.0,
-        # from both documents
+        # each pair is visited from both of its documents
         visits=2.0 * VISITS * n_pairs * passes + MULTIPLICATION * multiplications,
         resident=there,
         copied=there,

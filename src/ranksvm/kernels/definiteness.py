@@ -14,8 +14,8 @@ __all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
 # Rows of the block whose eigenvalues are computed, and steps of Lanczos' method.
 SAMPLE_ROWS = 500
 LANCZOS_STEPS = 15
-# Rounding of n x n values by a relative e moves eigenvalues by up to e sqrt(n) times the largest; e of float32, and as
-# much again for values that come from sums in float32.
+# Rounding n x n values with a relative error e moves eigenvalues by up to e sqrt(n) times the largest. This e allows
+# for float32, and for values that come from sums in float32.
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
 # Rows and columns compared at a time.
 TILE = 512
@@ -41,7 +41,7 @@ def may_be_indefinite(kernel: Kernel) -> bool:
 
 
 def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
-    """Refuse an invalid kernel matrix: K is read once, and values are compared in pairs.
+    """Refuse an invalid kernel matrix; K is read once, each value together with its mirror image.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
     Raises
     ------
     DataError
-        When K is not square, holds values that are not finite, is not symmetric, has a negative value on the
-        diagonal, or one off the diagonal that is too large for the diagonal: ``k(x, z)^2 <= k(x, x) k(z, z)``. The
+        When K is not square, holds values that are not finite, is not symmetric, has a negative value on the diagonal,
+        or a value off the diagonal that is larger than the diagonal allows: ``k(x, z)^2 <= k(x, x) k(z, z)``. The
         message names the first such position.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
@@ -101,11 +101,11 @@ def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> st
 
 
 def check_definite(matrix: KernelMatrix, name: str) -> None:
-    """Refuse a kernel matrix that has a negative eigenvalue, beyond what rounding to float32 explains.
+    """Refuse a kernel matrix that has a negative eigenvalue which rounding to float32 does not explain.
 
     The eigenvalues of up to 500 rows and columns, drawn at random, are computed: no eigenvalue of a submatrix is below
     the smallest of the whole matrix, so a negative one proves that the matrix is indefinite. If there are more rows, 15
-    steps of Lanczos' method on the whole matrix follow, whose values are not below its smallest eigenvalue, either.
+    steps of Lanczos' method on the whole matrix follow; their values are not below its smallest eigenvalue either.
     Negative eigenvalues missed by both are small relative to the largest. It costs 15 products with Q and about 0.1
     seconds.
 

@@ -1,4 +1,4 @@
-"""The kernel matrix on a device: rows are stored as far as they fit, the others are recomputed at every product."""
+"""The kernel matrix on a device: the rows that fit are stored, and every product recomputes the others."""
 
 import logging
 
@@ -21,15 +21,15 @@ logger = logging.getLogger("ranksvm.kernels")
 # Share of the free memory that Q leaves to vectors; bytes of rows that are computed at a time if not all fit.
 LEFT_SHARE = 1 / 16
 BLOCK_BYTES = 256 << 20
-# Sums of blocks of X' b.
+# Bytes of the sums of blocks of X' b.
 SUMS_BYTES = 64 << 20
 
 
 class DeviceKernelMatrix(MeasuredProducts):
     """A symmetric kernel matrix Q on a device, all of its rows in full: see `KernelMatrix`.
 
-    A product reads each value once, in the order of the rows. Rows that do not fit into the device's memory are made
-    anew by every product, a block at a time, and rounded in the same way.
+    A product reads each value once, in the order of the rows. Rows that do not fit into the device's memory are
+    recomputed by every product, a block at a time, and rounded in the same way.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class DeviceKernelMatrix(MeasuredProducts):
 
 
 def _memory_for(device: Device, n: int, dtype: np.dtype) -> tuple[DeviceArray, DeviceArray]:
-    """Memory for the rows that stay on a device, as many as fit, and for those that are made at a time."""
+    """Memory for the rows that stay on a device, as many as fit, and for a block of the other rows."""
     row_bytes = max(1, n) * dtype.itemsize
     left = min(int((1.0 - LEFT_SHARE) * device.free_bytes), n * row_bytes)
     while True:

@@ -1,4 +1,4 @@
-"""Scores of documents of the host, computed on a device: blocks of documents go through it."""
+"""Scores of documents on the host, computed on a device, to which the documents are copied block by block."""
 
 import numpy as np
 

@@ -20,9 +20,9 @@ from ranksvm.kernels.tiles import KernelValues
 
 __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher"]
 
-# Numbers of the functions in `Function` of documents.hpp; kernels not named here have 0, the sum itself.
+# Numbers of the functions in `Function` of documents.hpp; kernels that are not listed have 0: the sum itself.
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
-# Documents, and values of basis functions, that are on the device at a time while features are made.
+# Bytes of documents, and of values of basis functions, that are on the device at a time while features are computed.
 CHUNK_BYTES = 256 << 20
 
 # From documents on the host to values on the device, which the array takes document by document.
@@ -30,7 +30,7 @@ Make = Callable[[Features, DeviceArray], None]
 
 
 def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
-    """The kernels that make and multiply values stored in a type.
+    """The kernels of the device that compute and multiply values stored in a type.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
 
 
 class _Function:
-    """A function of sums over features: the kernel's, or one that features take."""
+    """A function of sums over features: the function of a kernel, or the cosine or sine of Fourier features."""
 
     def __init__(self, kind: str, factor: float = 1.0, constant: float = 0.0, degree: float = 1):
         self.arguments: tuple[Argument, ...] = KINDS.get(kind, 0), float(factor), float(constant), int(degree)
@@ -61,7 +61,7 @@ class _Function:
 
 
 class _DocumentsThere:
-    """Documents on a device, prepared by their kernel: by features if they are dense, or CSR."""
+    """Documents on a device, prepared by their kernel: feature by feature if dense, in CSR if sparse."""
 
     def __init__(self, device: Device, rows: Any):
         self.n_rows, self.n_features = rows.shape
@@ -87,7 +87,7 @@ def _make(
     out: DeviceArray,
     strides: tuple[int, int],
 ) -> None:
-    """The values of documents ``rows[start:stop]`` with all of Z."""
+    """Compute the values of the documents ``rows[start:stop]`` with all of Z."""
     there = rows, start, stop
     if X.sparse:
         arguments: tuple[Argument, ...] = *X.arrays, *there, *Z.arrays, Z.n_rows, *function.arguments, *strides, out
@@ -109,7 +109,7 @@ class BlockSource(Protocol):
 
 
 class DocumentValues:
-    """Rows of a kernel matrix, made on the device from documents there: see `BlockSource` for the methods.
+    """Rows of a kernel matrix, computed on the device from documents that it stores: see `BlockSource` for the methods.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class GivenValues:
 
 
 def features_on(run: Launcher, features: FeatureMap, X: Features) -> DeviceArray:
-    """Features of documents, made on a device, which stores them.
+    """Compute features of documents on a device, which stores them.
 
     Parameters
     ----------
@@ -233,11 +233,11 @@ def basis_on(run: Launcher, functions: Basis) -> Make:
 
 
 def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
-    """Makes the features of some documents: their kernels with the landmarks, in float64, times the weights."""
+    """A function that computes features: the kernels with the landmarks, in float64, times the weights."""
     kernel, Z = features.kernel, features.landmarks
     centre, function, exact = kernel.centre(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
     landmarks = _DocumentsThere(run.device, kernel.documents(Z, centre).rows)
-    # W is its transpose by features
+    # dense documents are stored transposed: W' is stored as W
     weights = _DocumentsThere(run.device, features.weights.T)
 
     def make(X: Features, out: DeviceArray) -> None:
@@ -252,7 +252,7 @@ def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
 
 
 def _fourier(run: Launcher, features: FeatureMap) -> Make:
-    """Makes the features of some documents: cosines and sines of their products with the frequencies."""
+    """A function that computes features: cosines and sines of the products with the frequencies."""
     assert isinstance(features, FourierFeatures)
     n_frequencies = len(features.frequencies)
     factor = 1.0 / np.sqrt(n_frequencies)
@@ -272,14 +272,14 @@ def _fourier(run: Launcher, features: FeatureMap) -> Make:
 
 
 class _There(_DocumentsThere):
-    """Values by features that are on a device already."""
+    """Values, feature by feature, that are already on a device."""
 
     def __init__(self, n_rows: int, n_features: int, arrays: tuple[DeviceArray, ...]):
         self.n_rows, self.n_features, self.arrays, self.sparse = n_rows, n_features, arrays, False
 
 
 def _plain_rows(X: Features) -> Features:
-    """Documents in float64, each column of a sparse row once."""
+    """Documents in float64, without duplicate entries if they are sparse."""
     if not is_sparse(X):
         return np.asarray(X, dtype=np.float64)
     from ranksvm._util.sparse_format import without_duplicates
@@ -288,7 +288,7 @@ def _plain_rows(X: Features) -> Features:
 
 
 def _like(X: Features, values: np.ndarray) -> Features:
-    """Values as sparse as X is: all of them, or a CSR matrix that stores all."""
+    """Values in the format of X: dense, or a CSR matrix that stores all of them."""
     if not is_sparse(X):
         return values
     from scipy import sparse

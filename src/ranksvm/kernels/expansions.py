@@ -87,7 +87,7 @@ class KernelsOf:
     kernel : Kernel
         The kernel.
     documents : Documents
-        The documents z, prepared by it.
+        The documents z, prepared by the kernel.
     parallel : bool
         Whether several threads may evaluate at a time: a function of the user may not be thread-safe.
     """
@@ -118,7 +118,7 @@ class KernelsOf:
         return out
 
     def prepared(self, X: Features) -> Documents:
-        """Documents as the kernel compares them with its own, dense or sparse as these are.
+        """Documents prepared to be compared with the documents z: sparse if these are sparse, otherwise dense.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class KernelsOf:
         Parameters
         ----------
         some, others : slice
-                Positions of the documents.
+            Positions of the documents.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class KernelsOf:
 
 
 class Expansion:
-    """``f(x) = sum_j coef_j basis_j(x)``: in addition to the scores, a thread holds a block of values of the functions.
+    """``f(x) = sum_j coef_j basis_j(x)``, computed in blocks: a thread holds the values of one block at a time.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class Expansion:
 
 
 def expansion(kernel: Kernel, vectors: Features, coef: np.ndarray) -> ScoringFunction:
-    """``f(x) = sum_j coef_j k(x, vectors_j)``; with the linear kernel that is linear in x.
+    """``f(x) = sum_j coef_j k(x, vectors_j)``, which is linear in x if the kernel is linear.
 
     Parameters
     ----------

@@ -13,7 +13,8 @@ __all__ = ["FOURIER_KERNELS", "FeatureMap", "FourierFeatures", "NystroemFeatures
 
 # Kernels for which random Fourier features are implemented.
 FOURIER_KERNELS = ("rbf", "laplacian")
-# An eigenvalue below the negative of this part of the largest is more than round-off of a kernel computed in float32.
+# An eigenvalue below minus this fraction of the largest is not due to round-off, even if the kernel is computed in
+# float32.
 INDEFINITE = 1e-5
 
 
@@ -54,14 +55,14 @@ class NystroemFeatures:
     kernel : Kernel
         The kernel.
     landmarks : ndarray or CSR matrix of floats, shape (n_landmarks, n_features_in)
-        Z: documents, best different ones.
+        Z: documents, which should be distinct.
 
     Attributes
     ----------
     weights : ndarray of float64, shape (n_landmarks, n_features)
         W.
     n_features : int
-        Number of features: of eigenvalues of ``Q_ZZ`` above round-off.
+        Number of features: the number of eigenvalues of ``Q_ZZ`` above round-off.
     n_functions : int
         Number of landmarks.
 
@@ -182,11 +183,11 @@ class FourierFeatures:
     def drawn(
         cls, kernel: Kernel, n_features_in: int, n_features: int, random_state: RandomState = None
     ) -> "FourierFeatures":
-        """Features of frequencies drawn at random.
+        """Features with random frequencies.
 
-        Frequencies of ``rbf`` are normal with variance ``2 gamma``, and orthogonal in groups of as many as a document
-        has features, which estimates with less variance; those of ``laplacian`` are independent Cauchy variables of
-        scale gamma.
+        The frequencies of ``rbf`` are normal with variance ``2 gamma``. In groups of as many as a document has features
+        they are orthogonal, which lowers the variance of the estimate. The frequencies of ``laplacian`` are independent
+        Cauchy variables of scale gamma.
 
         Parameters
         ----------
@@ -287,7 +288,7 @@ class FourierFeatures:
         Returns
         -------
         ndarray of float64, shape (n_features,)
-            One number.
+            The same bound for every feature.
         """
         return np.full(self.n_features, 1.0 / np.sqrt(len(self.frequencies)))
 
@@ -330,7 +331,7 @@ def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
 
 
 def as_float64(X: Features) -> Features:
-    """The rows in float64, dense or CSR, not copied if they are.
+    """The rows in float64, dense or CSR; not copied if they are in float64 already.
 
     Parameters
     ----------

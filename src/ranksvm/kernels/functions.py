@@ -19,13 +19,13 @@ __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
 CALLABLE_ROWS = 64
 # Rows raised to a power at a time: the bases stay in cache and do not form a second matrix.
 POWER_ROWS = 8
-# Squared distances from products have errors of up to about this multiple of the squared norms. If that changes the
-# exponents of rbf by more than the second number, distances of close documents are recomputed from differences; values
-# whose exponents are beyond the third number are negligible.
+# A squared distance that is computed from products has an error of up to about DISTANCE_ROUND_OFF times the squared
+# norms. If this error changes an exponent of rbf by more than EXPONENT_ROUND_OFF, the distance is recomputed from
+# differences of rows, unless the exponent is above EXPONENT: then the value is negligible.
 DISTANCE_ROUND_OFF = 1e-15
 EXPONENT_ROUND_OFF = 1e-11
 EXPONENT = 40.0
-# Values of differences in memory at a time.
+# Number of differences that are in memory at a time.
 DIFFERENCES = 1 << 16
 
 
@@ -36,7 +36,7 @@ class Documents:
     Parameters
     ----------
     rows : ndarray or CSR matrix of float64, shape (n_rows, n_features)
-        The features in the form for the kernel: centered, or of unit norm.
+        The features as the kernel needs them: centered, or scaled to unit norm.
     squares : ndarray of float64, shape (n_rows,)
         Squared norms of these rows.
     """
@@ -64,14 +64,14 @@ def _rbf(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
     out *= -2.0
     out += X.squares[:, np.newaxis]
     out += Z.squares
-    np.abs(out, out=out)  # round-off may leave less than 0; four times as fast as the maximum, and as exact
+    np.abs(out, out=out)  # round-off may make it negative; np.maximum takes four times as long and is no more accurate
     _mend_near(X, Z, out, gamma)
     out *= -gamma
     np.exp(out, out=out)
 
 
 def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) -> None:
-    """Recompute squared distances of close documents, which are inaccurate from products; 0 for equal documents."""
+    """Recompute the squared distances of close documents, which products give inaccurately; equal documents get 0."""
     round_off = DISTANCE_ROUND_OFF * gamma
     if not len(X) or not len(Z) or round_off * (X.squares.max() + Z.squares.max()) <= EXPONENT_ROUND_OFF:
         return
@@ -87,7 +87,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
     if is_sparse(X.rows):
-        # the places of both have one type
+        # the indices of both matrices must have one type
         places = np.result_type(*(part for rows in (X.rows, Z.rows) for part in (rows.indices, rows.indptr)))
         parts = (
             (rows.data, rows.indices.astype(places, copy=False), rows.indptr.astype(places, copy=False))
@@ -107,7 +107,7 @@ def _poly(X: Documents, Z: Documents, out: np.ndarray, gamma: float, degree: flo
     if degree < 1 or degree != int(degree):
         np.power(out, degree, out=out)
         return
-    # by squaring: NumPy's power of a negative number takes thirty times as long
+    # by repeated squaring, because NumPy's power of a negative number takes thirty times as long
     for start in range(0, len(out), POWER_ROWS):
         values = out[start : start + POWER_ROWS]
         base = values.copy()
@@ -126,7 +126,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "cosine": (_products, ()),
 }
 KERNELS = tuple(_FUNCTIONS)
-# These depend only on differences of documents.
+# Kernels that depend only on the difference of two documents.
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
 
@@ -153,7 +153,7 @@ class Kernel:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def centre(self, X: Features) -> np.ndarray | None:
-        """The mean of the documents, which does not affect a kernel of differences but would cost accuracy.
+        """The mean of the documents, to be subtracted for accuracy: it does not affect a kernel of differences.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Kernel:
         return out
 
     def value_error(self, n_features: int, largest_square: float) -> float:
-        """Bound on the round-off of a value; 0 for a callable, whose values are the kernel.
+        """Bound on the round-off of a value; 0 for a callable, whose values define the kernel.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ def refuse_infinite(name: str, values: np.ndarray) -> None:
     Parameters
     ----------
     name : str
-        Of the kernel.
+        Name of the kernel.
     values : C-contiguous ndarray of float64
         The values.
     """
@@ -355,7 +355,7 @@ def _squared_norms(X: Any) -> np.ndarray:
 def kernel_named(
     kernel: str | Callable[..., Any], *, gamma: float = 1.0, degree: float = 3, coef0: float = 1.0
 ) -> Kernel:
-    """The kernel of this name, or that a callable computes.
+    """The kernel with this name, or the kernel that a callable computes.
 
     Parameters
     ----------

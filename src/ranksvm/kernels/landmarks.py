@@ -17,13 +17,13 @@ LANDMARK_METHODS = ("uniform", "kmeans++", "leverage")
 # Landmarks that are not drawn uniformly are chosen from this number of rows, because every candidate costs one kernel
 # value per landmark.
 CANDIDATES = 1 << 16
-# Number of rows for which kernel values with a sample are computed at a time, and number of landmarks for which kernel
-# values with all candidates are.
+# Number of rows whose kernel values with a sample are computed at a time, and number of landmarks whose kernel values
+# with all candidates are computed at a time.
 BLOCK_ROWS = 1024
 BATCH = 32
-# Leverage scores are for a number of leading eigenvalues that is this fraction of the landmarks. A proof of the bound
-# needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of different sizes, a
-# quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
+# Leverage scores refer to a number of leading eigenvalues: this fraction of the number of landmarks. A proof of the
+# bound needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of different
+# sizes, a quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
 # With at most this number of rows the recursion starts with the whole matrix.
 FEWEST_ROWS = 32
@@ -157,8 +157,9 @@ def _by_leverage(
 ) -> np.ndarray:
     """Rows drawn, without replacement, by approximate ridge leverage scores.
 
-    Scores of a small sample are computed from the whole sample; those of a sample of twice the size from rows of the
-    small one, drawn by their scores, and so on up to all rows. Rows are already in random order.
+    The scores of a small sample are computed from the whole sample. The scores of a sample of twice the size are
+    computed from rows of the small one, drawn by their scores; and so on, up to all rows. Rows are already in random
+    order.
     """
     diagonal = kernel.diagonal(X)
     sizes = [X.shape[0]]
@@ -171,7 +172,7 @@ def _by_leverage(
         drawn = random.random_sample(size) < chance
         if size < X.shape[0] and drawn.any():
             sample, weights = np.flatnonzero(drawn), 1.0 / chance[drawn]
-    # The first to arrive of exponential times with these rates: a weighted draw without replacement.
+    # The rows with the shortest exponential times, the scores being their rates: a weighted draw without replacement.
     times = random.standard_exponential(len(scores))
     times = np.divide(times, scores, out=np.full(len(times), np.inf), where=scores > 0.0)
     return np.argsort(times, kind="stable")[:n_landmarks]

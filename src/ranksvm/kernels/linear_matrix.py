@@ -34,7 +34,7 @@ class LinearKernelMatrix:
     n_products : int
         Number of products so far.
     product_bytes : int
-        Bytes of X that one product reads, which goes over X twice.
+        Bytes that one product reads: it reads X twice.
     rounding : float
         0: products use X without rounding.
     """

@@ -22,7 +22,7 @@ class KernelMatrix(Protocol):
     n_rows : int
         Rows (and columns) of Q.
     n_products : int
-        Products with Q made so far.
+        Number of products with Q so far.
     product_bytes : int
         Bytes of Q, or of the data from which it is computed, that one product reads from memory; 0 if all of Q is
         recomputed.
@@ -53,7 +53,7 @@ class KernelMatrix(Protocol):
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
 
     def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on the largest error of a supposed product ``Qb`` and on the error of ``b'Qb`` made with it."""
+        """Bounds on the largest error of a computed product ``Qb``, and on the error of ``b'Qb`` computed from it."""
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Approximate error of ``b'Qb`` due to the rounding of Q."""

@@ -1,4 +1,4 @@
-"""Distance of products with a stored kernel matrix from products with the kernel itself."""
+"""Bounds on the difference between products with a stored kernel matrix and products with the kernel itself."""
 
 import numpy as np
 
@@ -9,10 +9,11 @@ __all__ = ["MeasuredProducts"]
 
 # Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
-# The error of a product is measured with all columns of up to MEASURED_ROWS rows, and with DRAWN_COLUMNS random columns
-# of more (a fiftieth of the values of 8,000 rows); the maximum over these gets a margin, their mean standard errors.
+# The error of a product is measured with all columns if there are at most MEASURED_ROWS rows, otherwise with
+# DRAWN_COLUMNS random columns (a fiftieth of the values of 8,000 rows). The maximum over random columns is multiplied
+# by MARGIN, and DEVIATIONS standard errors are added to their mean.
 MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
-# Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
+# Number of additions that a term goes through in NumPy's pairwise summation, which starts from blocks of 128.
 EXACT_TERMS = 60
 
 
@@ -26,7 +27,7 @@ class MeasuredProducts:
     source : ValueSource
         Source of the values, in float64.
     tiles : Tiles
-        The same, rounded as the matrix is.
+        The same values, rounded as the matrix is.
     n_threads : int
         Number of threads.
 
@@ -39,8 +40,8 @@ class MeasuredProducts:
     largest : float
         Largest value of Q: it is on the diagonal.
     rounding : float
-        Approximate error of Q due to rounding, in the spectral norm: errors of up to half a unit in the last place of
-        the largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
+        Approximate error of Q due to rounding, in the spectral norm: ``eps * largest * sqrt(n_rows / 3)``, if errors of
+        up to half a unit in the last place of the largest value are uniform and independent.
     """
 
     def __init__(self, source: ValueSource, tiles: Tiles, n_threads: int):
@@ -113,11 +114,12 @@ class MeasuredProducts:
         return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
 
     def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on how far a product is from ``Qb`` of the kernel itself, and from ``b'Qb``, by whatever rounding.
+        """Bounds on the errors of a product ``Qb``, and of ``b'Qb``, compared with the unrounded kernel.
 
-        The differences are measured with columns of Q computed again in float64: all of them for up to `MEASURED_ROWS`
-        rows. Of more rows some are drawn with probability proportional to ``|b_j|``. Their mean estimates the error of
-        the form without bias, to which `DEVIATIONS` standard errors are added; the largest one gets a `MARGIN`.
+        The differences are measured with columns of Q that are recomputed in float64: all columns if there are at most
+        `MEASURED_ROWS` rows, otherwise columns drawn with probability proportional to ``|b_j|``. The mean of their
+        differences estimates the error of the form without bias, and `DEVIATIONS` standard errors are added to it. The
+        largest difference is multiplied by `MARGIN`.
 
         Parameters
         ----------
@@ -154,6 +156,6 @@ class MeasuredProducts:
         for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
             columns = np.empty((self.n_rows, len(part)))
             self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
-            # along rows in memory NumPy adds up in pairs
+            # NumPy's summation is pairwise along contiguous rows
             found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
         return np.concatenate(found)

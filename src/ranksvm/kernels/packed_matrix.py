@@ -16,8 +16,8 @@ __all__ = ["PackedKernelMatrix"]
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 # Share of the memory that tiles may use before they become narrower.
 TILES_SHARE = 0.25
-# Ranges of panels for the threads, each with its own sums: enough that no thread waits long for another, and a fixed
-# number for few threads, so that products are equal bit by bit.
+# Number of ranges of panels that threads share, each with its own sums: enough that no thread waits long for another.
+# With few threads the number is fixed, so that their products are equal bit by bit.
 TASKS = 16
 TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
@@ -49,8 +49,8 @@ class PackedKernelMatrix(MeasuredProducts):
     product_bytes : int
         Bytes of Q that one product reads from memory.
     rounding : float
-        Approximate error of Q due to rounding, in the spectral norm: errors of up to half a unit in the last place of
-        the largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
+        Approximate error of Q due to rounding, in the spectral norm: ``eps * largest * sqrt(n_rows / 3)``, if errors of
+        up to half a unit in the last place of the largest value are uniform and independent.
     largest : float
         Largest value of Q: it is on the diagonal.
 
@@ -148,7 +148,7 @@ class PackedKernelMatrix(MeasuredProducts):
         return out
 
     def _panel(self, panel: int) -> np.ndarray:
-        """Rows of a stored panel, with the columns up to the last of them."""
+        """The values of a stored panel: its rows, and the columns up to its last row."""
         start, stop = panel * HEIGHT, min((panel + 1) * HEIGHT, self.n_rows)
         first, last = _n_values(panel, self.n_rows), _n_values(panel + 1, self.n_rows)
         return self._values[first:last].reshape(stop - start, stop)
@@ -159,9 +159,9 @@ class PackedKernelMatrix(MeasuredProducts):
 
 
 def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_tasks: int) -> tuple[int, int]:
-    """Columns of a tile, and number of stored panels."""
+    """The number of columns of a tile, and the number of stored panels."""
     n_rows, n_panels = source.n_rows, -(-source.n_rows // HEIGHT)
-    # sums of the tasks, a vector in and one out, the diagonal in both precisions
+    # the sums of the tasks, both vectors of a product, and the diagonal in both precisions
     vectors = 8 * n_rows * (n_tasks + 4)
     whole = _n_values(n_panels, n_rows) * dtype.itemsize
 
@@ -184,14 +184,14 @@ def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_task
 
 
 def _n_values(n_panels: int, n_rows: int) -> int:
-    """Values that the first panels of a matrix hold."""
+    """Number of values in the first panels of a matrix."""
     whole = min(n_panels, n_rows // HEIGHT)
     values = HEIGHT * HEIGHT * (whole * (whole + 1) // 2)
     return values if whole == n_panels else values + (n_rows - whole * HEIGHT) * n_rows
 
 
 def _tasks(first: int, last: int, most: int) -> list[tuple[int, int]]:
-    """Ranges of panels that hold about as many values each."""
+    """Ranges of panels that have about equal numbers of values."""
     areas = np.cumsum(np.arange(first, last) + 1) * HEIGHT * HEIGHT
     if not len(areas):
         return []

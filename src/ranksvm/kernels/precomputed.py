@@ -19,7 +19,7 @@ class _GivenValues:
 
     def __init__(self, K: np.ndarray, rows: np.ndarray):
         self.n_rows = len(rows)
-        # the selected values, before they are placed
+        # the selected values are copied before they are written to their place
         self.value_bytes = K.itemsize
         self._K, self._rows = K, rows
 
@@ -59,7 +59,7 @@ def precomputed_matrix(
     rows : ndarray of int, shape (n_rows,)
         The selected documents, in the desired order.
     memory : int
-        Bytes that the packed matrix may take besides K, with all that building it and multiplying with it needs.
+        Bytes that the packed matrix may take in addition to K, including its construction and products.
     dtype : {"float32", "float64"}
         Type of the stored values; products sum in float64.
     n_threads : int

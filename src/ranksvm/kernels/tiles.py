@@ -20,11 +20,13 @@ Task = TypeVar("Task")
 # Rows of a tile, and of a panel of stored values. The squares on the diagonal are stored completely, which costs a
 # share HEIGHT / n_rows of the memory and of the time of a product.
 HEIGHT = 64
-# Documents with a larger share of entries than this are dense in tiles. Measured with 46 to 1,000 features: products of
-# sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 alike.
+# Sparse documents are converted to dense ones, tile by tile, if they store a larger share of their values than this.
+# Measured with 46 to 1,000 features: sparse products are faster up to shares of 0.05 to 0.1, and so are sparse
+# distances |x - z|_1.
 DENSE_SHARE = 0.07
 DIAGONAL_ROWS = 1024
-# Values that differ by less, relative to the largest, are equal: sums in float32 differ by as much.
+# Values count as equal if they differ by less than this, relative to the largest one: sums in float32 differ by as
+# much.
 ROUND_OFF = 1e-5
 
 
@@ -81,7 +83,8 @@ class KernelValues:
         self.parallel = not called
         self._dense, self.row_bytes = True, 8 * X.shape[1]
         if is_sparse(X) and (called or X.nnz <= DENSE_SHARE * X.shape[0] * X.shape[1]):
-            # sparse rows and products hold an index beside each value; twice, while they are transposed or summed up
+            # sparse rows and products store an index with each value, and exist twice while they are transposed or
+            # added up
             self._dense, self.row_bytes = False, 32 * math.ceil(X.nnz / max(1, X.shape[0]))
         self.value_bytes = (0 if self._dense else 32) + (16 if called else 0)
         self._kernel, self._X, self._centre = kernel, X, kernel.centre(X)
@@ -135,7 +138,7 @@ class Tiles:
         self.diagonal = self._rounded(diagonal)
 
     def of_panels(self, first: int, last: int) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Make the tiles that some panels consist of.
+        """Compute the tiles of some panels.
 
         Parameters
         ----------
@@ -172,16 +175,16 @@ class Tiles:
     def columns(
         self, positions: np.ndarray, places: np.ndarray, start: int, stop: int, out: np.ndarray, n_threads: int
     ) -> None:
-        """Make some columns of Q, or some rows of them.
+        """Compute some columns of Q, in a range of rows.
 
         Parameters
         ----------
         positions : ndarray of int, shape (n_positions,)
             The columns of Q.
         places : ndarray of int
-            Those of the positions that are wanted.
+            Indices into ``positions``: the columns that are computed.
         start, stop : int
-            Range of rows that are wanted.
+            Range of rows that are computed.
         out : ndarray of float64, shape (n_rows, n_positions)
             ``out[start:stop, places]`` receives the values.
         n_threads : int
@@ -246,7 +249,7 @@ class Tiles:
 
 
 def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of the tiles of some panels, between two columns, no further than the diagonal."""
+    """Rows and columns of the tiles of some panels: between two columns, and up to the diagonal."""
     for start in range(top, bottom, HEIGHT):
         rows = slice(start, min(start + HEIGHT, bottom))
         if left < start:
@@ -256,5 +259,5 @@ def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice
 
 
 def _part(ready: Any, rows: slice, origin: int) -> Any:
-    """Some of the rows that were made ready from an origin on."""
+    """Some of the prepared rows, the first of which has the number ``origin``."""
     return ready[rows.start - origin : rows.stop - origin]

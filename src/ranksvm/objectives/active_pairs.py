@@ -18,10 +18,10 @@ __all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "
 TASKS_PER_THREAD = 4
 # Rows of a block on the diagonal that LAPACK factorizes.
 BLOCK = 256
-# The inverse costs as much as a product that reads this many bytes for each unit of the number of documents cubed, and
-# squared, and of the number of documents times the sum of the squared sizes of the blocks.
+# For n documents, and blocks whose squared sizes add up to s, the inverse costs as much as a product that reads
+# ``CUBE_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s`` bytes.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
-# The same for each call of the Hessian with respect to the scores, and for each row of a call.
+# Bytes that correspond to a call of the Hessian with respect to the scores, and to each row of a call.
 CALL_COST, ROW_COST = 3e4, 600.0
 # Largest ``C * degree * value of Q`` with a factor in float32: beyond it the factor is too far from the inverse.
 SINGLE_RANGE = 1e4
@@ -37,7 +37,7 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     pointers : ndarray of int64, shape (n_queries + 1,)
         First row of each query, and the number of rows.
     memory : int
-        Bytes that it may take: for values of Q, the factor, and a copy or blocks in two precisions.
+        Bytes that the inverse may take: for values of Q, the factor, and a copy or blocks in two precisions.
 
     Returns
     -------
@@ -144,10 +144,10 @@ def correction_by_active_pairs(
 ) -> Callable[[np.ndarray], np.ndarray] | None:
     """What the inverse of a Hessian ``I + C H Q`` subtracts: ``C H (I + C Q H)^-1`` times scores.
 
-    Only documents with an active pair have a part in it. With ``H = U'U`` it is ``C U' (I + C U Q U')^-1 U``: one
-    Cholesky factor of a positive definite matrix with a row for each such document, except one for each connected
-    component. Of few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized, with pivots. The
-    factor is in float32 if C is not too large for that: conjugate gradients correct its errors.
+    Only documents with an active pair take part. With ``H = U'U`` it is ``C U' (I + C U Q U')^-1 U``: one Cholesky
+    factor of a positive definite matrix with a row for each such document, except one for each connected component. For
+    a few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized, with pivots. The factor is in
+    float32 if C is not too large for that: conjugate gradients correct its errors.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def correction_by_active_pairs(
     positions = np.flatnonzero(degrees > 0.0)
     if not len(positions):
         return np.zeros_like
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no inverse
+    with np.errstate(over="ignore", invalid="ignore"):  # an inverse that overflows is refused
         single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
         values = matrix.among(positions, np.float32 if single else np.float64)
         if _have_long_lists(_active_sizes(positions, pointers)):
@@ -226,7 +226,7 @@ def _by_lu(
         out: np.ndarray = C * product[positions]
         return out
 
-    # row by row C Q H, or column by column C H Q; of Q the lower triangle is read
+    # read row by row this is C Q H, column by column C H Q; only the lower triangle of Q is used
     matrix = np.empty_like(values)
     for k in range(len(positions)):
         matrix[k] = multiplied(np.concatenate([values[k, : k + 1], values[k + 1 :, k]]))

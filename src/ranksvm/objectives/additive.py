@@ -1,4 +1,4 @@
-"""The objective of an additive model: a linear model's, with a preconditioner made of its structure."""
+"""The objective of an additive model: a linear objective, with a preconditioner that uses the model's structure."""
 
 from collections.abc import Callable
 
@@ -15,20 +15,23 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
 __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
 
-# Rows from which the preconditioner is made, at least, and for each level of the feature that has the most; of many
-# rows this part, up to the last number. (840,000 x 136, 32 levels, C = 1e-3 and 1: 10 and 17 products and 2.9 and 3.3 s
-# with 2,000 rows, 8 and 11 products and 2.5 and 3.0 s with 6,000, 6 and 9 products and 4.2 and 4.5 s with 24,000.)
+# The preconditioner is computed from at least ROWS rows, and ROWS_PER_LEVEL for each level of the feature with the most
+# levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MOST_ROWS. (840,000 x 136,
+# 32 levels, C = 1e-3 and 1: 10 and 17 products and 2.9 and 3.3 s with 2,000 rows, 8 and 11 products and 2.5 and 3.0 s
+# with 6,000, 6 and 9 products and 4.2 and 4.5 s with 24,000.)
 ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MOST_ROWS = 2000, 64, 1 / 128, 6000
 # The coarse space has at most this many dimensions: the linear part of each feature and functions of its steps, or all
-# variables if they are no more. (MQ2007, 35,969 x 46, 646 variables, C = 1e-3 ... 10: 34, 49, 124, 168, 356 products;
-# with 276 dimensions 34, 53, 151, 221, 317; with all 646, from as many rows, 24, 55, 136, 190, 533.)
+# variables if there are no more of them. (MQ2007, 35,969 x 46, 646 variables, C = 1e-3 ... 10: 34, 49, 124, 168, 356
+# products; with 276 dimensions 34, 53, 151, 221, 317; with all 646, from as many rows, 24, 55, 136, 190, 533.)
 COARSE_DIMENSIONS = 500
-# A new preconditioner is made once this many products have used the last one.
+# A new preconditioner is computed once this many products have used the last one.
 PRODUCTS = 30
-# The problem on a sample is solved first if there are at least the first number of rows; the sample is this fraction.
+# The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
+# SAMPLED_PART of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
 SEED = 0
-# If a product takes a round over parts, its preconditioner solves Newton's system of a sample to this accuracy.
+# If a product takes a round over parts, the preconditioner solves Newton's system of a sample to this accuracy, with at
+# most this number of products.
 SAMPLE_REDUCTION, SAMPLE_PRODUCTS = 0.02, 300
 
 
@@ -73,7 +76,8 @@ class AdditiveObjective(LinearObjective):
         whole = self._coarse.shape[1] == terms.n_variables
         self._blocks = [] if whole else _blocks(terms)
         self._projections = [_projection(self._coarse, block) for block in self._blocks]
-        # the loss's parts of the blocks and of the coarse Hessian, the same with C, and the products that used them
+        # what the loss adds to the blocks and to the coarse Hessian; the inverse for the current C; and the number of
+        # products that have used it
         self._parts: tuple[list[np.ndarray], np.ndarray] | None = None
         self._inverse: Callable[[np.ndarray], np.ndarray] | None = None
         self._n_products = 0
@@ -132,7 +136,7 @@ class AdditiveObjective(LinearObjective):
     def _new_inverse(self, blocks: list[np.ndarray], coarse: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         space, transposed = self._coarse, self._coarse.T.tocsr()
         on_space = by_cholesky((transposed @ space).toarray() + self.C * coarse)
-        # all blocks at once: those of fewer variables have further ones, beyond the others, that are 0
+        # all blocks at once: smaller ones are padded with a variable beyond all others, which is 0
         n_variables, size = self.n_variables, max(map(len, self._blocks), default=0)
         places = np.full((len(blocks), size), n_variables)
         inverses = np.zeros((len(blocks), size, size))
@@ -165,7 +169,7 @@ class AdditiveObjective(LinearObjective):
 
 
 class PartitionedAdditiveObjective(LinearObjective):
-    """The same over parts of the rows, where a product with the Hessian takes a round: a reading of a file.
+    """`AdditiveObjective` over parts of the rows: each product with the Hessian takes a round, such as reading a file.
 
     The Hessian of a sample in this process is close to the Hessian of all rows. Its inverse, by conjugate gradients
     with the preconditioner of `AdditiveObjective`, costs no round.
@@ -262,7 +266,7 @@ def _blocks(terms: AdditiveTerms) -> list[np.ndarray]:
 
 
 def _columns_of(A: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """The columns of a block, whose variables but the first follow each other."""
+    """The columns of a block; all of its variables but the first are consecutive."""
     first, last = int(block[0]), int(block[-1])
     if last - first == len(block) - 1:
         return A[:, first : last + 1]
@@ -272,7 +276,7 @@ def _columns_of(A: np.ndarray, block: np.ndarray) -> np.ndarray:
 
 
 def _projection(coarse: CSRMatrix, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns of the coarse space that have variables of a block, no others, and their values there."""
+    """The columns of the coarse space that contain variables of a block, and their values for these variables."""
     rows = coarse[block]
     columns = np.unique(rows.indices)
     return columns, rows[:, columns].toarray()

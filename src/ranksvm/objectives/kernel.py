@@ -52,12 +52,12 @@ class KernelPoint:
 class KernelObjective(SmoothedObjective[KernelPoint]):
     """``f(b) = 1/2 b'Qb + C * loss(Qb)`` over functions ``sum of b_j k(., x_j)``, in the inner product ``u'Qv``.
 
-    A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product with another one is
-    ``b_1's_2`` and needs no product with Q, and both rows follow every step by recurrence. The gradient is ``g = b + C
-    dloss/ds``, the Hessian ``I + C H Q``, H the loss's Hessian with respect to the scores; it is self-adjoint in this
-    inner product. An evaluation costs one product with Q, as does a product with the Hessian; in the coefficients
-    alone it costs two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the
-    norm of the kernel's space.
+    A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product of two vectors is
+    ``b_1's_2`` and needs no product with Q. Both rows are updated in every step by recurrence. The gradient is ``g = b
+    + C dloss/ds``, the Hessian ``I + C H Q``, H the loss's Hessian with respect to the scores; it is self-adjoint in
+    this inner product. An evaluation costs one product with Q, as does a product with the Hessian; if the variables are
+    only the coefficients, it costs two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, the gap of
+    `LinearObjective` in the norm of the kernel's space.
 
     Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
 
@@ -215,7 +215,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         Returns
         -------
         float
-            The part.
+            The bound.
         """
         if point is None:
             zero = np.zeros(self.n_variables)
@@ -250,7 +250,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         with np.errstate(over="ignore", invalid="ignore"):
             loss = self.loss.round_off(point.scores, point.sums, self.width, off, True)
             off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
-            # the loss has the slopes g - b: g and half of b's form, or g - b and half of it, the smaller of both
+            # the slopes of the loss are g - b: the error is bounded by g, or by g - b, each with half of the form's
+            # error
             of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.beyond + loss.value)
             of_value += length * float(np.abs(b) @ np.abs(point.scores))
             of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
@@ -271,7 +272,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         Returns
         -------
         float
-            The distance.
+            The difference.
         """
         return 0.5 * self.matrix.form_rounding(point.coefficients)
 
@@ -393,7 +394,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
 
 class CoefficientObjective(KernelObjective):
-    """The same as a function of only the coefficients b, in their Euclidean inner product, as published.
+    """`KernelObjective` as a function of only the coefficients b, in their Euclidean inner product, as published.
 
     Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: an evaluation costs two products with Q, and so does a product with
     the Hessian (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.

@@ -33,7 +33,7 @@ class Landmarks:
     """The functions spanned by the kernels of some documents, in an orthonormal basis.
 
     With the landmarks Z, ``Q_ZZ = U S U'`` and ``W = U S^-1/2`` (small eigenvalues left out), the values of the basis
-    functions at all documents are ``Phi = Q[:, Z] W``. A function with coordinates w there has the coefficients
+    functions at all documents are ``Phi = Q[:, Z] W``. A function with coordinates w in this basis has the coefficients
     ``W w`` at the landmarks, the values ``Phi w`` and the norm ``|w|``; so the problem over these functions is linear,
     with the features Phi.
 

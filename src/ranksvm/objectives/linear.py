@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective", "round_off"]
 
-# Smoothing may cause this fraction of the allowed gap. If it causes more, and the gradient's share has fallen to this
-# fraction, the width is narrowed by at least the factor LEAST_REDUCTION.
+# Smoothing may cause the fraction SMOOTHING_SHARE of the allowed gap. If it causes more, and the gradient causes at
+# most REDUCE_BELOW times as much, the width is multiplied by LEAST_REDUCTION or less.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 LEAST_REDUCTION = 0.5
@@ -36,7 +36,7 @@ LEAST_SHARE = 0.1
 REFINEMENT = 5.0
 # A Hessian at w = 0 takes this fraction of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
 SHARE_AT_ZERO = 0.45
-# Products are in float32 if its round-off is at most this fraction of each entry of the diagonal.
+# Products with the Hessian are in float32 if their round-off is at most this fraction of each diagonal entry.
 SINGLE_ERROR = 1e-2
 SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 # Every sample is drawn with this seed, so that fits are reproducible.
@@ -58,7 +58,8 @@ class SmoothedObjective(Generic[PointType]):
     """
 
     C: float
-    # width of the smoothing at which the loss is evaluated, None without one; and whether it may be reduced
+    # width of the smoothing at which the loss is evaluated, None without smoothing; and whether the width may be
+    # reduced
     width: float | None = None
     reducible = False
     # The width narrows by at most this factor: extrapolation between such near solutions is accurate (on sparse word

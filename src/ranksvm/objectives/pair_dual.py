@@ -1,4 +1,4 @@
-"""The dual of a linear model over listed pairs: one alpha a pair, for far fewer rows than features."""
+"""The dual of a linear model over listed pairs, one alpha for each pair: for far fewer rows than features."""
 
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +19,7 @@ __all__ = ["DualPoint", "DualSize", "PairDual"]
 # A task of a thread is the margins of SHARED_ROWS rows, or a share of the Gram matrices: SHARES for each thread.
 SHARED_ROWS = 2048
 SHARES = 2
-# Steps of an alpha in one visit to its query, at most: kCycles of dual_descent.hpp.
+# Maximum number of steps of an alpha in one visit to its query: kCycles of dual_descent.hpp.
 STEPS_OF_VISIT = 10
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -39,7 +39,7 @@ class DualPoint:
     Attributes
     ----------
     margins : ndarray of float64, shape (n_pairs,)
-        Those of the pairs at w.
+        Margins of the pairs at w.
     value, gap : float
         Value of the primal problem at w, and how far it is above the dual one.
     distance : float
@@ -62,14 +62,15 @@ class DualPoint:
 class PairDual:
     """``max sum of (alpha - ridge / 2 * alpha^2) - 1/2 |sum of alpha_ij (x_i - x_j)|^2``, ``0 <= alpha <= upper``.
 
-    A pair of weight a has the upper bound C a and no ridge with the hinge, C a and ``d / (C a)`` with the Huberized
-    hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a
-    point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
-    ``1/2 |grad f(w)|^2`` it does not require w to be more accurate than the primal value requires, however large C is.
+    A pair of weight a has the upper bound C a and no ridge if the loss is the hinge; C a and the ridge ``d / (C a)`` if
+    it is the Huberized hinge of width d; no upper bound and the ridge ``1 / (2 C a)`` if it is the squared hinge. ``w =
+    sum of alpha_ij (x_i - x_j)`` is a point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of
+    the two is the certificate: unlike ``1/2 |grad f(w)|^2`` it does not require w to be more accurate than the primal
+    value requires, however large C is.
 
-    For weights in a cone the dual has ``1/2 |proj(z)|^2`` for ``1/2 |z|^2``, z the sum, and ``w = proj(z)``
-    (`SignCone`). Its slopes are the slopes at w, and its curvature is at most the curvature without a cone, with which
-    steps are computed.
+    For weights in a cone the dual has ``1/2 |proj(z)|^2`` instead of ``1/2 |z|^2``, where z is the sum, and ``w =
+    proj(z)`` (`SignCone`). Its slopes are the slopes at w, and its curvature is at most the curvature without a cone,
+    with which steps are computed.
 
     Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
 
@@ -86,9 +87,9 @@ class PairDual:
     C : float
         Weight of a pair.
     cone : SignCone, optional
-        Where the weights have to be; None: anywhere.
+        The cone of the weights; None: they are free.
     n_threads : int
-        Number of threads for Gram matrices and margins; ascent takes one.
+        Number of threads for Gram matrices and margins; the ascent uses one thread.
     """
 
     reserve = 0.0
@@ -110,7 +111,7 @@ class PairDual:
         self._cone = cone
         self._signs = None if cone is None else cone.signs.astype(np.int8)
         with_pairs = np.flatnonzero(pairs.pairs_per_query > 0.0)
-        if len(with_pairs) < pairs.n_queries:  # scores of the others' rows would serve nobody
+        if len(with_pairs) < pairs.n_queries:  # scores of the other queries' rows are not needed
             pairs = pairs.of_queries(with_pairs)
         self.pairs = pairs
         self._products = design.products(pairs.rows)
@@ -147,7 +148,7 @@ class PairDual:
         self.reweight(C)
 
     def reweight(self, C: float) -> None:
-        """Go on with another C."""
+        """Switch to another C."""
         self.C = C
         weights, present = self._weights, self._weights > 0.0
         self._upper[:] = np.where(present, np.inf, 0.0) if self.loss == "squared_hinge" else C * weights
@@ -265,7 +266,7 @@ class PairDual:
         return losses
 
     def _slopes(self, hinge: np.ndarray) -> np.ndarray:
-        """Of `_losses`."""
+        """The slopes of `_losses`."""
         if self.loss == "squared_hinge":
             return 2.0 * hinge
         return np.minimum(hinge / self.width, 1.0) if self.loss == "huber" else (hinge > 0.0).astype(float)
@@ -285,7 +286,7 @@ class DualSize(NamedTuple):
     n_pairs : int
         Pairs.
     n_numbers : int
-        Entries of the queries' Gram matrices, and those of the arrays over pairs.
+        Entries of the queries' Gram matrices and of the arrays over pairs.
     work : float
         Multiplications of a cycle over all pairs in which every alpha changes.
     """

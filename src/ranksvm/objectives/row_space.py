@@ -1,4 +1,4 @@
-"""The objective of a linear model of fewer documents than features: its Hessian is inverted in the span of the rows."""
+"""The objective of a linear model with fewer documents than features, whose Hessian is inverted in the rows' span."""
 
 from collections.abc import Callable
 
@@ -13,14 +13,14 @@ from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 
 __all__ = ["Gram", "RowSpaceObjective"]
 
-# A product with the Hessian takes as long, beside reading X, as reading this many bytes.
+# In addition to reading X, a product with the Hessian takes as long as reading this many bytes.
 CALL_BYTES = 3e5
-# A product of two rows takes as long as reading this part of a row.
+# A product of two rows takes as long as reading this fraction of a row.
 VALUE_COST = 0.1
 
 
 class RowSpaceObjective(LinearObjective):
-    """The objective of a `LinearObjective` with the inverse of its Hessian, by products of rows with each other.
+    """`LinearObjective` with the inverse of its Hessian, computed from products of rows with each other.
 
     With Q = X X' the inverse of ``I + C X' H X`` is ``I - X' C H (I + C Q H)^-1 X``: one factor of a matrix with a row
     for each document that has an active pair.
@@ -41,8 +41,8 @@ class RowSpaceObjective(LinearObjective):
         Whether the width is a smoothing, to be reduced until the target problem is solved.
     """
 
-    # Where inexact steps lead, few pairs may be active, and every step ends at a kink. (600 x 1,800, five levels, C =
-    # 1: 76 steps from there, 6 from 0.)
+    # Inexact steps may lead to a point with few active pairs, from which every step ends at a kink. (600 x 1,800, five
+    # levels, C = 1: 76 steps from such a point, 6 from 0.)
     inverts_from_start = True
 
     def __init__(

@@ -18,7 +18,7 @@ __all__ = ["Contributions"]
 class Contributions:
     """What each term of an additive model adds to each score, in the form of ``shap.Explanation``.
 
-    `to_shap` makes one, for the plots of SHAP.
+    `to_shap` returns one, for the plots of SHAP.
 
     Attributes
     ----------

@@ -24,10 +24,10 @@ AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 class DualBlock:
     """The alpha of the pairs of one query, preferred documents by other documents.
 
-    Both are sorted by label, the highest first, so that the block is block-triangular: if a document of
-    ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two levels
-    it is a full rectangle, relevant by irrelevant. For explicit pairs, without labels, both are sorted by row, and a
-    pair listed twice has the sum of its two alpha. A query without pairs has a block of shape (0, 0).
+    Both kinds of documents are sorted by label, the highest first, so that the block is block-triangular: if a document
+    of ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two
+    levels it is a full rectangle, relevant by irrelevant. For explicit pairs, without labels, the documents are sorted
+    by row, and a pair listed twice has the sum of its two alpha. A query without pairs has a block of shape (0, 0).
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class DualCoef:
 
     @property
     def entries_per_query(self) -> np.ndarray:
-        """Number of entries of each query's block, at most (documents of weight 0 count): int64, shape (n_queries,).
+        """Maximum number of entries of each query's block (documents of weight 0 count): int64, shape (n_queries,).
 
         With two levels this is the number of pairs; if most documents have an intermediate level it is far larger.
         """
@@ -292,7 +292,7 @@ class KeptDualCoef(DualCoef):
 class WholeBlocks(DualCoef):
     """Like `DualCoef`, with values also for entries that are not pairs; ``weights`` shows which are pairs.
 
-    The parameters are the same as of `DualCoef`; its ``alpha`` is called for all entries.
+    The parameters are the same as for `DualCoef`; its ``alpha`` is called for all entries.
     """
 
     def _fill(

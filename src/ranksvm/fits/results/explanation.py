@@ -318,7 +318,7 @@ def _side_by_side(
 
 
 def _dense_columns(X: Features) -> tuple[np.ndarray, np.ndarray]:
-    """The columns in which some rows differ from zero, and these of the rows, dense."""
+    """The columns in which some rows store values (all columns if X is dense), and the values there, dense."""
     if not is_sparse(X):
         return np.arange(X.shape[1]), X.astype(np.float64)
     from scipy import sparse

@@ -20,8 +20,8 @@ class ScoreDifference:
     """A difference of two scores, and the contribution of each feature.
 
     For a linear model ``contributions[k] = weights[k] * (values[k] - other_values[k])``. The largest in absolute value
-    is first; features that contribute nothing are omitted. They add up to ``difference`` up to round-off. An additive
-    model has no weights, and an interaction of two features no value.
+    is first; features that contribute nothing are omitted. The contributions add up to ``difference``, up to round-off.
+    An additive model has no weights, and an interaction of two features no value.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ScoreDifference:
     weights : ndarray of float64, shape (n_contributing,), or None
         Their weights.
     values, other_values, contributions : ndarray of float64, shape (n_contributing,)
-        Both values and contribution of each of these features.
+        The two values and the contribution of each of these features.
     texts : dict of str to list of str, or None
         The texts that values stand for, by the name of the feature: a mean of such values is not shown.
 
@@ -92,10 +92,10 @@ class ScoreDifference:
         Returns
         -------
         dict
-            The fields by name; "n_features", the number that contribute; under "features" one dict of feature (its
-            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value
-            (the text that they stand for, and None if there is none) and contribution for each, and under "rest" the
-            sum of the omitted ones.
+            The fields by name; "n_features", the number of features that contribute; "features", one dict for each of
+            them; and "rest", the sum of the omitted contributions. A dict has the keys feature (the name, or ``f1``,
+            ``f2``, ...), column (of X, from 0), name (None if unknown), weight, value, other_value and contribution.
+            Values that stand for texts are given as texts. A value is None if there is none, such as a mean of texts.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         labels = _labels(self.columns, self.names)

@@ -25,7 +25,7 @@ def shap_explanation(
     values : ndarray of float64, shape (n_samples, n_terms)
         The contributions to each score.
     base_values : ndarray of float64, shape (n_samples,)
-        What a score is without them.
+        The scores without the contributions.
     data : ndarray of float64, shape (n_samples, n_terms)
         The values of the features.
     names : sequence of str or None

@@ -18,7 +18,7 @@ POWER_ITERATIONS = 30
 
 
 class _AtDual(NamedTuple):
-    """Replacement for a solution of the problem in w: the weights that the dual variables imply."""
+    """A substitute for a solution of the problem in w: the weights that the dual variables imply."""
 
     point: LinearPoint
 
@@ -102,7 +102,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
 
     def _place(self, w: np.ndarray) -> None:
         point = self.linear.evaluate(w)
-        point.gradient = np.zeros_like(w)  # w is the sum over alpha itself
+        point.gradient = np.zeros_like(w)  # w is exactly the sum over alpha
         self._solution = _AtDual(point)
 
     def _descend(self, query: int) -> LowRank:

@@ -16,16 +16,17 @@ __all__ = ["FactorizedDual"]
 
 # Bytes of X that a part of an epoch reads: a part takes about 50 ms, and between two of them a fit can be interrupted.
 PART_BYTES = 1 << 28
-# Shares of a pass over all rows: the same number for any number of threads, so that sums do not depend on it. Each adds
-# to its own sums, which must not cost more than its rows: few or very sparse rows have fewer shares.
+# A pass over all rows is divided into this number of shares, whatever the number of threads, so that sums do not depend
+# on it. Each share has its own sums, which must not cost more than its rows: few or very sparse rows are divided into
+# fewer shares.
 SHARES = 8
 SHARE_BYTES = 1 << 20
-# Number of epochs after which beta, which steps only update, is recomputed.
+# Number of epochs after which w, which steps only update, is recomputed.
 REFRESH_EPOCHS = 50
 
 
 class FactorizedDual:
-    """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, with ``w = sum of <v_i, v_j> (x_i - x_j)``, and a V.
+    """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, ``w = sum of <v_i, v_j> (x_i - x_j)``, and a current V.
 
     Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed: with A_i the sum of
     the v_j of the lower-labeled documents of its query minus the sum over the higher-labeled ones, ``w = X'c`` where

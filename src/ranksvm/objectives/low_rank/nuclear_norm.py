@@ -20,7 +20,7 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 
-# Minimises a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
+# Minimizes a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
 Minimise = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
 Result = TypeVar("Result")
 
@@ -31,14 +31,14 @@ START_TOL = 1e-3
 SMALLEST_TOLERANCE = 1e-15
 # The step length that would make variables and multipliers equal in size is multiplied by this number and divided by
 # the fraction of singular values for which the multipliers are at their bound gamma. Measured with eleven settings of
-# C, gamma and lam from all over their ranges on OHSUMED, MQ2008 and made data: the best multiple falls from 2, at ranks
+# C, gamma and lam across their ranges on OHSUMED, MQ2008 and synthetic data: the best multiple falls from 2, at ranks
 # near 0, to 0.1 at high ones. With half or twice the number some settings take twice the steps. More than LONGEST gains
 # nothing.
 LENGTH, LONGEST = 0.15, 2.0
 # After this number of steps, and whenever it has doubled, the length is changed so that the proximal point moves as far
 # as the dual variables are from it (residual balancing: Boyd et al. 2011, 3.4.1), by at most this factor at once, and
-# not if the ratio is within the band. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246, and
-# fits begun at a solution for a thousandth of C 60 instead of more than a thousand.
+# not if the ratio is within BAND. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246. Fits
+# that started from the solution for a thousandth of C took 60 steps instead of more than a thousand.
 FIRST_CHANGE, LARGEST_CHANGE, BAND = 5, 10.0, 2.0
 # Multipliers up to this multiple of the dual variables' gradient are its round-off.
 ROUND_OFF = 1e-14
@@ -64,7 +64,7 @@ class NuclearNormPoint(NamedTuple):
     round_off : float
         Bound on its error.
     bound : float
-        A lower bound of its minimum, less its error.
+        A lower bound on its minimum, with the error of the bound subtracted.
     w : ndarray of float64, shape (n_features,)
         The weights of the model.
     """
@@ -145,8 +145,8 @@ class NuclearNormObjective:
         term = ThreadedTerm(design, self.loss, n_threads)
         self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction, shown=False)
         self._tasks = self._plan()
-        # Variables of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
-        # reflection whose proximal point alpha is.
+        # Variables of the splitting before each step: alpha plus the length times the multipliers. `loss.target` holds
+        # the reflection, whose proximal point is alpha.
         self._variables = np.empty(blocks.n_entries)
         self._solution: Any = None
         self._length = 0.0
@@ -229,8 +229,8 @@ class NuclearNormObjective:
         Returns
         -------
         NuclearNormPoint
-            The same matrices and, of the weights, dual variables that are ``C clip((1 - (s_i - s_j) + 2 lam A_ij) / (2
-            lam C), 0, 1)``.
+            The same matrices, and the dual variables that follow from the weights: ``C clip((1 - (s_i - s_j) + 2 lam
+            A_ij) / (2 lam C), 0, 1)``.
         """
         self._matrices = []  # free memory
         self._couple(point.matrices, self.lam)
@@ -244,7 +244,7 @@ class NuclearNormObjective:
             return self._values(query, alpha, point.matrices[query], multipliers, excess)
 
         found = self._by_query(values)
-        # not w minus a gradient: that may belong to other alpha, if these are known to few digits
+        # not w minus the gradient, which may belong to other alpha if these are known to few digits
         return NuclearNormPoint(point.matrices, *self._value_and_bound(found, self._weights()), self._solution.w)
 
     # -- private methods ---------------------------------------------------------------------------------------------
@@ -323,8 +323,9 @@ class NuclearNormObjective:
     def _excess(self, variables: np.ndarray, divisor: float, length: float = np.inf) -> float:
         """Relative excess of the multipliers' spectral norm over gamma, at most 1; without multipliers there is none.
 
-        They are the residual of a matrix's thresholded singular values, divided by a divisor. Eigenvalues of its Gram
-        matrix have the round-off of the largest one; the difference of variables and reflection has theirs.
+        The multipliers are what thresholding removes from the singular values of a matrix, divided by a divisor. The
+        eigenvalues of its Gram matrix have the round-off of the largest one, and the difference of variables and
+        reflection has the round-off of both.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = np.linalg.norm(variables) / (self.gamma * divisor)

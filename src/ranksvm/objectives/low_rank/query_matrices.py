@@ -18,7 +18,7 @@ class QueryMatrices:
     values : ndarray of float64, shape (sum of ranks,)
         Singular values, one query after another.
     left, right : ndarray of float64, shape (sum of ranks times documents,)
-        Singular vectors, of each query an array of shape (rank, documents).
+        Singular vectors: for each query an array of shape (rank, documents).
     """
 
     def __init__(

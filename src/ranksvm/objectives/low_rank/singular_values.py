@@ -78,10 +78,9 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     LowRank
         The minimum, to 1e-10 of the largest singular value of ``block``.
 
-    Notes
-    -----
-    Singular vectors are eigenvectors of the smaller Gram matrix, unless the threshold is so small that squaring would
-    lose digits. BLAS and LAPACK release the interpreter lock in all of it, so threads may each take a block.
+    Notes ----- Singular vectors are eigenvectors of the smaller Gram matrix, unless the threshold is so small that
+    squaring would lose digits. BLAS and LAPACK release the interpreter lock in all of these steps, so each thread may
+    take a block.
 
     References
     ----------
