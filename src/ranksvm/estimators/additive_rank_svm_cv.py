@@ -268,7 +268,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
             weights = weights[weights > 0.0]
         if not len(weights):
             raise OptionError("linear=False and step_weights=0 leave nothing to learn.")
-        return weights.tolist()
+        return [float(weight) for weight in weights]
 
     def _counts(self) -> list[int] | None:
         """The numbers of interactions to try, ascending; None for listed pairs."""
