@@ -97,7 +97,7 @@ test-oldest:
 		then $(OLDEST)/audit/bin/python .ci/audit.py; \
 		else echo "The oldest dependencies were not audited: pip-audit cannot be installed from here."; fi
 
-# A build of its own, under the address and undefined-behaviour sanitisers (GCC on Linux); -S keeps the editable one out.
+# A build of its own, under the address and undefined-behavior sanitisers (GCC on Linux); -S keeps the editable one out.
 FUZZ := .fuzz
 SECONDS ?= 240
 TARGETS ?=

@@ -30,7 +30,7 @@ def pairs_of(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
 def pairwise_sgd(data: RankingData, lam: float, n_steps: int, n_rounds: int, seed: int) -> Iterator[Scorer]:
     """Stochastic pairwise descent with Pegasos steps, as sofia-ml has it.
 
-    Sculley, "Large scale learning to rank", 2009. It minimises ``lam / 2 |w|^2`` plus the mean hinge of the pairs; a
+    Sculley, "Large scale learning to rank", 2009. It minimizes ``lam / 2 |w|^2`` plus the mean hinge of the pairs; a
     step takes one pair, drawn uniformly, and has the length ``1 / (lam t)``. The weights are projected on the ball of
     radius ``1 / sqrt(lam)``.
     """
@@ -55,11 +55,11 @@ def pairwise_sgd(data: RankingData, lam: float, n_steps: int, n_rounds: int, see
 
 
 class _Network:
-    """A linear function, or one hidden layer of tanh units, of standardised features, with Adam's steps."""
+    """A linear function, or one hidden layer of tanh units, of standardized features, with Adam's steps."""
 
     def __init__(self, X: np.ndarray, n_hidden: int, rate: float, seed: int):
         random, n = np.random.default_rng(seed), X.shape[1]
-        self.centre, self.spread = X.mean(axis=0), X.std(axis=0) + 1e-9
+        self.center, self.spread = X.mean(axis=0), X.std(axis=0) + 1e-9
         self.hidden = n_hidden > 0
         self.weights = [random.standard_normal((n, n_hidden or 1)) / np.sqrt(n) * (1.0 if n_hidden else 0.0)]
         if n_hidden:
@@ -69,8 +69,8 @@ class _Network:
         self.second = [np.zeros_like(weight) for weight in self.weights]
 
     def scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores, standardised features and hidden units."""
-        X = (X - self.centre) / self.spread
+        """Scores, standardized features and hidden units."""
+        X = (X - self.center) / self.spread
         if not self.hidden:
             return (X @ self.weights[0])[:, 0], X, X
         units = np.tanh(X @ self.weights[0] + self.weights[1])
@@ -109,8 +109,8 @@ def network(data: RankingData, loss: str, n_hidden: int, rate: float, n_epochs: 
     for _ in range(n_epochs):
         for query in random.permutation(len(queries)):
             rows = queries[query]
-            scores, standardised, units = model.scores(X[rows])
-            model.step(standardised, units, slope_of(data.y[rows], scores))
+            scores, standardized, units = model.scores(X[rows])
+            model.step(standardized, units, slope_of(data.y[rows], scores))
         yield model.scorer()
 
 

@@ -2,9 +2,9 @@
 
     min over w of f(w) = 1/2 |w|^2 + C R(w),   R(w) = sum over pairs of max(0, 1 - (s_i - s_j)),   s = X w
 
-R is bounded from below by its tangents a_t w + b_t (Joachims 2006; Teo et al. 2010). Each round minimises
-1/2 |w|^2 + C max_t (a_t w + b_t), a quadratic programme of one variable a tangent, and adds a tangent: at the minimiser
-itself (BMRM), or close to the best point so far, which a line search towards the minimiser improves (OCAS, Franc and
+R is bounded from below by its tangents a_t w + b_t (Joachims 2006; Teo et al. 2010). Each round minimizes
+1/2 |w|^2 + C max_t (a_t w + b_t), a quadratic programme of one variable a tangent, and adds a tangent: at the minimizer
+itself (BMRM), or close to the best point so far, which a line search towards the minimizer improves (OCAS, Franc and
 Sonnenburg 2009).
 
 References: T. Joachims, "Training linear SVMs in linear time", KDD 2006; C. H. Teo et al., "Bundle methods for
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# OCAS takes the tangent this share of the way from the best point to the minimiser of the model (mu, 0.1 there too).
+# OCAS takes the tangent this share of the way from the best point to the minimizer of the model (mu, 0.1 there too).
 SHARE = 0.1
 # Evaluations of a line search, each a sort but no product with X, and the share of the first slope at which it ends.
 LINE_SEARCH = 4
@@ -86,7 +86,7 @@ class PairwiseHinge:
 
 
 class Model:
-    """The tangents, and the minimiser of 1/2 |w|^2 + C max(0, max_t (a_t w + b_t)).
+    """The tangents, and the minimizer of 1/2 |w|^2 + C max(0, max_t (a_t w + b_t)).
 
     Its dual, max over beta >= 0 with sum C of b beta - 1/2 |A' beta|^2 with w = -A' beta, is solved by an active-set
     method from the solution before.
@@ -105,8 +105,8 @@ class Model:
         self.A, self.b = np.vstack((self.A, a)), np.append(self.b, b)
         self.beta, self.idle = np.append(self.beta, 0.0), np.append(self.idle, 0)
 
-    def minimise(self):
-        """The minimiser, and a lower bound of f: the dual's value, valid however well it is solved."""
+    def minimize(self):
+        """The minimizer, and a lower bound of f: the dual's value, valid however well it is solved."""
         active = self.beta > 0
         active[-1] = True
         small = 1e-13 * self.C * np.abs(self.b).max()
@@ -179,7 +179,7 @@ class Trace:
 
 
 class CuttingPlanes:
-    """Minimise f.
+    """Minimize f.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class CuttingPlanes:
         best = self._at(np.zeros(self.X.shape[1]))
         self._add_tangent(model, best)
         while True:
-            w, bound = model.minimise()
+            w, bound = model.minimize()
             trace.seconds.append(time.perf_counter() - started)
             trace.objective.append(best.objective)
             trace.bound.append(bound)

@@ -89,7 +89,7 @@ def streaming(n_bytes: int) -> Iterator[None]:
 
 
 def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A third of the pairs of neighbouring rows."""
+    """A third of the pairs of neighboring rows."""
     rows = np.flatnonzero((qid[:-1] == qid[1:]) & (y[:-1] != y[1:]))
     rows = rows[rng.random(len(rows)) < 0.7]
     first = y[rows] > y[rows + 1]

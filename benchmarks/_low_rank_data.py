@@ -9,7 +9,7 @@ from ranksvm import RankingData, make_ranking
 REAL = ("OHSUMED", "MQ2008")
 FOLDS = range(1, 6)
 TINY, COPIES = "made, tiny", "made, copies"
-COPIES_FEATURES, COPIES_CENTRES, COPIES_DOCS = 60, 5, 40
+COPIES_FEATURES, COPIES_CENTERS, COPIES_DOCS = 60, 5, 40
 
 
 def parts_of(name: str, fold: int) -> Parts:
@@ -57,13 +57,13 @@ def _copies(fold: int) -> Parts:
 
 
 def _copied(rng: np.random.Generator, coef: np.ndarray, n_queries: int, wrong: float) -> RankingData:
-    centres = rng.standard_normal((n_queries, COPIES_CENTRES, COPIES_FEATURES))
-    relevance = centres @ coef
+    centers = rng.standard_normal((n_queries, COPIES_CENTERS, COPIES_FEATURES))
+    relevance = centers @ coef
     labels = np.searchsorted(np.quantile(relevance, [0.6, 0.85]), relevance).astype(np.float64)
-    centre = rng.integers(COPIES_CENTRES, size=(n_queries, COPIES_DOCS))
-    X = np.take_along_axis(centres, centre[:, :, None], axis=1)
+    center = rng.integers(COPIES_CENTERS, size=(n_queries, COPIES_DOCS))
+    X = np.take_along_axis(centers, center[:, :, None], axis=1)
     X = X + 0.1 * rng.standard_normal(X.shape)
-    y = np.take_along_axis(labels, centre, axis=1)
+    y = np.take_along_axis(labels, center, axis=1)
     y = np.where(rng.random(y.shape) < wrong, rng.integers(3, size=y.shape), y)
     qid = np.repeat(np.arange(n_queries), COPIES_DOCS)
     return RankingData(X.reshape(-1, COPIES_FEATURES).astype(np.float32), y.ravel(), qid)

@@ -117,7 +117,7 @@ class PublishedProblem:
         return _library().problem_value(self._handle, C, np.ascontiguousarray(coef, dtype=np.float64))
 
     def fit(self, C: float, eps: float = DEFAULT_EPS, max_iter: int = MAX_ITER) -> Fit:
-        """Minimise until the norm of the gradient is at most ``eps`` times that at 0, or for ``max_iter`` steps."""
+        """Minimize until the norm of the gradient is at most ``eps`` times that at 0, or for ``max_iter`` steps."""
         coef, products = np.empty(self.n_features), _int()
         values, gradients = np.empty(MAX_ITER + 1), np.empty(MAX_ITER + 1)
         n_iter = _library().problem_fit(

@@ -39,7 +39,7 @@ def part(start, data, name, drifts):
     text = (
         "## Quality\n\n`ranksvm simulate --clicks none --in-step` has each query ranked, sends its labels, and waits "
         "until they were learnt from. Nothing is random then: the NDCG@10 of the service's model and its weights must "
-        "equal those of `progressive_validation` on the same queries. With drift each feature takes its neighbour's "
+        "equal those of `progressive_validation` on the same queries. With drift each feature takes its neighbor's "
         "place, from the second half on."
     )
     head = ["data", "drift", "queries", "NDCG@10 of the service", "`progressive_validation`", "equal (goal: all bits)"]

@@ -27,7 +27,7 @@ class Grid:
     axes : sequence of Axis
         One axis for each parameter.
     measures : sequence of str
-        What is maximised, each by itself.
+        What is maximized, each by itself.
 
     Attributes
     ----------

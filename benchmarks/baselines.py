@@ -168,7 +168,7 @@ def kernels(dataset: str, smoke: bool) -> list[str]:
         "## Kernels on a few queries",
         f"{dataset} fold 1, the first queries with pairs; C of {', '.join(f'{C:g}' for C in CS)} (on all queries up to "
         f"1) and gamma of {', '.join(f'{gamma:g}' for gamma in GAMMAS)} by MAP on the validation part. RV-SVM "
-        "minimises the sum of the coefficients of all documents instead of the norm, with one constraint a pair: "
+        "minimizes the sum of the coefficients of all documents instead of the norm, with one constraint a pair: "
         "`scipy.optimize.linprog` (HiGHS).",
         table([*header, "MAP", "NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10"], rows),
     ]

@@ -63,7 +63,7 @@ def propensities(worlds: dict[str, World], smoke: bool) -> str:
     return (
         "## Propensities\n\nMean relative error of the propensities of ranks 2 to 10 (truth: 1/rank), lists of "
         "ten, noise "
-        "0.1; three rankers, each trained on 5 queries, for harvesting and expectation maximisation; swaps of "
+        "0.1; three rankers, each trained on 5 queries, for harvesting and expectation maximization; swaps of "
         "rank 1 with "
         "a random rank in the lists of one ranker. Goal: harvest within 2 % at 100,000 impressions.\n\n"
         + table(head, rows)

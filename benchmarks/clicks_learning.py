@@ -126,7 +126,7 @@ def draw(found: list[Found], path: Path) -> None:
         for metric, axis in enumerate(axes[:, column]):
             labels = values["labels"][:, metric]
             axis.axhline(labels.mean(), color="black", linestyle=":", linewidth=1, label="full labels")
-            for key, label, colour, style in (
+            for key, label, color, style in (
                 ("naive", "naive", "#D55E00", "s--"),
                 ("known", "known propensities", "#0072B2", "o-"),
                 ("estimated", "estimated propensities", "#009E73", "^-."),
@@ -135,8 +135,8 @@ def draw(found: list[Found], path: Path) -> None:
                 # the error of the difference from labels, since folds differ far more than models do
                 error = np.nanstd(of_folds - labels[:, None], axis=0, ddof=1) / np.sqrt(len(labels))
                 mean = np.nanmean(of_folds, axis=0)
-                axis.plot(clicks, mean, style, color=colour, markersize=4, label=label)
-                axis.fill_between(clicks, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0)
+                axis.plot(clicks, mean, style, color=color, markersize=4, label=label)
+                axis.fill_between(clicks, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
             axis.grid(alpha=0.3)
         axes[0, column].set_xscale("log")
         axes[0, column].set_title(name, fontsize=10)

@@ -123,7 +123,7 @@ def cutting_planes(problem: Problem, repeats: int) -> dict[str, tuple[int, int]]
 def dlib_trainer(problem: Problem, repeats: int) -> None:
     """dlib's svm_rank_trainer at several eps.
 
-    It knows relevant and other documents only and minimises 1/2 |w|^2 + C' times the *mean* hinge of all pairs; a query
+    It knows relevant and other documents only and minimizes 1/2 |w|^2 + C' times the *mean* hinge of all pairs; a query
     of its own for each level against all lower ones, and C' = C times the number of pairs, make it the same problem.
     """
     queries, n_pairs = dlib.ranking_pairs(), 0
@@ -169,10 +169,10 @@ def plot(measured: list[Problem], path) -> None:
         axis.set_visible(False)
     for axis, problem in zip(axes.flat, measured, strict=False):
         for solver, (times, _) in problem.found.items():
-            colour, style = STYLES[solver]
+            color, style = STYLES[solver]
             # best so far; below what the reference optimum is known to, a point lies at the bottom
             best = np.minimum.accumulate(np.maximum(problem.over_optimum(solver), 1e-8))
-            axis.loglog(times, best, style, color=colour, markersize=4, linewidth=1.2, label=solver)
+            axis.loglog(times, best, style, color=color, markersize=4, linewidth=1.2, label=solver)
         axis.set_title(problem.name, fontsize=9)
         axis.set_ylim(5e-9, 2)
         axis.grid(alpha=0.3)
@@ -226,7 +226,7 @@ def report(options) -> str:
     if dlib is not None:
         parts.insert(
             2,
-            "dlib's trainer minimises the mean over pairs, so its C is ours times the number of pairs, and a level "
+            "dlib's trainer minimizes the mean over pairs, so its C is ours times the number of pairs, and a level "
             "against all lower ones is a query of its own; its documents are converted beforehand.",
         )
     if options.output is not None:

@@ -157,7 +157,7 @@ def report(options) -> str:
     parts = against_pairs(name, read("OHSUMED") if data is None else data, repeats, 3 if smoke else 50)
     made = make_ranking(20 if smoke else 6025, 120, 136, random_state=SEED)
     parts += against_product(made, min(repeats, 5), 2 if smoke else 12)
-    return page("Epochs of the factorised model", "factorized", options, parts)
+    return page("Epochs of the factorized model", "factorized", options, parts)
 
 
 def main(argv=None):

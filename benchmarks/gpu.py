@@ -138,7 +138,7 @@ def objectives(found: list[Measured]) -> str:
     ]
     return (
         f"## Objectives at tol={TOLS[-1]:g}, and pairwise accuracy on the training data\n\nThe paper's Table 3 "
-        "(DCM / OST / GPU, on the real data) is of the training data; its three solvers minimise one function.\n\n"
+        "(DCM / OST / GPU, on the real data) is of the training data; its three solvers minimize one function.\n\n"
         + table(header, rows)
     )
 

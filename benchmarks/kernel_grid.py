@@ -153,7 +153,7 @@ def quality(name: str, folds: list[Parts], smoke: bool) -> list[str]:
         f"{train.n_rows:,} training rows of fold 1, {train.n_features} features. Test figures:",
         table(header, rows),
         "Paired tests over the queries of all test parts:",
-        table(["chosen by", "measure", difference, "p (randomisation)", "wins / losses / ties"], tests),
+        table(["chosen by", "measure", difference, "p (randomization)", "wins / losses / ties"], tests),
         f"Fold 1, {CHOSEN_BY[0]} on the validation part over the grid:",
         grid,
     ]

@@ -320,10 +320,10 @@ def plot(measured: list[Measured], path) -> None:
 
 def _plot_quality(axis, measured: Measured, place: int) -> None:
     for method, curve in measured.curves.items():
-        colour, style = STYLES[method]
+        color, style = STYLES[method]
         values = np.array(curve.figures)[:, place]
         size = 12 if style == "*" else 5
-        axis.semilogx(curve.seconds, values, style, color=colour, markersize=size, label=method, alpha=0.85)
+        axis.semilogx(curve.seconds, values, style, color=color, markersize=size, label=method, alpha=0.85)
     best = measured.curves[LANDMARKS].figures[-1][place]
     axis.axhline(best, color=PALETTE[1], linewidth=0.8, linestyle="--", alpha=0.5)
     axis.set_title(f"{measured.case.name}, all training queries", fontsize=10)
@@ -331,10 +331,10 @@ def _plot_quality(axis, measured: Measured, place: int) -> None:
 
 def _plot_objectives(axis, measured: Measured) -> None:
     for method, curve in measured.fits.curves.items():
-        colour, style = STYLES[method]
+        color, style = STYLES[method]
         # below what the optimum is known to, a point lies at the bottom
         over = np.maximum(measured.fits.over(method), TIGHT)
-        axis.loglog(curve.seconds, over, style, color=colour, markersize=5, label=method)
+        axis.loglog(curve.seconds, over, style, color=color, markersize=5, label=method)
     # whole decades: between them the labels of ticks would overlap
     decades = np.log10(np.concatenate([curve.seconds for curve in measured.fits.curves.values()]))
     axis.set_xlim(10.0 ** np.floor(decades.min()), 10.0 ** np.ceil(decades.max()))

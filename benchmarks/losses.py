@@ -89,7 +89,7 @@ def optima(repeats: int) -> list[str]:
 
 
 def quality() -> list[str]:
-    """Five folds of MQ2008 and OHSUMED, C chosen on validation data, beside SVM-rank, which minimises a hinge loss."""
+    """Five folds of MQ2008 and OHSUMED, C chosen on validation data, beside SVM-rank, which minimizes a hinge loss."""
     names, rows = ["mean_ndcg", "map"], []
     for dataset in REFERENCE:
         theirs = svm_rank_table(dataset, "NDCG")
@@ -108,7 +108,7 @@ def quality() -> list[str]:
     return [
         "## Quality",
         "Test figures, means over five folds, LETOR's convention; C from 2^-15 to 2^10 chosen by mean NDCG on "
-        "validation data. SVM-rank minimises the hinge loss; its figures are those it left, its C chosen by NDCG.",
+        "validation data. SVM-rank minimizes the hinge loss; its figures are those it left, its C chosen by NDCG.",
         table(["data", "loss", "weighting", "mean NDCG", "MAP"], rows),
     ]
 

@@ -146,7 +146,7 @@ def report(options) -> str:
         "The training part is changed, the validation part only where it is said, the test part never. As in "
         f"`python benchmarks/reproduce.py xu-2019 quality`, of {options.candidates} random candidates of each model in "
         f"each fold the one with the best {options.metric.upper()} on the validation part is taken; means over the "
-        f"folds, and over {options.draws} draws of the queries and of the noise in each; paired randomisation tests "
+        f"folds, and over {options.draws} draws of the queries and of the noise in each; paired randomization tests "
         'over all test queries, of their means over the draws. "Any C" draws C from the range of the plain model, not '
         "from the range of the paper. "
         '"Refitted" is the plain model whose chosen C is fitted again to training and validation part together.'

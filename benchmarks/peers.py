@@ -149,7 +149,7 @@ def methods(smoke: bool) -> dict[str, Method]:
         trees = Axis("{} trees", (1, 5, 12, 25, 50, 100, 200, 400, 800, 1600), 25, 200, bounded=True)
         found["LightGBM lambdarank"] = Method((_short(leaves, smoke), _short(trees, smoke)), _lightgbm)
     # Wide and fine from the start: the absolute loss has a lower maximum at small C, and from 2^6 on it is stopped by
-    # max_iter, so that neighbours differ (MQ2008: 77.4 % at 2^8, 60.8 % at 2^10).
+    # max_iter, so that neighbors differ (MQ2008: 77.4 % at 2^8, 60.8 % at 2^10).
     for loss, name in (("squared_epsilon_insensitive", "squared"), ("epsilon_insensitive", "absolute")):
         found[f"LinearSVR, {name}"] = Method(
             (_powers(-15, 15, smoke),), lambda power, loss=loss: linear_svr(2.0**power, loss)
@@ -245,7 +245,7 @@ def equal_objectives_in_words(found: list[Found]) -> list[str]:
     rows = [row for each in found for row in each.value]
     return [
         "## The same objective: pairs for LinearSVC",
-        '`LinearSVC(loss="squared_hinge", fit_intercept=False)` on the differences of all pairs minimises the same '
+        '`LinearSVC(loss="squared_hinge", fit_intercept=False)` on the differences of all pairs minimizes the same '
         f"function. Its tolerance is tightened by powers of ten until its objective is within {EQUAL:g} (relative) of "
         "the optimum; the time is that of the first such fit alone, without those before it and without building the "
         f"pairs; dual coordinate descent is given up after about {PATIENCE:g} s. Ours: default tolerance, least of 5, "
@@ -267,7 +267,7 @@ def figures_in_words(found: list[Found]) -> list[str]:
         "inside it, or have the least value that a parameter can have (no penalty, depth 1). Of settings that "
         "validate equally, one inside is taken. The ranges are those that were searched in the end. "
         "LinearSVR stops at 1,000 epochs, its default: with the absolute loss and large C it is not converged.",
-        "What is not comparable: only the rows above minimise the same function. XGBoost's gblinear takes logistic "
+        "What is not comparable: only the rows above minimize the same function. XGBoost's gblinear takes logistic "
         "losses of sampled pairs and stops after a number of rounds; LightGBM's lambdarank weighs pairs by what they "
         "move NDCG and grows trees, not a linear function; LinearSVR, the forest and the boosted trees are pointwise, "
         "fit labels as numbers and know no queries. Grids differ in size; the published column is of "

@@ -167,7 +167,7 @@ def significance(dataset: str, scored: list[tuple[RankingData, np.ndarray]]) -> 
                 f"{test.wins} / {test.losses} / {test.ties}",
             )
         )
-    header = ["metric", "ours", "SVM-rank", "difference [95 %]", "p (randomisation)", "p (t)", "wins / losses / ties"]
+    header = ["metric", "ours", "SVM-rank", "difference [95 %]", "p (randomization)", "p (t)", "wins / losses / ties"]
     return [
         f"Paired tests over the {found.n_queries} test queries of {dataset}, ours (C chosen by mean NDCG) against the "
         "scores SVM-rank left (its C chosen by NDCG):",

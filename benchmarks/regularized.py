@@ -155,7 +155,7 @@ def report(options) -> str:
     parts = fits(name, data, settings, 1 if options.smoke else options.repeats)
     parts += against_published(data, settings, patience)
     parts += memory(data, settings[0])
-    return page("The regularised model", "regularized", options, parts)
+    return page("The regularized model", "regularized", options, parts)
 
 
 def main(argv=None):

@@ -329,7 +329,7 @@ def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
     return ["## Beyond this machine: a cost model", text, table(header, rows), steps]
 
 
-def modelled(found: list[Found]) -> list[str]:
+def modeled(found: list[Found]) -> list[str]:
     """The model, from the pieces that it needs."""
     few, many, one = (each.value for each in found)
     return model(one["rows"] * FEATURES / (one["rounds"] / one["n_rounds"]), few, many)
@@ -368,7 +368,7 @@ def main(argv=None):
     parts = pieces.parts(found)
     of_model = [pieces.found("tasks"), pieces.found("workers")]
     if all(len(each) == 2 for each in of_model):
-        parts += modelled([*of_model[0], of_model[1][0]])
+        parts += modeled([*of_model[0], of_model[1][0]])
     publish(page("Fits on a cluster", "scale", options, parts, "dask", "distributed"), options)
 
 

@@ -119,14 +119,14 @@ def plot(rows: list[tuple], path) -> None:
 
     figure, axes = plt.subplots(figsize=(6, 4))
     k = [row[1] for row in rows]
-    for form, colour, marker in (("direct", PALETTE[0], "o"), ("parting", PALETTE[1], "s")):
+    for form, color, marker in (("direct", PALETTE[0], "o"), ("parting", PALETTE[1], "s")):
         for operation, style in zip(OPERATIONS, ("-", "--"), strict=True):
             seconds = [row[2][f"{operation} {form}"] for row in rows]
-            axes.loglog(k, seconds, style, color=colour, marker=marker, markersize=4, label=f"{form}, {operation}")
-    axes.axvline(DIRECT_LIMIT, color="grey", linewidth=0.8)
+            axes.loglog(k, seconds, style, color=color, marker=marker, markersize=4, label=f"{form}, {operation}")
+    axes.axvline(DIRECT_LIMIT, color="gray", linewidth=0.8)
     axes.set_xlabel("levels k of a query")
     axes.set_ylabel("seconds, one thread")
-    axes.set_title(f"The sweep over {ROWS:,} rows; grey: where the code switches", fontsize=10)
+    axes.set_title(f"The sweep over {ROWS:,} rows; gray: where the code switches", fontsize=10)
     axes.legend()
     figure.tight_layout()
     temporary = path.with_name(path.stem + ".part.png")

@@ -89,7 +89,7 @@ sphinx_gallery_conf = {
 # The site asks no other server for anything: formulas are drawn by a copy of MathJax that a package brings.
 _mathjax = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg.js"
 mathjax_path = "tex-svg.js"
-# centred formulas would overflow to both sides on a phone
+# centered formulas would overflow to both sides on a phone
 mathjax3_config = {"svg": {"displayAlign": "left", "displayIndent": "2em"}}
 
 html_theme = "pydata_sphinx_theme"

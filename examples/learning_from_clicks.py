@@ -147,12 +147,12 @@ def plot(results: dict[str, tuple[float, np.ndarray]], n_clicks: tuple[int, ...]
     figure, axes = plt.subplots(1, len(results), figsize=(3.8 * len(results), 3.6), squeeze=False)
     for axis, (name, (skyline, found)) in zip(axes[0], results.items(), strict=True):
         axis.axhline(skyline, color="black", linestyle=":", linewidth=1, label="full labels")
-        for column, (label, colour, style) in enumerate(
+        for column, (label, color, style) in enumerate(
             (("naive clicks", "#D55E00", "s--"), ("propensity-weighted", "#0072B2", "o-"))
         ):
             mean, off = found[:, :, column].mean(axis=0), found[:, :, column].std(axis=0)
-            axis.plot(n_clicks, mean, style, color=colour, markersize=4, label=label)
-            axis.fill_between(n_clicks, mean - off, mean + off, color=colour, alpha=0.2, linewidth=0)
+            axis.plot(n_clicks, mean, style, color=color, markersize=4, label=label)
+            axis.fill_between(n_clicks, mean - off, mean + off, color=color, alpha=0.2, linewidth=0)
         axis.set_xscale("log")
         axis.set_title(name, fontsize=10)
         axis.set_xlabel("clicks")

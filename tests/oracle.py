@@ -6,7 +6,7 @@ import scipy.special
 
 
 def pairs_of(y, qid, selection="all"):
-    """Row numbers (preferred, other) of every pair of rows of one query with different (or neighbouring) labels."""
+    """Row numbers (preferred, other) of every pair of rows of one query with different (or neighboring) labels."""
     y, qid = np.asarray(y), np.asarray(qid)
     upper, lower = np.nonzero((qid[:, None] == qid[None, :]) & (y[:, None] > y[None, :]))
     if selection == "adjacent":
@@ -15,7 +15,7 @@ def pairs_of(y, qid, selection="all"):
     return upper, lower
 
 
-def centred(scores, qid):
+def centered(scores, qid):
     """Scores less the middle one (of the sorted ones) of their query, in float64: what round-off is relative to."""
     out = np.array(scores, dtype=np.float64)
     qid = np.asarray(qid)
@@ -46,7 +46,7 @@ class ExplicitPairs:
     """A loss over explicit pairs, and the RankSVM problem with it.
 
     A pair weighs ``v_i v_j q / p_i`` (sample weights of its two rows, weight of its query, propensity of the preferred
-    row), times what the weighting says. The loss is the squared hinge, the Huberised hinge of some width, or a function
+    row), times what the weighting says. The loss is the squared hinge, the Huberized hinge of some width, or a function
     of the margin.
     """
 
@@ -132,7 +132,7 @@ class ExplicitPairs:
         return float(self.weight @ self.values(scores))
 
     def excess(self, scores):
-        """How much more the hinge loss is than the Huberised one."""
+        """How much more the hinge loss is than the Huberized one."""
         return float(self.weight @ (self.hinges(scores) - self.values(scores)))
 
     def slack(self, scores):
@@ -180,7 +180,7 @@ class ExplicitPairs:
         return float(alpha.sum() - quadratic - 0.5 * v @ v)
 
     def solve(self, C, max_iter=200):
-        """Minimiser with the squared hinge, by Newton's method on the pairs' own differences, with bisection for the
+        """Minimizer with the squared hinge, by Newton's method on the pairs' own differences, with bisection for the
         slope along each step."""
         D = self.X[self.upper] - self.X[self.lower]
 

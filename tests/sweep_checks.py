@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oracle import ExplicitPairs, LogisticFunction, centred
+from oracle import ExplicitPairs, LogisticFunction, centered
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, Logistic, SquaredHinge
 from ranksvm.losses.protocol import LossSums
@@ -53,7 +53,7 @@ LOSSES = {
     "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
     "logistic": (lambda pairs: AtWidth(Logistic(pairs)), None),
 }
-# what the oracle needs of losses that are neither a squared nor a Huberised hinge
+# what the oracle needs of losses that are neither a squared nor a Huberized hinge
 FUNCTIONS = {"logistic": LogisticFunction()}
 # the same with one that visits every pair
 EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
@@ -116,7 +116,7 @@ def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs
     sums = loss.evaluate(np.ascontiguousarray(scores[order]), state, 0, over.n_queries, gradient)
     # round-off: of sums over a query of weights times scores times their distance from the middle; a margin known to
     # within eps * size is a part eps * size / width of a ring
-    size = 1.0 + np.abs(centred(scores, qid)).max()
+    size = 1.0 + np.abs(centered(scores, qid)).max()
     eps = 2e-15 * len(y)
     bound = eps * (1.0 + oracle.weight.sum())
     narrow = 1.0 if width is None else max(1.0, 1.0 / width)

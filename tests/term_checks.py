@@ -22,7 +22,7 @@ LOSSES = {
     "logistic": (LossSpec("logistic"), None),
     "function": (LossSpec("custom", function=SquaredHingeFunction()), None),
 }
-# what the oracle needs of losses that are neither a squared nor a Huberised hinge
+# what the oracle needs of losses that are neither a squared nor a Huberized hinge
 FUNCTIONS = {"logistic": LogisticFunction()}
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 

@@ -7,7 +7,7 @@ import numpy as np
 from papers.data_sets import Parts
 from papers.fold_1 import letor, n_pairs
 from papers.items import Context
-from papers.judgement import PERCENT
+from papers.judgment import PERCENT
 from papers.results import Compared, Grid, Part
 from papers.timing import least_seconds
 from ranksvm.datasets.ranking_data import RankingData
@@ -132,8 +132,8 @@ def adjacent(context: Context) -> list[Part]:
         "plus noise of the standard deviation given, plus in the last rows a product of two combinations of features, "
         "correlated with the linear part as given; labels are its order.",
         Grid("made", ["lists", "noise", "product", *columns], rows),
-        "Where relevance is linear in the features, neighbours tell the weights as all pairs do, and lose a little "
-        "where lists are few. Where it is not, the weights that order neighbours best are others than those that order "
+        "Where relevance is linear in the features, neighbors tell the weights as all pairs do, and lose a little "
+        "where lists are few. Where it is not, the weights that order neighbors best are others than those that order "
         "all pairs best, for better or worse.",
     ]
 

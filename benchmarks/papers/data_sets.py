@@ -40,7 +40,7 @@ DATA_SETS = {
             LETOR,
             "85 % of the rows of MQ2007: figures stand beside the published ones, but are not judged",
         ),
-        DataSet("OHSUMED", "LETOR 3.0, OHSUMED, features normalised by query, with its five folds", LETOR),
+        DataSet("OHSUMED", "LETOR 3.0, OHSUMED, features normalized by query, with its five folds", LETOR),
         DataSet("MQ2007-list", "LETOR 4.0, listwise ranking, MQ2007-list", LETOR),
         DataSet("MQ2008-list", "LETOR 4.0, listwise ranking, MQ2008-list", LETOR),
         DataSet("MSLR-WEB10K", "MSLR-WEB10K with its five folds", MSLR),

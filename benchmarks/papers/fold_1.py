@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from papers.data_sets import DATA_SETS
-from papers.judgement import COUNT
+from papers.judgment import COUNT
 from papers.results import Compared
 from ranksvm import metrics
 from ranksvm.datasets.ranking_data import RankingData

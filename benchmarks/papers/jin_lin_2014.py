@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from papers.fold_1 import absent, add_counts, is_whole, letor, n_levels, n_pairs, paper_name
 from papers.items import Context, Item, Paper
 from papers.jin_lin_algorithms import algorithms
-from papers.judgement import PERCENT, Measure
+from papers.judgment import PERCENT, Measure
 from papers.papers import PAPERS
 from papers.results import Compared, Grid, Part, Picture
 from papers.timing import least_seconds
@@ -180,7 +180,7 @@ def accuracy(context: Context) -> list[Part]:
         "ones of the other solvers. Ours is the exact model, certified to 1e-8. Pairwise accuracy, ties wrong.",
         table,
         "\n".join(f"- {verdict}" for verdict in verdicts),
-        "The three solvers minimise one function, so their figures should be equal: on MQ2008-list the GPU has "
+        "The three solvers minimize one function, so their figures should be equal: on MQ2008-list the GPU has "
         f"{PRINTED['MQ2008-list'].accuracies[2]:.2f} % and the others {PRINTED['MQ2008-list'].accuracies[0]:.2f} %.",
     ]
 

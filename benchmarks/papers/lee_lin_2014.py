@@ -11,7 +11,7 @@ from papers.contents import CURVES, NOT_HERE, Place, contents
 from papers.data_sets import Parts
 from papers.fold_1 import absent, add_counts, is_whole, letor, n_levels, n_pairs, paper_name
 from papers.items import Context, Item, Paper
-from papers.judgement import COUNT, NDCG, PERCENT
+from papers.judgment import COUNT, NDCG, PERCENT
 from papers.papers import PAPERS
 from papers.pointwise import pointwise
 from papers.results import Compared, Grid, Part

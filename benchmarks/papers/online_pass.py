@@ -10,7 +10,7 @@ from sklearn.base import clone
 from papers.data_sets import Parts, Sources
 from papers.fold_1 import is_whole, paper_name
 from papers.items import Context
-from papers.judgement import NDCG
+from papers.judgment import NDCG
 from papers.results import Compared, Part
 from ranksvm import metrics
 from ranksvm.datasets.ranking_data import RankingData

@@ -9,7 +9,7 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 
 from papers.items import Context, Item, Paper
-from papers.judgement import Judgement, in_words, rule
+from papers.judgment import Judgment, in_words, rule
 from papers.machine import machine, versions
 from papers.results import Compared, Grid, Part, Picture, markdown_table
 from ranksvm._util.atomic_files import atomic_write
@@ -34,14 +34,14 @@ class Outcome:
     quick: bool = False
 
     @property
-    def judgements(self) -> list[Judgement]:
+    def judgments(self) -> list[Judgment]:
         """Of all figures that are judged."""
-        return [found for part in self.parts if isinstance(part, Compared) for found in part.judgements]
+        return [found for part in self.parts if isinstance(part, Compared) for found in part.judgments]
 
     @property
     def verdict(self) -> str:
         """In a few words."""
-        return in_words(self.judgements) if self.parts else "data missing"
+        return in_words(self.judgments) if self.parts else "data missing"
 
 
 def run_item(paper: Paper, item: Item, context: Context) -> Outcome:
@@ -75,8 +75,8 @@ def markdown(outcome: Outcome, command: str) -> str:
         blocks.append(
             "Made with `--quick`, from small grids and few repetitions: the figures are rough and are not judged."
         )
-    if outcome.judgements:
-        blocks.append(f"{in_words(outcome.judgements)}. {rule()}")
+    if outcome.judgments:
+        blocks.append(f"{in_words(outcome.judgments)}. {rule()}")
     if any(isinstance(part, Compared) and part.has_spreads for part in outcome.parts):
         blocks.append(SPREAD)
     blocks += [_block(outcome.item, part) for part in outcome.parts]

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVR
 
 from papers.fold_1 import letor
 from papers.items import Context
-from papers.judgement import NDCG, PERCENT
+from papers.judgment import NDCG, PERCENT
 from papers.results import Compared, Grid, Part
 from ranksvm.datasets.ranking_data import RankingData
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from papers.judgement import Judgement, Measure
+from papers.judgment import Judgment, Measure
 
 __all__ = ["Compared", "Entry", "Grid", "Part", "Picture", "csv_text", "markdown_table"]
 
@@ -67,16 +67,16 @@ class Entry(NamedTuple):
     judged: bool
 
     @property
-    def judgement(self) -> Judgement | None:
+    def judgment(self) -> Judgment | None:
         """None where one of the figures is missing, or they are not to be compared."""
         if self.ours is None or self.published is None or not self.judged:
             return None
-        return Judgement(self.ours, self.published, self.measure, self.error or 0.0)
+        return Judgment(self.ours, self.published, self.measure, self.error or 0.0)
 
     @property
     def verdict(self) -> str | None:
-        """That of the judgement."""
-        return None if self.judgement is None else self.judgement.verdict
+        """That of the judgment."""
+        return None if self.judgment is None else self.judgment.verdict
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Compared:
     ) -> None:
         """Add a figure; without one of the two, or where data are not the paper's, it is not judged.
 
-        The spread is the standard deviation over folds or orders; the error is that of `Judgement`.
+        The spread is the standard deviation over folds or orders; the error is that of `Judgment`.
         """
         self.entries.append(Entry(tuple(labels), name, measure, ours, published, spread, error, judged))
 
@@ -123,9 +123,9 @@ class Compared:
         return replace(self, entries=[entry._replace(judged=False) for entry in self.entries])
 
     @property
-    def judgements(self) -> list[Judgement]:
+    def judgments(self) -> list[Judgment]:
         """Of all figures that are judged."""
-        return [entry.judgement for entry in self.entries if entry.judgement is not None]
+        return [entry.judgment for entry in self.entries if entry.judgment is not None]
 
     def markdown(self) -> str:
         """A row for each label, a column for each measure."""
@@ -141,7 +141,7 @@ class Compared:
         """A row for each figure."""
         rows = []
         for entry in self.entries:
-            found = entry.judgement
+            found = entry.judgment
             values = [entry.ours, entry.spread, entry.published, None if found is None else found.difference]
             cells = ["" if value is None else f"{value:.10g}" for value in values]
             rows.append([*entry.labels, entry.name, *cells, "" if found is None else found.verdict])

@@ -119,8 +119,8 @@ def test_features_by_name(ranksvm, ranksvm_json, tmp_path):
     model = package.load(out)
     assert (model.categorical, model.monotone) == ([2], {1: 1})
     assert ranksvm_json("info", out)["signs"] == {"age": 1}
-    stderr = ranksvm("train", path, *ADDITIVE, "--categorical", "colour", "-o", out, code=2).stderr
-    assert "--categorical: there is no feature 'colour' in the training data (such as 'bm25', 'age', 'kind')" in stderr
+    stderr = ranksvm("train", path, *ADDITIVE, "--categorical", "color", "-o", out, code=2).stderr
+    assert "--categorical: there is no feature 'color' in the training data (such as 'bm25', 'age', 'kind')" in stderr
     settings = tmp_path / "settings"
     ranksvm("tune", path, *ADDITIVE, "--interactions", 1, "--C-range", "1", "--folds", 2, "--save-choice", settings)
     assert json.loads(settings.read_text())["settings"]["interactions"] in ("bm25:age", "bm25:kind", "age:kind")

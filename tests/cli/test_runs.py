@@ -1,4 +1,4 @@
-"""Runs and relevance judgements of TREC in and out of the commands."""
+"""Runs and relevance judgments of TREC in and out of the commands."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def runs(folder, ranksvm, model, tmp_path):
     return [tmp_path / name for name in ("ours.run", "column0.run", "column1.run")]
 
 
-def test_labels_become_judgements(folder, qrels):
+def test_labels_become_judgments(folder, qrels):
     data = read_data(folder / "test.txt")
     found = read_qrels(qrels)
     assert found.docid.tolist() == data.docid.tolist()
@@ -132,25 +132,25 @@ def test_queries_without_relevant_documents_are_explained(ranksvm, model, tmp_pa
     assert "relevant document:" not in ranksvm("evaluate", path, "-m", model, "-q", "--metrics", "mrr").stdout
 
 
-def test_training_on_judgements(ranksvm, ranksvm_json, folder, qrels, tmp_path):
-    unlabelled = tmp_path / "features.txt"
+def test_training_on_judgments(ranksvm, ranksvm_json, folder, qrels, tmp_path):
+    unlabeled = tmp_path / "features.txt"
     lines = (folder / "test.txt").read_text().splitlines(keepends=True)
-    unlabelled.write_text("".join("0" + line[1:] for line in lines))
+    unlabeled.write_text("".join("0" + line[1:] for line in lines))
     expected, found = (
         ranksvm_json("train", path, *options, "-o", tmp_path / "m.rsvm")
-        for path, options in ((folder / "test.txt", []), (unlabelled, ["--qrels", qrels]))
+        for path, options in ((folder / "test.txt", []), (unlabeled, ["--qrels", qrels]))
     )
     assert found["metrics"] == expected["metrics"]
     assert found["objective"] == expected["objective"]
-    ranksvm("convert", unlabelled, "--qrels", qrels, tmp_path / "joined.rsd")
+    ranksvm("convert", unlabeled, "--qrels", qrels, tmp_path / "joined.rsd")
     assert read_data(tmp_path / "joined.rsd").y.tolist() == read_data(folder / "test.txt").y.tolist()
     few = tmp_path / "few.qrels"
     few.write_text("".join(qrels.read_text().splitlines(keepends=True)[:-3]))
-    result = ranksvm("convert", unlabelled, "--qrels", few, tmp_path / "joined.rsd")
+    result = ranksvm("convert", unlabeled, "--qrels", few, tmp_path / "joined.rsd")
     assert "3 rows without a judgment, counted as not relevant (label 0)" in result.stderr
     few.write_text("7 0 x 1\n")
-    message = ranksvm("train", unlabelled, "--qrels", few, "-o", tmp_path / "m.rsvm", code=1).stderr
-    assert f"{unlabelled}: no row has a judgment" in message
+    message = ranksvm("train", unlabeled, "--qrels", few, "-o", tmp_path / "m.rsvm", code=1).stderr
+    assert f"{unlabeled}: no row has a judgment" in message
 
 
 def test_a_stream_writes_the_ranking_of_each_query_before_it_is_learnt_from(ranksvm_json, ranksvm, long, tmp_path):

@@ -162,7 +162,7 @@ def test_scoring_needs_no_labels(ranksvm, data, tmp_path, suffix):
     test = write(tmp_path / f"test.{suffix}", data["test"], NAMES)
     bare = RankingData(data["test"].X, [None] * 120, data["test"].qid)
     bare.y = None
-    unlabelled = write(tmp_path / f"bare.{suffix}", bare, NAMES)
-    np.testing.assert_array_equal(scores(ranksvm, model, unlabelled), scores(ranksvm, model, test))
-    ranksvm("rank", model, unlabelled)
-    assert "no column 'label'" in ranksvm("evaluate", unlabelled, "--model", model, code=1).stderr
+    unlabeled = write(tmp_path / f"bare.{suffix}", bare, NAMES)
+    np.testing.assert_array_equal(scores(ranksvm, model, unlabeled), scores(ranksvm, model, test))
+    ranksvm("rank", model, unlabeled)
+    assert "no column 'label'" in ranksvm("evaluate", unlabeled, "--model", model, code=1).stderr

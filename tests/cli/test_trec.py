@@ -18,7 +18,7 @@ def qrels(folder, ranksvm, tmp_path):
 
 
 @pytest.fixture
-def unlabelled(folder, tmp_path):
+def unlabeled(folder, tmp_path):
     """The documents of test.txt with the labels 0."""
     path = tmp_path / "features.txt"
     path.write_text("".join("0" + line[1:] for line in (folder / "test.txt").read_text().splitlines(keepends=True)))
@@ -46,26 +46,26 @@ def without_paths(document, *names):
     [["info"], ["online", "--learner", "solar1"], ["online", "--learner", "prank"], ["analyze", "MODEL"]],
     ids=lambda line: "-".join(line),
 )
-def test_judgements_take_the_place_of_labels(ranksvm, ranksvm_json, folder, tmp_path, unlabelled, qrels, line):
-    """A command with features and judgements gives what it gives with labelled data."""
+def test_judgments_take_the_place_of_labels(ranksvm, ranksvm_json, folder, tmp_path, unlabeled, qrels, line):
+    """A command with features and judgments gives what it gives with labeled data."""
     name, *options = line
     if "MODEL" in options:
         ranksvm("train", folder / "test.txt", "-o", tmp_path / "model.rsvm")
         options = [tmp_path / "model.rsvm"]
     expected = ranksvm_json(name, *options, folder / "test.txt")
-    found = ranksvm_json(name, *options, unlabelled, "--qrels", qrels)
+    found = ranksvm_json(name, *options, unlabeled, "--qrels", qrels)
     assert without_paths(found) == without_paths(expected)
 
 
-def test_a_report_by_judgements_with_a_run_as_baseline(
-    ranksvm, ranksvm_json, folder, model, unlabelled, qrels, bm25, tmp_path
+def test_a_report_by_judgments_with_a_run_as_baseline(
+    ranksvm, ranksvm_json, folder, model, unlabeled, qrels, bm25, tmp_path
 ):
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     options = ["--worst", 0, "--metrics", "map,ndcg@5", "-o", tmp_path / "report.html"]
-    labelled = ranksvm_json("report", model, "--test", folder / "test.txt", *options)["systems"][0]
-    arguments = ["report", model, "--test", unlabelled, "--qrels", qrels, "--baseline", bm25, *options]
+    labeled = ranksvm_json("report", model, "--test", folder / "test.txt", *options)["systems"][0]
+    arguments = ["report", model, "--test", unlabeled, "--qrels", qrels, "--baseline", bm25, *options]
     ours, theirs = ranksvm_json(*arguments)["systems"]
-    assert ours == labelled
+    assert ours == labeled
     assert theirs["name"] == "bm25.run"
     data = read_data(folder / "test.txt")
     scores = read_run(bm25).scores_of(data)
@@ -75,19 +75,19 @@ def test_a_report_by_judgements_with_a_run_as_baseline(
     assert f"{bm25}: no row has a place in the run: the data have, for example, document 'D0-0' of query" in message
 
 
-def test_rank_shows_the_labels_of_judgements(ranksvm, ranksvm_json, folder, model, unlabelled, qrels):
+def test_rank_shows_the_labels_of_judgments(ranksvm, ranksvm_json, folder, model, unlabeled, qrels):
     data = read_data(folder / "test.txt")
-    document = ranksvm_json("rank", model, unlabelled, "--qrels", qrels)
+    document = ranksvm_json("rank", model, unlabeled, "--qrels", qrels)
     labels = {item["row"]: item["label"] for query in document["queries"] for item in query["documents"]}
     assert [labels[row] for row in range(data.n_rows)] == data.y.tolist()
-    header, line, *_ = ranksvm("rank", model, unlabelled, "--qrels", qrels).stdout.splitlines()
+    header, line, *_ = ranksvm("rank", model, unlabeled, "--qrels", qrels).stdout.splitlines()
     assert header == "query\trank\tdocid\tscore\tlabel"
     first = document["queries"][0]["documents"][0]
     assert line.split("\t") == ["100", "1", first["docid"], repr(first["score"]), f"{first['label']:g}"]
-    table = ranksvm("rank", model, unlabelled, "--qrels", qrels, "--format", "table").stdout
+    table = ranksvm("rank", model, unlabeled, "--qrels", qrels, "--format", "table").stdout
     assert "label" in table.splitlines()[0]
-    assert "label" not in ranksvm("rank", model, unlabelled).stdout
-    message = ranksvm("rank", model, unlabelled, "--qrels", qrels, "--format", "trec", code=2).stderr
+    assert "label" not in ranksvm("rank", model, unlabeled).stdout
+    message = ranksvm("rank", model, unlabeled, "--qrels", qrels, "--format", "trec", code=2).stderr
     assert "a TREC run does not have" in message
 
 
@@ -120,7 +120,7 @@ def test_a_run_is_ranked_again(ranksvm, ranksvm_json, folder, model, bm25, tmp_p
     )
 
 
-def test_info_describes_runs_and_judgements(ranksvm, ranksvm_json, qrels, bm25, tmp_path):
+def test_info_describes_runs_and_judgments(ranksvm, ranksvm_json, qrels, bm25, tmp_path):
     found = ranksvm_json("info", qrels)
     assert (found["kind"], found["rows"], found["queries"]) == ("qrels", 120, 15)
     assert sum(level["rows"] for level in found["levels"]) == 120
@@ -164,19 +164,19 @@ def test_scores_of_a_run_keep_its_order_and_its_ties():
         Run(["z"], ["x"], [1.0]).scores_of(data)
 
 
-def test_only_the_last_part_of_a_file_is_judged(ranksvm, ranksvm_json, folder, unlabelled, qrels, tmp_path):
-    """Parts of a file without a judgement are not an error, and rows without ids are counted through the file."""
+def test_only_the_last_part_of_a_file_is_judged(ranksvm, ranksvm_json, folder, unlabeled, qrels, tmp_path):
+    """Parts of a file without a judgment are not an error, and rows without ids are counted through the file."""
     few = tmp_path / "few.qrels"
     few.write_text("".join(qrels.read_text().splitlines(keepends=True)[-8:]))
     options = ["--learner", "solar1", "--batch-queries", 2]
-    result = ranksvm("online", unlabelled, "--qrels", few, *options)
+    result = ranksvm("online", unlabeled, "--qrels", few, *options)
     assert "112 rows without a judgment" in result.stderr
     few.write_text("7 0 x 1\n")
-    result = ranksvm("online", unlabelled, "--qrels", few, *options, "-o", tmp_path / "m.rsvm", code=1)
-    assert f"{unlabelled}: no row has a judgment" in result.stderr
-    ranksvm("convert", unlabelled, tmp_path / "out.rsd")
+    result = ranksvm("online", unlabeled, "--qrels", few, *options, "-o", tmp_path / "m.rsvm", code=1)
+    assert f"{unlabeled}: no row has a judgment" in result.stderr
+    ranksvm("convert", unlabeled, tmp_path / "out.rsd")
     before = (tmp_path / "out.rsd").read_bytes()
-    ranksvm("convert", unlabelled, "--qrels", few, tmp_path / "out.rsd", code=1)
+    ranksvm("convert", unlabeled, "--qrels", few, tmp_path / "out.rsd", code=1)
     assert (tmp_path / "out.rsd").read_bytes() == before
 
 
@@ -203,7 +203,7 @@ def test_a_table_without_labels_is_a_stream(ranksvm_json, ranksvm, tmp_path):
     assert next(iter_data(table, require_labels=False)).y.tolist() == [0.0] * 4
 
 
-def test_every_command_that_uses_labels_takes_judgements():
+def test_every_command_that_uses_labels_takes_judgments():
     from ranksvm.cli import main
 
     takes = {

@@ -78,7 +78,7 @@ def test_propensities_of_the_simulation(data, rankers, method, swap, error):
     assert bias.low is None
 
 
-def test_expectation_maximisation(data, rankers):
+def test_expectation_maximization(data, rankers):
     log = simulate_clicks(data, rankers, 100_000, n_ranks=6, eta=1.0, random_state=0)
     free = position_bias(log, "em", n_bootstrap=3)
     np.testing.assert_allclose(free.propensity, 1 / RANKS, rtol=0.12)

@@ -56,7 +56,7 @@ def test_correctly_rounded(texts):
 @given(st.integers(1, 2**24 - 1), st.integers(-30, 30), st.sampled_from([-1, 0, 1]), st.booleans())
 @settings(max_examples=400)
 def test_near_the_middle_between_two_float32(mantissa, exponent, nudge, down):
-    # Rounding to double first loses the nudge, and then the tie goes to the even neighbour.
+    # Rounding to double first loses the nudge, and then the tie goes to the even neighbor.
     middle = (Fraction(mantissa) + Fraction(1, 2)) * Fraction(2) ** exponent
     digits = 80
     text = f"{int((middle + nudge * Fraction(1, 10**60)) * 10**digits)}e-{digits}"

@@ -137,23 +137,23 @@ def test_one_value_that_is_not_finite_is_found_wherever_it_is(dtype):
                 assert not linear.all_finite(spoilt)
 
 
-def test_centring_takes_the_mean_row_of_each_query():
+def test_centering_takes_the_mean_row_of_each_query():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10, 3)) + 1e6
     pointers = np.array([0, 4, 4, 5, 15], dtype=np.int64)
     out = X.copy()
-    linear.centre_queries(pointers, 3, 4, out)
+    linear.center_queries(pointers, 3, 4, out)
     np.testing.assert_allclose(out, X - X.mean(axis=0), atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_centring_leaves_nothing_of_a_constant_column(dtype):
+def test_centering_leaves_nothing_of_a_constant_column(dtype):
     """Sums of 1.5e9 + 0.1 are rounded, and so would be their mean: time stamps in seconds are such features."""
     X = np.random.default_rng(0).integers(-9, 9, (61, 10)).astype(dtype)
     X[:, 3] = 1.5e9 + 0.1
     X[:, 5] += 2**20
     expected = X.astype(np.float64) - X.astype(np.float64).mean(axis=0)
-    linear.centre_queries(np.array([0, 61], dtype=np.int64), 0, 1, X)
+    linear.center_queries(np.array([0, 61], dtype=np.int64), 0, 1, X)
     np.testing.assert_array_equal(X[:, 3], 0.0)
     np.testing.assert_allclose(np.delete(X, 3, axis=1), np.delete(expected, 3, axis=1), atol=1e-5)
 

@@ -101,8 +101,8 @@ def test_every_place_is_as_likely_for_a_pair():
 # -- one step, and the problem it solves -------------------------------------------------------------------------------
 
 
-def minimised(objective, start):
-    """Minimiser of a convex function with a kink in its second derivative."""
+def minimized(objective, start):
+    """Minimizer of a convex function with a kink in its second derivative."""
     for _ in range(3):
         start = scipy.optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-12}).x
     return start
@@ -110,19 +110,19 @@ def minimised(objective, start):
 
 @pytest.mark.parametrize("a", [1.0, 0.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_first_order_minimises_what_it_should(seed, a):
+def test_the_first_order_minimizes_what_it_should(seed, a):
     """1/2 |w - w_t|^2 + C a max(0, 1 - w'z)^2."""
     rng = np.random.default_rng(seed)
     X, w, C = rng.normal(size=(2, 5)), rng.normal(size=5), 10.0 ** rng.uniform(-2, 1)
     z = X[0] - X[1]
     found = Learner("solar_first", 5, C, w).learn(X, [(0, 1)], np.array([a])).w
-    best = minimised(lambda v: 0.5 * (v - w) @ (v - w) + C * a * max(0.0, 1.0 - v @ z) ** 2, w)
+    best = minimized(lambda v: 0.5 * (v - w) @ (v - w) + C * a * max(0.0, 1.0 - v @ z) ** 2, w)
     np.testing.assert_allclose(found, best, atol=1e-6)
 
 
 @pytest.mark.parametrize("a", [1.0, 0.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_second_order_minimises_what_it_should(seed, a):
+def test_the_second_order_minimizes_what_it_should(seed, a):
     """1/2 (w - w_t)' S^-1 (w - w_t) + a / (2 gamma) max(0, 1 - w'z)^2; S^-1 gains the second derivative of the loss."""
     rng = np.random.default_rng(seed)
     X, w, gamma = rng.normal(size=(2, 5)), rng.normal(size=5), 10.0 ** rng.uniform(-1, 1)
@@ -136,21 +136,21 @@ def test_the_second_order_minimises_what_it_should(seed, a):
     def objective(v):
         return 0.5 * (v - w) @ precision @ (v - w) + a / (2.0 * gamma) * max(0.0, 1.0 - v @ z) ** 2
 
-    np.testing.assert_allclose(learner.w, minimised(objective, w), atol=1e-5)
+    np.testing.assert_allclose(learner.w, minimized(objective, w), atol=1e-5)
     updates = 1.0 - w @ z > 0.0
     assert learner.counts.tolist() == [1.0, updates, pytest.approx(a * max(0.0, 1.0 - w @ z) ** 2), 1.0]
     gained = np.outer(z, z) * a / gamma * updates
     np.testing.assert_allclose(np.linalg.inv(learner.covariance), precision + gained, rtol=1e-9, atol=1e-9)
 
 
-def test_the_diagonal_step_minimises_the_same_with_a_diagonal_S():
+def test_the_diagonal_step_minimizes_the_same_with_a_diagonal_S():
     rng = np.random.default_rng(0)
     X, w, S, gamma = rng.normal(size=(2, 5)), 0.1 * rng.normal(size=5), rng.uniform(0.1, 1, 5), 0.5
     z = X[0] - X[1]
     learner = Learner("solar_diagonal", 5, gamma, w)
     learner.S = S.copy()
     learner.learn(X, [(0, 1)])
-    best = minimised(lambda v: 0.5 * (v - w) ** 2 @ (1 / S) + 0.5 / gamma * max(0.0, 1.0 - v @ z) ** 2, w)
+    best = minimized(lambda v: 0.5 * (v - w) ** 2 @ (1 / S) + 0.5 / gamma * max(0.0, 1.0 - v @ z) ** 2, w)
     np.testing.assert_allclose(learner.w, best, atol=1e-5)
     np.testing.assert_allclose(learner.S, S - (S * z) ** 2 / ((S * z) @ z + gamma), rtol=1e-14)
 

@@ -88,7 +88,7 @@ def test_a_sample_of_one_large_query_keeps_its_rare_levels_and_no_others():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_sample_of_neighbours_is_drawn_by_their_gains(seed):
+def test_a_sample_of_neighbors_is_drawn_by_their_gains(seed):
     """Levels far below the best one weigh nothing: samples of these alone had no weight, a division by zero."""
     y = np.random.default_rng(0).permutation(20_000) // 5
     pairs = make_pairs(y, selection="adjacent", weighting="gain_gap")
@@ -184,7 +184,7 @@ def test_weights_that_are_differences_have_their_parts():
 
 
 @pytest.mark.parametrize("n_levels", [3, 400])
-def test_a_sample_of_neighbours_has_neighbours(n_levels):
+def test_a_sample_of_neighbors_has_neighbors(n_levels):
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_levels, 20_000).astype(float)
     pairs = ComparablePairs.from_labels(Queries.from_qid(None, 20_000), y, selection="adjacent")
@@ -196,7 +196,7 @@ def test_a_sample_of_neighbours_has_neighbours(n_levels):
     assert part.weight == pytest.approx(pairs.weight)
 
 
-def test_neighbouring_levels_are_those_of_the_query():
+def test_neighboring_levels_are_those_of_the_query():
     y, qid = np.array([0.0, 5.0, 9.0, 0.0, 9.0]), np.array([0, 0, 0, 1, 1])
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid), y, selection="adjacent")
     np.testing.assert_array_equal(np.column_stack(written_out(pairs)[:2]), [[1, 0], [2, 1], [4, 3]])

@@ -180,8 +180,8 @@ def test_sklearn_checks(scaler):
     check_estimator(scaler, expected_failed_checks={"check_methods_subset_invariance": BATCH_REASON})
 
 
-def test_letor_files_are_normalised_so(shared_data):
-    # MQ2008 is published query-normalised: scaling it again changes nothing beyond its six printed digits.
+def test_letor_files_are_normalized_so(shared_data):
+    # MQ2008 is published query-normalized: scaling it again changes nothing beyond its six printed digits.
     data = read_letor(shared_data / "MQ2008" / "Fold1" / "vali.txt.gz")
     spread = np.maximum.reduceat(data.X, data.queries.pointers[:-1]) - np.minimum.reduceat(
         data.X, data.queries.pointers[:-1]

@@ -1,4 +1,4 @@
-"""Files of TREC: judgements and runs."""
+"""Files of TREC: judgments and runs."""
 
 import gzip
 
@@ -57,7 +57,7 @@ def test_fractions_are_kept_as_labels(tmp_path):
     assert (tmp_path / "q").read_text() == "q 0 a 0.5\nq 0 b 2\n"
 
 
-def test_data_as_judgements_and_back():
+def test_data_as_judgments_and_back():
     data = RankingData(np.zeros((4, 1)), [2, 0, 1, 1], [7, 7, 8, 8], np.array(["a", "b", "", "a"]))
     qrels = Qrels.from_data(data)
     assert qrels.to_dict() == {"7": {"a": 2.0, "b": 0.0}, "8": {"2": 1.0, "a": 1.0}}

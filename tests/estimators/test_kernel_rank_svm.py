@@ -15,7 +15,7 @@ GAMMA = 0.2
 LOSSES = ["squared_hinge", "hinge", "huber"]
 KERNELS = ["rbf", "poly", "linear", "laplacian", "cosine", "precomputed", "callable"]
 EXACT = {"kernel_dtype": "float64", "tol": 1e-6, "gamma": GAMMA, "degree": 2}
-# alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberised one, nothing for the hinge
+# alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberized one, nothing for the hinge
 QUADRATIC = {"squared_hinge": 0.25, "huber": 0.15, "hinge": 0.0}
 
 

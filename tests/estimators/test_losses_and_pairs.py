@@ -91,7 +91,7 @@ def test_gains_of_thousands_of_levels_do_not_overflow():
     assert model.coef_[0] > 0.0
 
 
-def test_adjacent_pairs_are_those_of_neighbouring_labels():
+def test_adjacent_pairs_are_those_of_neighboring_labels():
     data = make_ranking(6, 50, 5, n_levels=None, random_state=0)
     model = RankSVM(pair_selection="adjacent").fit(data.X, data.y, qid=data.qid)
     assert model.n_pairs_ == 6 * 49
@@ -100,7 +100,7 @@ def test_adjacent_pairs_are_those_of_neighbouring_labels():
 
 @pytest.mark.parametrize("n_rows", [2000, 60_000])
 def test_a_sample_of_adjacent_pairs_is_good_enough_for_a_start(n_rows):
-    """Drawn row by row, hardly any two of a list of distinct labels would be neighbours."""
+    """Drawn row by row, hardly any two of a list of distinct labels would be neighbors."""
     data = make_ranking(2, n_rows // 2, 40, n_levels=None, random_state=0)
     model = RankSVM(1e-3, pair_selection="adjacent").fit(data.X, data.y, qid=data.qid)
     assert model.converged_

@@ -1,4 +1,4 @@
-"""Weights of given signs against a general minimiser over explicit pairs, in every entry point."""
+"""Weights of given signs against a general minimizer over explicit pairs, in every entry point."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""A loss of the user's own: logistic, as RankNet has it, and others, against general minimisers and duals."""
+"""A loss of the user's own: logistic, as RankNet has it, and others, against general minimizers and duals."""
 
 import pickle
 

@@ -261,8 +261,8 @@ def test_options_that_need_labels():
 
 
 def test_a_metric_of_labels_is_that_of_the_sets_with_labels():
-    data, labelled = made(), make_ranking(n_queries=10, n_docs=8, n_features=6, random_state=0)
-    sets = {"eval_set": [data, (labelled.X, labelled.y)], "eval_qid": [None, labelled.qid]}
+    data, labeled = made(), make_ranking(n_queries=10, n_docs=8, n_features=6, random_state=0)
+    sets = {"eval_set": [data, (labeled.X, labeled.y)], "eval_qid": [None, labeled.qid]}
     found = RankSVM().fit(data, **sets, eval_metric=[PAIRWISE, "map"]).evals_result_
     assert {name: set(values) for name, values in found.items()} == {
         "valid_0": {PAIRWISE},

@@ -36,7 +36,7 @@ class Problem:
     C : float
         Weight of a pair.
     loss, width : str, float
-        The loss, and the width of a Huberised hinge.
+        The loss, and the width of a Huberized hinge.
     choice : dict
         Selection and weighting of pairs.
     weights : dict
@@ -168,7 +168,7 @@ class Target:
         self.outcomes = {}
 
     def run(self, random):
-        """One fit and its judgement."""
+        """One fit and its judgment."""
         data = problem_data(random)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -394,7 +394,7 @@ def low_rank(random, X, y, qid):
 
 
 def low_rank_value(model, X, y, qid):
-    """The objective of a regularised model in extended precision, and how far the judge may be off.
+    """The objective of a regularized model in extended precision, and how far the judge may be off.
 
     The dual variables are those that the model implies: margins over 2 lam, so that they are known to no more digits
     than the margins' round-off leaves. Singular vectors are orthonormal in float64 only.

@@ -121,9 +121,9 @@ def test_leverage_scores_with_all_rows_in_the_sample_are_those_of_the_definition
 @pytest.mark.parametrize(("method", "trace", "spectral"), [("kmeans++", 0.2, 0.4), ("leverage", 0.4, 0.8)])
 def test_rare_documents_are_found_that_uniform_landmarks_miss(method, trace, spectral):
     random = np.random.default_rng(0)
-    centres = 6.0 * random.normal(size=(12, 5))
+    centers = 6.0 * random.normal(size=(12, 5))
     sizes = [500] + [6] * 11
-    X = np.concatenate([c + 0.3 * random.normal(size=(m, 5)) for c, m in zip(centres, sizes, strict=True)])
+    X = np.concatenate([c + 0.3 * random.normal(size=(m, 5)) for c, m in zip(centers, sizes, strict=True)])
     kernel = kernel_named("rbf", gamma=0.05)
     Q = kernel.block(X, X)
 

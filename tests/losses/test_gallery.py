@@ -11,7 +11,7 @@ ALL_WAYS = pytest.mark.parametrize("way", WAYS)
 
 @ALL_WAYS
 def test_an_offset_of_a_million(way):
-    """Sums of scores of 1e6 keep ten digits of their differences: a query's scores are centred first."""
+    """Sums of scores of 1e6 keep ten digits of their differences: a query's scores are centered first."""
     rng = np.random.default_rng(0)
     y, qid = rng.integers(0, 4, 300), rng.integers(0, 3, 300)
     scores = np.round(rng.normal(size=300) * 2**20) / 2**20  # exact with the offset too

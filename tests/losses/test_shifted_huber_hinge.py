@@ -1,4 +1,4 @@
-"""The shifted Huberised hinge against every pair written out, and against the dual problem that it stands for."""
+"""The shifted Huberized hinge against every pair written out, and against the dual problem that it stands for."""
 
 import numpy as np
 import pytest

@@ -229,7 +229,7 @@ def test_what_was_never_shown(data, new):
         assert words in metrics.estimate(log, new, "dcg@3", BIAS, data=data, estimator=estimator).note
 
 
-def test_self_normalised_estimates_ignore_the_scale_of_propensities(data, new, log):
+def test_self_normalized_estimates_ignore_the_scale_of_propensities(data, new, log):
     half = PositionBias(BIAS.propensity * 0.5)
     for name in ("dcg@3", "mean_relevant_rank"):
         one, other = (metrics.estimate(log, new, name, b, data=data, estimator="snips")[name] for b in (BIAS, half))

@@ -12,9 +12,9 @@ NAME = "pairwise_accuracy"
 
 def wilson(share, n, confidence):
     z = special.ndtri(0.5 + confidence / 2)
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return centre - half, centre + half
+    return center - half, center + half
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -27,7 +27,7 @@ TREC = {
 
 @pytest.fixture
 def judged():
-    """Judgements and a run as dictionaries.
+    """Judgments and a run as dictionaries.
 
     Unjudged and unranked documents, queries that one of them lacks, ties in double and in single precision.
     """

@@ -19,7 +19,7 @@ from ranksvm.model_selection import QueryKFold
 
 
 class RidgeRanker(BaseEstimator):
-    """Ridge regression on labels centred per query, the smallest thing that uses qid."""
+    """Ridge regression on labels centered per query, the smallest thing that uses qid."""
 
     __metadata_request__fit: ClassVar = {"qid": True}
 

@@ -18,7 +18,7 @@ def two_evaluations(n_queries, noise=(1.0, 0.5), seed=0, names=("ndcg@10", "pair
     return [metrics.evaluate(y, y + level * rng.normal(size=len(y)) * 3, qid, names) for level in noise]
 
 
-def test_randomisation_tries_all_swaps_of_few_queries():
+def test_randomization_tries_all_swaps_of_few_queries():
     a, b = two_evaluations(9)
     gap = b.per_query["ndcg@10"] - a.per_query["ndcg@10"]
     sums = [abs(np.dot(signs, gap)) for signs in itertools.product((-1, 1), repeat=9)]
@@ -140,7 +140,7 @@ def test_tukey_against_all_permutations_within_queries():
         assert test.adjusted_p_value == pytest.approx(expected, abs=error)
 
 
-def test_tukey_of_two_systems_is_the_randomisation_test():
+def test_tukey_of_two_systems_is_the_randomization_test():
     for metric in ("ndcg@10", "pairwise_accuracy"):
         (test,) = metrics.compare_systems(several(50, (1.0, 0.7)), metric, correction="tukey")
         assert 0.001 < test.p_value < 0.9

@@ -162,7 +162,7 @@ def test_means_over_the_last_queries(data):
 
 def test_any_model_that_learns_by_partial_fit(data):
     class Mean:
-        """Scores with the mean of the documents labelled over 0; scikit-learn knows nothing of it."""
+        """Scores with the mean of the documents labeled over 0; scikit-learn knows nothing of it."""
 
         def __init__(self):
             self.total = np.zeros(6)

@@ -230,9 +230,9 @@ def test_explicit_pairs_and_dual_coef():
     upper, lower = np.nonzero((qid[:, None] == qid) & (y[:, None] > y))
     pairs = np.stack([upper, lower], axis=1)
     listed = RankSVM(solver="dual", tol=1e-8).fit(X, pairs=pairs, qid=qid)
-    labelled = RankSVM(solver="dual", tol=1e-8).fit(X, y, qid=qid)
-    assert listed.objective_ == pytest.approx(labelled.objective_, rel=1e-7)
-    for fit, how in ((listed, {"pairs": pairs}), (labelled, {"y": y})):
+    labeled = RankSVM(solver="dual", tol=1e-8).fit(X, y, qid=qid)
+    assert listed.objective_ == pytest.approx(labeled.objective_, rel=1e-7)
+    for fit, how in ((listed, {"pairs": pairs}), (labeled, {"y": y})):
         dual = fit.dual_coef(X, qid=qid, **how)
         np.testing.assert_allclose(X.T @ dual.per_document(), fit.coef_, atol=1e-10)
         alpha = np.concatenate([block.alpha.ravel() for block in dual])

@@ -121,7 +121,7 @@ def test_what_is_largest_at_any_c_is_named():
     np.testing.assert_array_equal(marks.get_ydata(), [0.5, -1, 9])
 
 
-def test_names_do_not_overlap_and_lines_differ_without_colour(data):
+def test_names_do_not_overlap_and_lines_differ_without_color(data):
     path = regularization_path(data.X, data.y, qid=data.qid, Cs=CS)
     display = PathDisplay.from_path(path, n_named=12)
     path_labels = [f"f{number}" for number in range(1, 13)]
@@ -133,8 +133,8 @@ def test_names_do_not_overlap_and_lines_differ_without_colour(data):
     assert np.diff(heights).min() * height > letters
     assert 0 <= heights[0] <= heights[-1] <= 1
     assert len({(line.get_color(), str(line._dash_pattern)) for line in display.coef_lines_}) == 12
-    neighbours = [display.coef_lines_[path_labels.index(name)] for name in labels(display)]
-    assert all(str(a._dash_pattern) != str(b._dash_pattern) for a, b in itertools.pairwise(neighbours))
+    neighbors = [display.coef_lines_[path_labels.index(name)] for name in labels(display)]
+    assert all(str(a._dash_pattern) != str(b._dash_pattern) for a, b in itertools.pairwise(neighbors))
 
 
 def test_one_value_of_c_is_drawn(path):

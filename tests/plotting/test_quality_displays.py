@@ -64,12 +64,14 @@ def test_queries_without_a_value_are_left_out():
     assert display.ax_.get_xlim() == (0, 3)
 
 
-def test_quantiles_of_centred_scores_by_label(data):
+def test_quantiles_of_centered_scores_by_label(data):
     display = LabelDisplay.from_scores(data.y, data.X[:, 0] + 100 * data.qid, data.qid)
-    centred = np.concatenate([block - block.mean() for block in data.X[:, 0].reshape(30, 8).astype(float)])
+    centered = np.concatenate([block - block.mean() for block in data.X[:, 0].reshape(30, 8).astype(float)])
     assert display.groups == [f"{level:g}" for level in np.unique(data.y)]
     for row, level in zip(display.quantiles, np.unique(data.y), strict=True):
-        np.testing.assert_allclose(row, np.quantile(centred[data.y == level], [0.05, 0.25, 0.5, 0.75, 0.95]), atol=1e-5)
+        np.testing.assert_allclose(
+            row, np.quantile(centered[data.y == level], [0.05, 0.25, 0.5, 0.75, 0.95]), atol=1e-5
+        )
     assert display.counts.sum() == 240
 
 

@@ -86,7 +86,7 @@ def test_ranks_of_several_models(spectra):
     assert display.lines_[1].get_alpha() == 0.5
     several = DimensionsDisplay.from_spectra(spectra, energy=[0.9, 1.0])
     assert names(several.ax_)[1:3] == ["hinge: dimensions for 90 %", "hinge: rank"]
-    # a colour for each model, that of its histogram, and a marker for each series
+    # a color for each model, that of its histogram, and a marker for each series
     bars = [bars[0].get_facecolor() for bars in DimensionHistogramDisplay.from_spectra(spectra).axes_[0].containers]
     assert [to_rgba(line.get_color()) for line in several.lines_] == [bars[0], bars[0], bars[1], bars[1]]
     markers = [line.get_marker() for line in several.lines_]
@@ -102,7 +102,7 @@ def test_energy_curves(spectra):
     for query, line in zip(largest, display.lines_, strict=True):
         curve = one.energy_curve(query)[1:]
         np.testing.assert_array_equal(line.get_xydata(), np.column_stack([np.arange(1, len(curve) + 1), curve]))
-    # all but those without pairs in grey; then the two parts of the energy
+    # all but those without pairs in gray; then the two parts of the energy
     assert len(display.ax_.lines) == one.counted.sum() + 2 + 3
     chosen = EnergyDisplay(spectra, queries=[4, 7]).plot(pyplot.subplots()[1], line_kw={"linewidth": 3})
     assert names(chosen.ax_) == [f"query {query}, {loss}" for loss in spectra for query in (4, 7)]

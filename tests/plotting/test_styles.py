@@ -1,4 +1,4 @@
-"""One palette for all plots: colours that colour-blind people can tell apart, and dashes beside them."""
+"""One palette for all plots: colors that color-blind people can tell apart, and dashes beside them."""
 
 import itertools
 
@@ -7,14 +7,14 @@ import numpy as np
 from ranksvm.plotting._end_labels import spread
 from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_names, short_names
 
-# from LMS colours of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
+# from LMS colors of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
 BLIND = {
     "red": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
     "green": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
 }
 
 
-def test_forty_two_lines_differ_and_neighbours_in_both():
+def test_forty_two_lines_differ_and_neighbors_in_both():
     styles = [line_style(place) for place in range(42)]
     assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 42
     for one, other in itertools.pairwise(styles):
@@ -23,8 +23,8 @@ def test_forty_two_lines_differ_and_neighbours_in_both():
     assert len(PALETTE) * len(DASHES) == 42
 
 
-def test_colours_differ_for_the_colour_blind():
-    rgb = np.array([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in PALETTE])
+def test_colors_differ_for_the_color_blind():
+    rgb = np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in PALETTE])
     for matrix in (np.eye(3), *BLIND.values()):
         seen = np.clip(rgb**2.2 @ matrix.T, 0, 1) ** (1 / 2.2)
         for one, other in itertools.combinations(seen, 2):

@@ -230,12 +230,12 @@ def test_the_page_is_not_wider_than_the_screen(page, width):
 def test_text_has_contrast_in_both_schemes(browser, running, scheme):
     page = opened(browser, running, [], color_scheme=scheme)
     page.get_by_text("Up to date").wait_for()
-    colours = page.evaluate(
+    colors = page.evaluate(
         "() => ['body', 'dt', 'figcaption', 'thead th'].map(name => { const found = document.querySelector(name);"
         " const under = name === 'dt' ? found.parentElement : name === 'thead th' ? found : document.body;"
         " return [getComputedStyle(found).color, getComputedStyle(under).backgroundColor]; })"
     )
-    for text, under in colours:
+    for text, under in colors:
         assert contrast(text, under) >= 4.5, (text, under)
     page.context.close()
 
@@ -243,8 +243,8 @@ def test_text_has_contrast_in_both_schemes(browser, running, scheme):
 def contrast(one, other):
     """Ratio of luminances, as WCAG defines it."""
 
-    def luminance(colour):
-        values = np.array([float(part) for part in colour[4:-1].split(",")][:3]) / 255
+    def luminance(color):
+        values = np.array([float(part) for part in color[4:-1].split(",")][:3]) / 255
         linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
         return linear @ [0.2126, 0.7152, 0.0722]
 

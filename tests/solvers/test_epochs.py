@@ -1,4 +1,4 @@
-"""Minimising in epochs: when it stops, and what it leaves."""
+"""Minimizing in epochs: when it stops, and what it leaves."""
 
 import threading
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ranksvm.exceptions import DataError
-from ranksvm.solvers import EpochStatus, minimise_in_epochs
+from ranksvm.solvers import EpochStatus, minimize_in_epochs
 
 
 class Halving:
@@ -34,7 +34,7 @@ class Halving:
 
 def test_it_converges():
     objective = Halving()
-    result = minimise_in_epochs(objective, tol=2.5e-4, max_epochs=100)  # of 4
+    result = minimize_in_epochs(objective, tol=2.5e-4, max_epochs=100)  # of 4
     assert result.status is EpochStatus.CONVERGED
     assert result.n_epochs == 10
     assert result.history.as_dict() == {
@@ -47,29 +47,29 @@ def test_it_converges():
 def test_short_steps_are_no_convergence():
     objective = Halving()
     objective.left = 2e-3
-    assert minimise_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.MAX_EPOCHS
+    assert minimize_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.MAX_EPOCHS
     objective = Halving()
     objective.left = 1e-3
-    assert minimise_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.CONVERGED
+    assert minimize_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.CONVERGED
 
 
 def test_round_off_is_no_change():
     objective = Halving()
     objective.scale = 0.0
-    result = minimise_in_epochs(objective, tol=1e-3, max_epochs=100)
+    result = minimize_in_epochs(objective, tol=1e-3, max_epochs=100)
     assert result.status is EpochStatus.CONVERGED
     assert result.n_epochs == 47  # 2^-47 < 1e-14
 
 
 def test_it_stops_at_max_epochs():
-    result = minimise_in_epochs(Halving(), tol=2.5e-4, max_epochs=9)
+    result = minimize_in_epochs(Halving(), tol=2.5e-4, max_epochs=9)
     assert result.status is EpochStatus.MAX_EPOCHS
     assert result.n_epochs == 9
 
 
 def test_it_stops_early():
     calls = []
-    result = minimise_in_epochs(
+    result = minimize_in_epochs(
         Halving(), tol=2.5e-4, max_epochs=9, after_epoch=lambda: calls.append(0) or len(calls) == 4
     )
     assert result.status is EpochStatus.STOPPED_EARLY
@@ -79,7 +79,7 @@ def test_it_stops_early():
 def test_it_is_interrupted_between_two_parts():
     event, objective = threading.Event(), Halving()
     objective.refresh = lambda: setattr(objective, "refreshed", objective.parts)
-    result = minimise_in_epochs(
+    result = minimize_in_epochs(
         objective, tol=1e-3, max_epochs=9, interrupted=event, after_epoch=lambda: objective.parts == 4 and event.set()
     )
     assert result.status is EpochStatus.INTERRUPTED
@@ -92,4 +92,4 @@ def test_overflow(value):
     objective = Halving()
     objective.value = value
     with pytest.raises(DataError, match="overflows float64"):
-        minimise_in_epochs(objective, tol=1e-3, max_epochs=9)
+        minimize_in_epochs(objective, tol=1e-3, max_epochs=9)

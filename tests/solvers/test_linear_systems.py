@@ -115,7 +115,7 @@ def test_a_change_without_curvature_updates_nothing(change):
 
 @pytest.mark.parametrize("size", [1e6, 1e14, 1e20])
 def test_cholesky_of_collinear_features(size):
-    """Round-off makes an eigenvalue of ``I + C X'LX`` negative: a growing shift lets the factorisation go through."""
+    """Round-off makes an eigenvalue of ``I + C X'LX`` negative: a growing shift lets the factorization go through."""
     rng = np.random.default_rng(0)
     a = rng.normal(size=(50, 2))
     X = np.hstack([a, a, 3 * a, a @ rng.normal(size=(2, 3))])

@@ -11,7 +11,7 @@ from ranksvm.objectives import ConstrainedObjective
 from ranksvm.solvers import Status, newton, projected_newton
 from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.cone_models import DiagonalModel, HessianModel
-from ranksvm.solvers.model_on_cone import minimise_model
+from ranksvm.solvers.model_on_cone import minimize_model
 from solver_problems import Hinges, ranking
 
 
@@ -35,7 +35,7 @@ def exact_minimum(hessian, gradient, w, cone):
 @pytest.mark.parametrize("seed", range(8))
 def test_block_pivoting_finds_the_minimum(seed):
     hessian, gradient, w, cone = quadratic(seed)
-    found = HessianModel(cone, hessian).minimiser(w, gradient)
+    found = HessianModel(cone, hessian).minimizer(w, gradient)
     np.testing.assert_allclose(found, exact_minimum(hessian, gradient, w, cone), atol=1e-9 * np.abs(found).max())
     assert (cone.signs * found >= 0.0).all()
 
@@ -51,7 +51,7 @@ def test_products_find_the_minimum(seed, near):
         "diagonal": DiagonalModel(cone, np.diagonal(hessian)),
     }
     gap = cone.gaps(w, gradient).sum()
-    found = minimise_model(
+    found = minimize_model(
         lambda v: hessian @ v, w, gradient, cone, models[near], enough=1e-16 * gap, max_products=100_000
     )
     np.testing.assert_allclose(
@@ -65,7 +65,7 @@ def test_products_find_the_minimum(seed, near):
 def test_a_model_left_early_is_a_step_down(seed, max_products):
     hessian, gradient, w, cone = quadratic(seed, spread=1e6)
     model = DiagonalModel(cone, np.diagonal(hessian))
-    step = minimise_model(lambda v: hessian @ v, w, gradient, cone, model, enough=0.0, max_products=max_products).step
+    step = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, enough=0.0, max_products=max_products).step
     assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
     assert (cone.signs * (w + step) >= 0.0).all()
 

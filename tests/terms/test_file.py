@@ -158,7 +158,7 @@ def test_blocks_together_are_the_whole(tmp_path, monkeypatch, qid, weights, spar
     blocks = rows.blocks(100)
     assert len(blocks) > 4 or qid == "none"
     assert [block[0] for block in blocks[1:]] == [block[1] for block in blocks[:-1]]
-    found = rows.summarise(blocks)
+    found = rows.summarize(blocks)
     assert rows.n_pairs == whole.n_pairs
     assert rows.weight == pytest.approx(whole.weight)
     np.testing.assert_allclose(rows.weight_per_query, whole.weight_per_query)
@@ -184,11 +184,11 @@ def test_errors_of_the_rows(tmp_path):
     data = RankingData(rng.normal(size=(20, 3)), np.ones(20), np.arange(20) // 5)
     rows = rows_of(tmp_path, data)
     with pytest.raises(NoComparablePairsError, match=r"4 queries of .*all labels are the same"):
-        rows.summarise(rows.blocks(100))
+        rows.summarize(rows.blocks(100))
     data.y[13] = np.nan
     rows = rows_of(tmp_path, data)
     with pytest.raises(DataError, match="y is nan in row 13"):
-        rows.summarise(rows.blocks(100))
+        rows.summarize(rows.blocks(100))
     data.y = np.arange(20.0)
     rows = rows_of(tmp_path, data)
     with pytest.raises(OptionError, match="query 0 has 136 bytes of features, more than memory_limit leaves"):

@@ -26,7 +26,7 @@ def fixed_steps(context: Context) -> list[Part]:
     epochs, rounds = (3, 3) if context.quick else (EPOCHS, ROUNDS)
     parts: list[Part] = [
         "Steps 0.1 to 0.001 and C from 0.1 to 10 are those that the paper searches (first folds, features as the files "
-        f"have them, no choice by validation data; K = {COMPONENTS}, gamma = lambda = 1). The dual is minimised, and "
+        f"have them, no choice by validation data; K = {COMPONENTS}, gamma = lambda = 1). The dual is minimized, and "
         "it is 0 at V = 0: an objective above 0 is worse than no model. Algorithm 1: "
         f'`FactorizedRankSVM(init="uniform", learning_rate=step)`, {epochs} epochs; "auto": exact line searches from '
         'the same start. Algorithm 2: `RegularizedRankSVM(solver="alternating", learning_rate=step)` from 0, '

@@ -112,7 +112,7 @@ def curve_of(make: Callable[[int], Any], parts: Parts, steps: Iterable[int], pat
             continue  # a solver may count its beginning
         curve.iterations.append(model.n_iter_)
         curve.seconds.append(taken)
-        # of the plain model the value of its dual variables, which the others minimise
+        # of the plain model the value of its dual variables, which the others minimize
         plain = isinstance(model, RankSVM)
         curve.objective.append(model.duality_gap_ - model.objective_ if plain else model.objective_)
         means = evaluated(parts.test, model.predict(parts.test.X)).means
@@ -146,9 +146,9 @@ def curves(parts: Parts, factorized: dict[str, Any], regularized: dict[str, Any]
     penalties = {name: regularized[name] for name in ("gamma", "lam")}
     makers: dict[str, Callable[[int], Any]] = {
         "RankSVM, hinge": lambda n: RankSVM(C, loss="hinge", max_iter=n, tol=1e-8),
-        "factorised, automatic step": lambda n: FactorizedRankSVM(C, max_epochs=n, **options),
-        **{f"factorised, step {step:g}": partial(_fixed, C, step, options) for step in FIXED_STEPS},
-        "regularised": lambda n: RegularizedRankSVM(C, **penalties, max_iter=n, tol=1e-8),
+        "factorized, automatic step": lambda n: FactorizedRankSVM(C, max_epochs=n, **options),
+        **{f"factorized, step {step:g}": partial(_fixed, C, step, options) for step in FIXED_STEPS},
+        "regularized": lambda n: RegularizedRankSVM(C, **penalties, max_iter=n, tol=1e-8),
     }
     steps, patience = [2**power for power in range(3 if context.quick else 13)], 0.1 if context.quick else PATIENCE
     found = {}
@@ -252,10 +252,10 @@ def learning_curves(context: Context) -> list[Part]:
         said += "".join(f", {each} = {chosen['regularized'][each]:g}" for each in ("gamma", "lam"))
         parts += [f"## {title}: {said}", curves_table(name, of_data, optimum)]
     return [
-        "Fits of 1, 2, 4, ... iterations (epochs of the factorised model), each from nothing, timed with all that a "
-        "fit does, at one C. The objective is that of the dual (4); of the regularised model, that of (15), which has "
+        "Fits of 1, 2, 4, ... iterations (epochs of the factorized model), each from nothing, timed with all that a "
+        "fit does, at one C. The objective is that of the dual (4); of the regularized model, that of (15), which has "
         "its penalties on top; of RankSVM, whose iterations are primal, the value of the dual variables that certify "
-        "it. All are told relative to the optimum of (4), which the exact model reaches: the box of the factorised "
+        "it. All are told relative to the optimum of (4), which the exact model reaches: the box of the factorized "
         "model is smaller, so it need not come near.",
         Picture("curves", "learning curves", (18.0, 4.2 * len(found)), lambda figure: draw(figure, found)),
         *parts,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from papers.items import Context
-from papers.judgement import COUNT, OTHER
+from papers.judgment import COUNT, OTHER
 from papers.results import Compared, Grid, Part, Picture
 from papers.xu_2019.published import FEW_DIMENSIONS, RANKS
 from ranksvm.analysis import DualSpectra, compare_ranks, dual_spectra
@@ -15,7 +15,7 @@ from ranksvm.estimators import FactorizedRankSVM, RankSVM, RegularizedRankSVM
 __all__ = ["FIGURE_2_DATA", "figure_2", "table_6"]
 
 FIGURE_2_DATA = ("OHSUMED", "MQ2008", "MQ2007", "MQ2007-partial")
-# From heavily regularised, as validation data choose, to the range of the paper.
+# From heavily regularized, as validation data choose, to the range of the paper.
 CS = (2.0**-10, 0.1, 1.0, 10.0)
 FEW, MOST = 0.3, 0.9
 BINS = 10
@@ -95,12 +95,12 @@ def _draw(figure: Any, spectra: dict[str, DualSpectra]) -> None:
     """Fig. 2a and Fig. 2b side by side."""
     from ranksvm.plotting.styles import MARKERS, line_style
 
-    centres = (np.arange(BINS) + 0.5) / BINS
+    centers = (np.arange(BINS) + 0.5) / BINS
     for axis, t in zip(figure.subplots(1, 2, sharey=True), (MOST, 1.0), strict=True):
         for number, (name, found) in enumerate(spectra.items()):
             counts = found.histogram(t, BINS)[0]
             style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
-            axis.plot(centres, counts / max(counts.sum(), 1), markersize=4, label=name, **style)
+            axis.plot(centers, counts / max(counts.sum(), 1), markersize=4, label=name, **style)
         axis.set_xlabel("share of the dimensions")
         axis.set_title("2a: 90 % of the energy" if t == MOST else "2b: all of it, the rank", fontsize=10)
         axis.grid(alpha=0.3)
@@ -116,8 +116,8 @@ def table_6(context: Context) -> list[Part]:
     """Ranks of three queries for three models."""
     data = context.sources.read("OHSUMED")
     models: dict[str, Any] = {
-        "factorised": FactorizedRankSVM(1.0, n_components=5, random_state=SEED),
-        "regularised": RegularizedRankSVM(1.0),
+        "factorized": FactorizedRankSVM(1.0, n_components=5, random_state=SEED),
+        "regularized": RegularizedRankSVM(1.0),
         "plain": RankSVM(1.0, loss="hinge", tol=1e-6),
     }
     given = (data.X, data.y, data.qid)

@@ -119,13 +119,13 @@ def wrong_in_print(context: Context) -> list[Part]:
     )
     return [
         f"One query of {len(LABELS)} documents with labels 2, 1 and 0, {FEATURES} random features, {COMPONENTS} "
-        f"factors, C = {C:g}. The dual (4) is minimised: 1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij. The "
+        f"factors, C = {C:g}. The dual (4) is minimized: 1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij. The "
         "printed formulas are as the equations have them; the exact gradient is by central differences of (4), and of "
         "(15) for (18).",
         "## Signs and constants",
         gradients,
         "## Ascent in the place of descent",
-        "Both updates are printed as ascent; a step against the gradient is needed to minimise:",
+        "Both updates are printed as ascent; a step against the gradient is needed to minimize:",
         updates,
         "## Thresholding fills what is no pair (footnote 3)",
         _thresholding(),

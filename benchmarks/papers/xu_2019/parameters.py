@@ -3,7 +3,7 @@
 from typing import Any
 
 from papers.items import Context
-from papers.judgement import Measure
+from papers.judgment import Measure
 from papers.results import Compared, Grid, Part
 from papers.xu_2019.search import evaluated
 from ranksvm.estimators import FactorizedRankSVM, RegularizedRankSVM

@@ -12,26 +12,26 @@ QUALITY = {
         "RSVM (SVM-light)": (0.4427, 0.5289, 0.4553, 0.4392),
         "LambdaMART": (0.4096, 0.5166, 0.4443, 0.4366),
         "XGBoost": (0.4301, 0.5325, 0.4758, 0.4485),
-        "Factorised RSVM": (0.4518, 0.5671, 0.5113, 0.4889),
-        "Regularised RSVM": (0.4480, 0.5553, 0.4946, 0.4723),
+        "Factorized RSVM": (0.4518, 0.5671, 0.5113, 0.4889),
+        "Regularized RSVM": (0.4480, 0.5553, 0.4946, 0.4723),
     },
     "MQ2008": {
         "RSVM (SVM-light)": (0.4713, 0.3686, 0.4277, 0.4730),
         "LambdaMART": (0.4731, 0.3622, 0.4299, 0.4714),
         "XGBoost": (0.4790, 0.3839, 0.4293, 0.4764),
-        "Factorised RSVM": (0.4723, 0.3690, 0.4361, 0.4764),
-        "Regularised RSVM": (0.4755, 0.3690, 0.4315, 0.4719),
+        "Factorized RSVM": (0.4723, 0.3690, 0.4361, 0.4764),
+        "Regularized RSVM": (0.4755, 0.3690, 0.4315, 0.4719),
     },
 }
 # Which row each model is to reproduce; `models.MODELS` has the names.
 PLAIN_ROW = "RSVM (SVM-light)"
 REPRODUCED = {
-    "factorized": "Factorised RSVM",
-    "regularized": "Regularised RSVM",
+    "factorized": "Factorized RSVM",
+    "regularized": "Regularized RSVM",
     "lightgbm": "LambdaMART",
     "xgboost": "XGBoost",
 }
 # Fig. 2a: queries of OHSUMED fold 1 of which at most 10 % of the dimensions hold 90 % of the energy.
 FEW_DIMENSIONS = 16
-# Table 6, OHSUMED fold 1: query -> documents, pairs, ranks of the factorised, the regularised and the plain model.
+# Table 6, OHSUMED fold 1: query -> documents, pairs, ranks of the factorized, the regularized and the plain model.
 RANKS = {49: (109, 420, 5, 5, 8), 45: (205, 7482, 5, 6, 92), 35: (320, 27153, 5, 15, 234)}

@@ -39,7 +39,7 @@ def listed(data: RankingData) -> list[Query]:
 
 
 class Factors:
-    """V and beta of the factorised dual, and epochs of projected gradient descent, query by query."""
+    """V and beta of the factorized dual, and epochs of projected gradient descent, query by query."""
 
     def __init__(self, queries: list[Query], V: np.ndarray, C: float):
         self.queries, self.V, self.upper = queries, V.copy(), np.sqrt(C / V.shape[1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from papers.items import Context
-from papers.judgement import NDCG
+from papers.judgment import NDCG
 from papers.results import Compared, Grid, Part
 from papers.xu_2019.models import MODELS, PATIENCE
 from papers.xu_2019.published import PLAIN_ROW, QUALITY, REPRODUCED
@@ -162,7 +162,7 @@ def _against(choices: Choices, model: str, base: str) -> str:
     elif wins:
         verdict = f"The claim that it is better holds in {wins} of {len(MEASURES)} measures"
     else:
-        verdict = "The claim that it is better does NOT hold: no difference in its favour is significant"
+        verdict = "The claim that it is better does NOT hold: no difference in its favor is significant"
     return f"{MODELS[model].label} against {MODELS[base].label}: {found}. {verdict}."
 
 
@@ -200,9 +200,9 @@ def _introduction(search: Search, models: list[str]) -> list[Part]:
     parts: list[Part] = [
         f"Of each model {search.n_candidates} candidates are drawn at random in each fold, fitted to the training "
         f"part, and the one whose {search.metric.upper()} on the validation part is highest is taken; the test part is "
-        f"looked at once, for the table. Boosted trees and factorised models stop after {PATIENCE} rounds or epochs "
+        f"looked at once, for the table. Boosted trees and factorized models stop after {PATIENCE} rounds or epochs "
         f"without a better {search.metric.upper()} on the validation part. Features are as LETOR ships them "
-        "(normalised per query). Means and standard deviations over the folds. The convention of "
+        "(normalized per query). Means and standard deviations over the folds. The convention of "
         "the tool of the paper is not known, so figures are given in two, and judged in LETOR's, in which the plain "
         "model comes nearest to the printed figures of MQ2008: gain 2^label - 1, discount 1 / log2(1 + rank), ties "
         "averaged, a query without a relevant document counts 0; and as LETOR's own tool counts (discount "
@@ -231,7 +231,7 @@ def _of_data(choices: Choices) -> list[Part]:
         *parts,
         "### Against the plain model",
         "Differences from the plain model over the queries of all test parts, with 95 % intervals and the p-value of "
-        "the paired randomisation test (10,000 permutations); in bold where p is at most 0.05. No correction for the "
+        "the paired randomization test (10,000 permutations); in bold where p is at most 0.05. No correction for the "
         "number of comparisons is made:",
         tests_table(choices),
         "### What holds",

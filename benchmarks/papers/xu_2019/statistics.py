@@ -4,7 +4,7 @@ import numpy as np
 
 from papers.fold_1 import n_pairs
 from papers.items import Context
-from papers.judgement import COUNT, Measure
+from papers.judgment import COUNT, Measure
 from papers.results import Compared, Grid, Part
 from papers.xu_2019.published import COUNTS, PAIRS_PER_DOCUMENT
 from ranksvm.data import pairs_per_document, shared_documents

@@ -15,7 +15,7 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 // One query, its documents in label order; also the scratch memory of a thread.
-struct LabelledQuery {
+struct LabeledQuery {
     int64_t m;
     bool weighted, gaps, adjacent;
     Vector<int32_t> level;
@@ -38,7 +38,7 @@ struct LabelledQuery {
     }
 };
 
-RANKSVM_NOINLINE static void gather_labelled(const Pairs &pairs, int64_t first, LabelledQuery &query) {
+RANKSVM_NOINLINE static void gather_labeled(const Pairs &pairs, int64_t first, LabeledQuery &query) {
     const int64_t m = query.m;
     query.weighted = pairs.preferred != nullptr;
     query.gaps = pairs.gain != nullptr;
@@ -57,7 +57,7 @@ RANKSVM_NOINLINE static void gather_labelled(const Pairs &pairs, int64_t first, 
 
 // Calls `compare(from, below, end)` for each level: its documents, below .. end, are preferred to those from `from` to `below`.
 template <class Compare>
-RANKSVM_INLINE void for_levels(const LabelledQuery &query, const Compare &compare) {
+RANKSVM_INLINE void for_levels(const LabeledQuery &query, const Compare &compare) {
     const int32_t *level = query.level.data();
     for (int64_t from = 0, below = 0; below < query.m;) {
         int64_t end = below + 1;
@@ -71,7 +71,7 @@ RANKSVM_INLINE void for_levels(const LabelledQuery &query, const Compare &compar
 // Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
 // scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf: these pairs violate no margin.
 template <class Visit>
-RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
+RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
     const double *s = query.s;
     for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
         const int64_t whole = from + (below - from) / kWidth * kWidth;
@@ -89,7 +89,7 @@ RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
 // sums of the document, and what is added to the sums of the others.
 template <bool kWeighted, bool kGaps>
 struct PairWeights {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     Lanes a, g;
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
@@ -111,12 +111,12 @@ RANKSVM_INLINE void add_lanes(double *p, const Lanes &x) { put_lanes(p, lanes_at
 // Squared hinge: as_preferred and as_other receive the sums of the hinges, up to the document's own factor.
 template <bool kWeighted, bool kGaps>
 struct VisitSquaredHinge {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     PairWeights<kWeighted, kGaps> weights;
     Lanes threshold, zero, own, hinges, degree, value;
 
-    RANKSVM_INLINE_METHOD VisitSquaredHinge(const LabelledQuery &labelled, double margin)
-        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, threshold(all_lanes(margin)),
+    RANKSVM_INLINE_METHOD VisitSquaredHinge(const LabeledQuery &labeled, double margin)
+        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, threshold(all_lanes(margin)),
           zero(all_lanes(0.0)), own(zero), hinges(zero), degree(zero), value(zero) {}
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
@@ -141,18 +141,18 @@ struct VisitSquaredHinge {
     }
 };
 
-// Huberised hinge: the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a pair's loss. The loss is
+// Huberized hinge: the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a pair's loss. The loss is
 // alpha h - alpha^2 d / 2, the slack h (1 - alpha).
 template <bool kWeighted, bool kGaps>
 struct VisitHuber {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     PairWeights<kWeighted, kGaps> weights;
     Lanes outer, inner, zero, one, steepness, own, pulls, degree;
     Lanes products, squares, slack;  // of all pairs: alpha h, alpha^2, h (1 - alpha)
 
-    RANKSVM_INLINE_METHOD VisitHuber(const LabelledQuery &labelled, double outer_threshold, double inner_threshold,
+    RANKSVM_INLINE_METHOD VisitHuber(const LabeledQuery &labeled, double outer_threshold, double inner_threshold,
                                      double width)
-        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
+        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
           inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), one(all_lanes(1.0)), steepness(all_lanes(1.0 / width)),
           own(zero), pulls(zero), degree(zero), products(zero), squares(zero), slack(zero) {}
 
@@ -184,12 +184,12 @@ struct VisitHuber {
 // Differences of x over the curved pairs.
 template <bool kWeighted, bool kGaps, bool kRing>
 struct VisitLaplacian {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     PairWeights<kWeighted, kGaps> weights;
     Lanes outer, inner, zero, own, x, flows;
 
-    RANKSVM_INLINE_METHOD VisitLaplacian(const LabelledQuery &labelled, double outer_threshold, double inner_threshold)
-        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
+    RANKSVM_INLINE_METHOD VisitLaplacian(const LabeledQuery &labeled, double outer_threshold, double inner_threshold)
+        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
           inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), own(zero), x(zero), flows(zero) {}
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
@@ -209,7 +209,7 @@ struct VisitLaplacian {
 };
 
 // The sums of each document as the other and as the preferred one, times a number each, in the order of the positions.
-RANKSVM_INLINE void put_sides(const LabelledQuery &query, const int32_t *documents, double u, const double *as_other,
+RANKSVM_INLINE void put_sides(const LabeledQuery &query, const int32_t *documents, double u, const double *as_other,
                               double v, const double *as_preferred, double *out) {
     if (query.weighted)
         for (int64_t r = 0; r < query.m; ++r)
@@ -219,7 +219,7 @@ RANKSVM_INLINE void put_sides(const LabelledQuery &query, const int32_t *documen
 }
 
 // Scores of a query in label order. False if one is NaN.
-RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabelledQuery &query) {
+RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabeledQuery &query) {
     bool numbers = true;
     for (int64_t r = 0; r < query.m; ++r) {
         const double score = scores[documents[r]];
@@ -230,14 +230,14 @@ RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents
 }
 
 template <bool kWeighted, bool kGaps>
-RANKSVM_INLINE LossSums visit_squared_hinge(const LabelledQuery &query, const PairState &state) {
+RANKSVM_INLINE LossSums visit_squared_hinge(const LabeledQuery &query, const PairState &state) {
     VisitSquaredHinge<kWeighted, kGaps> visit(query, state.outer_threshold);
     visit_pairs(query, visit);
     return {sum_of(visit.value), 0.0, 0.0};
 }
 
 template <bool kWeighted, bool kGaps>
-RANKSVM_INLINE LossSums visit_huber(const LabelledQuery &query, const PairState &state, double width) {
+RANKSVM_INLINE LossSums visit_huber(const LabeledQuery &query, const PairState &state, double width) {
     VisitHuber<kWeighted, kGaps> visit(query, state.outer_threshold, state.inner_threshold, width);
     visit_pairs(query, visit);
     const double squares = 0.5 * width * sum_of(visit.squares), slack = sum_of(visit.slack);
@@ -245,7 +245,7 @@ RANKSVM_INLINE LossSums visit_huber(const LabelledQuery &query, const PairState 
 }
 
 template <bool kWeighted, bool kGaps>
-RANKSVM_INLINE void visit_laplacian(const LabelledQuery &query, const PairState &state) {
+RANKSVM_INLINE void visit_laplacian(const LabeledQuery &query, const PairState &state) {
     if (state.ring) {
         VisitLaplacian<kWeighted, kGaps, true> visit(query, state.outer_threshold, state.inner_threshold);
         visit_pairs(query, visit);
@@ -263,7 +263,7 @@ RANKSVM_INLINE bool are_equal(const double *s, int64_t m) {
 
 // The squared hinge of pairs of weight 1 where all scores are equal, as they are at w = 0: numbers of pairs times one hinge.
 // (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead of 0.23.)
-RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabelledQuery &query, const PairState &state) {
+RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabeledQuery &query, const PairState &state) {
     const double d = state.outer_threshold - (query.s[0] - query.s[0]), edge = d > 0.0 ? 1.0 : 0.0, h = d > 0.0 ? d : 0.0;
     double n_pairs = 0.0;
     for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
@@ -275,20 +275,20 @@ RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabelledQuery &query
     return {n_pairs * h * h, 0.0, 0.0};
 }
 
-RANKSVM_INLINE LossSums squared_hinge_of_all_pairs(const LabelledQuery &query, const PairState &state) {
+RANKSVM_INLINE LossSums squared_hinge_of_all_pairs(const LabeledQuery &query, const PairState &state) {
     if (!query.weighted && are_equal(query.s, query.m)) return squared_hinge_of_equal_scores(query, state);
     if (query.gaps) return visit_squared_hinge<true, true>(query, state);
     if (query.weighted) return visit_squared_hinge<true, false>(query, state);
     return visit_squared_hinge<false, false>(query, state);
 }
 
-RANKSVM_INLINE LossSums huber_of_all_pairs(const LabelledQuery &query, const PairState &state, double width) {
+RANKSVM_INLINE LossSums huber_of_all_pairs(const LabeledQuery &query, const PairState &state, double width) {
     if (query.gaps) return visit_huber<true, true>(query, state, width);
     if (query.weighted) return visit_huber<true, false>(query, state, width);
     return visit_huber<false, false>(query, state, width);
 }
 
-RANKSVM_INLINE void visit_curved_pairs(const LabelledQuery &query, const PairState &state) {
+RANKSVM_INLINE void visit_curved_pairs(const LabeledQuery &query, const PairState &state) {
     if (query.gaps)
         visit_laplacian<true, true>(query, state);
     else if (query.weighted)
@@ -300,9 +300,9 @@ RANKSVM_INLINE void visit_curved_pairs(const LabelledQuery &query, const PairSta
 // out = L x of a query whose scores the state has; `visit` goes through the pairs.
 template <class Visit>
 RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &state, int64_t first, const double *x,
-                                           double *out, LabelledQuery &query, const Visit &visit) {
+                                           double *out, LabeledQuery &query, const Visit &visit) {
     const int32_t *documents = pairs.by_level + first;
-    gather_labelled(pairs, first, query);
+    gather_labeled(pairs, first, query);
     for (int64_t r = 0; r < query.m; ++r) {
         query.s[r] = state.scores[first + documents[r]];
         query.x[r] = x[documents[r]];

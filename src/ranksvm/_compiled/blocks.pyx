@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The Huberised hinge with a margin of its own for each pair, over blocks: arrays in, arrays out, the GIL released.
+"""The Huberized hinge with a margin of its own for each pair, over blocks: arrays in, arrays out, the GIL released.
 
 Arrays over documents are in sorted order; arguments named ``*_range`` hold those of the queries ``first .. last`` only.
 ``target`` has the entries of all blocks, which raise the hinges by ``raise_`` times as much.

@@ -18,7 +18,7 @@ inline double dot(const double *a, const double *b, int64_t n) {
 }
 
 // Overwrites the lower triangle of an n x n matrix A by L with L L' = A, row by row; false if A is not positive definite.
-inline bool cholesky_factorise(double *matrix, int64_t n) {
+inline bool cholesky_factorize(double *matrix, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         double *row = matrix + i * n;
         for (int64_t j = 0; j < i; ++j) {
@@ -47,7 +47,7 @@ inline void cholesky_solve(const double *factor, int64_t n, double *x) {
 // are read. A step of the elimination leaves the Laplacian of a graph with one node less, so the pivot is the sum of the
 // node's weights, as in the algorithm of Grassmann, Taksar & Heyman (1985): nothing is subtracted, and the last node of
 // each component has exactly 0 and a row of zeros.
-inline void laplacian_factorise(double *matrix, int64_t n) {
+inline void laplacian_factorize(double *matrix, int64_t n) {
     double largest = 0.0;
     for (int64_t i = 0; i < n; ++i) {
         double *row = matrix + i * n;

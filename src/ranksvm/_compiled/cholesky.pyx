@@ -7,18 +7,18 @@ from ranksvm._compiled.border cimport need
 
 
 cdef extern from "cholesky.hpp" namespace "ranksvm" nogil:
-    bint cholesky_factorise(double *matrix, int64_t n)
+    bint cholesky_factorize(double *matrix, int64_t n)
     void cholesky_solve(const double *factor, int64_t n, double *x)
-    void laplacian_factorise(double *matrix, int64_t n)
+    void laplacian_factorize(double *matrix, int64_t n)
 
 
-def factorise(double[:, ::1] matrix):
+def factorize(double[:, ::1] matrix):
     """Overwrite the lower triangle of a symmetric matrix A by L with L L' = A; False if A is not positive definite."""
     need("the rows of matrix", matrix.shape[1], matrix.shape[0])
     cdef bint found = True
     if matrix.shape[0]:
         with nogil:
-            found = cholesky_factorise(&matrix[0, 0], matrix.shape[0])
+            found = cholesky_factorize(&matrix[0, 0], matrix.shape[0])
     return found
 
 
@@ -31,7 +31,7 @@ def solve(const double[:, ::1] factor, double[::1] x):
             cholesky_solve(&factor[0, 0], factor.shape[0], &x[0])
 
 
-def factorise_laplacians(double[::1] blocks, const int64_t[::1] sizes):
+def factorize_laplacians(double[::1] blocks, const int64_t[::1] sizes):
     """Overwrite Laplacians L of graphs, one after the other in memory, by upper triangular U with U'U = L.
 
     Only the entries right of the diagonals are read. The last node of each component of a graph has a row of zeros in U.
@@ -47,5 +47,5 @@ def factorise_laplacians(double[::1] blocks, const int64_t[::1] sizes):
     with nogil:
         place = 0
         for q in range(sizes.shape[0]):
-            laplacian_factorise(&blocks[place], sizes[q])
+            laplacian_factorize(&blocks[place], sizes[q])
             place += sizes[q] * sizes[q]

@@ -87,9 +87,9 @@ RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const
     }
 }
 
-// Exact maximisation over one pair's alpha after another, at most kCycles times over the query. s are the scores of its
+// Exact maximization over one pair's alpha after another, at most kCycles times over the query. s are the scores of its
 // documents and b the sums of what is added to their coefficients; returns the sum of the absolute steps of alpha.
-RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
+RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
                                      double *b) {
     const double *G = pairs.grams + pairs.gram_pointers[q];
     double first = 0.0, distance = 0.0;
@@ -132,7 +132,7 @@ RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, co
         s.resize(static_cast<size_t>(m));
         b.assign(static_cast<size_t>(m), 0.0);
         X.scores(pairs.rows, start, stop, w, s.data());
-        const double gone = maximise_query(pairs, q, m, alpha, s.data(), b.data());
+        const double gone = maximize_query(pairs, q, m, alpha, s.data(), b.data());
         if (gone > 0.0) {
             X.add(pairs.rows, start, stop, b.data(), z);
             if (signs != nullptr) X.project(pairs.rows, start, stop, signs, z, w);

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Steps on the factorised dual, alpha_ij = <v_i, v_j>: query by query, and all queries together; the GIL released.
+"""Steps on the factorized dual, alpha_ij = <v_i, v_j>: query by query, and all queries together; the GIL released.
 
 Arrays over rows are in sorted order (`ranksvm.data.Queries`); ``rows`` maps their positions to rows of X (None where
 they are the same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond K are 0 and stay so.
@@ -197,7 +197,7 @@ def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t)
 
 
 def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scores_range, double[:, ::1] G_range):
-    """Gradient of the objective with respect to the factors of queries ``first .. last``; the scores are centred."""
+    """Gradient of the objective with respect to the factors of queries ``first .. last``; the scores are centered."""
     factors.need_rows_of("scores_range", scores_range.shape[0], first, last)
     factors.need_rows_of("G_range", G_range.shape[0], first, last)
     need("a row of G_range", G_range.shape[1], factors.arrays.stride)

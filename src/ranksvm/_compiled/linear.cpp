@@ -16,7 +16,7 @@ static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>,
                                                      sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>,
                                                      sparse_largest<Real, Index>};
 template <class Real>
-static constexpr CentreLoops<Real> kCentre = {centre_queries<Real>};
+static constexpr CenterLoops<Real> kCenter = {center_queries<Real>};
 
 template <> const DenseLoops<OneBlock<float>> &loops() { return kDense<OneBlock<float>>; }
 template <> const DenseLoops<OneBlock<double>> &loops() { return kDense<OneBlock<double>>; }
@@ -28,7 +28,7 @@ template <> const SparseLoops<float, int32_t> &loops() { return kSparse<float, i
 template <> const SparseLoops<float, int64_t> &loops() { return kSparse<float, int64_t>; }
 template <> const SparseLoops<double, int32_t> &loops() { return kSparse<double, int32_t>; }
 template <> const SparseLoops<double, int64_t> &loops() { return kSparse<double, int64_t>; }
-template <> const CentreLoops<double> &loops() { return kCentre<double>; }
-template <> const CentreLoops<float> &loops() { return kCentre<float>; }
+template <> const CenterLoops<double> &loops() { return kCenter<double>; }
+template <> const CenterLoops<float> &loops() { return kCenter<float>; }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -11,7 +11,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "centre_queries.hpp"
+#include "center_queries.hpp"
 #include "dense_matrix.hpp"
 #include "portable.hpp"
 #include "row_lanes.hpp"

@@ -44,8 +44,8 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
                               float *)
         void (*largest)(const Real *, const Index *, int64_t, int64_t, double *)
 
-    cppclass CentreLoops[Real]:
-        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, Real *)
+    cppclass CenterLoops[Real]:
+        void (*center_queries)(const int64_t *, int64_t, int64_t, int64_t, Real *)
 
     const Loops &loops_of[Loops](int)
 
@@ -325,7 +325,7 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
                 &data[0], &indices[0], &indptr[0], n_columns, map, start, stop, &out_range[0, 0])
 
 
-def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):
+def center_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):
     """Subtract from each row the mean row of its query, in place."""
     need_ascending("pointers", pointers, first, last)
     need("X_range", X_range.shape[0], pointers[last] - pointers[first])
@@ -333,4 +333,4 @@ def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, rea
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:
-        loops_of[CentreLoops[real]](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])
+        loops_of[CenterLoops[real]](chosen).center_queries(&pointers[0], first, last, n, &X_range[0, 0])

@@ -52,8 +52,8 @@ struct SparseLoops {
 };
 
 template <class Real>
-struct CentreLoops {
-    void (*centre_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range);
+struct CenterLoops {
+    void (*center_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range);
 };
 
 RANKSVM_DECLARE_LOOPS(DenseLoops<OneBlock<float>>)
@@ -66,8 +66,8 @@ RANKSVM_DECLARE_LOOPS(SparseLoops<float, int32_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<float, int64_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<double, int32_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<double, int64_t>)
-RANKSVM_DECLARE_LOOPS(CentreLoops<double>)
-RANKSVM_DECLARE_LOOPS(CentreLoops<float>)
+RANKSVM_DECLARE_LOOPS(CenterLoops<double>)
+RANKSVM_DECLARE_LOOPS(CenterLoops<float>)
 
 }  // namespace ranksvm
 

@@ -37,7 +37,7 @@ inline void running_sums(const double* values, const int64_t* pointers, int64_t 
 // Sum over c = 1 .. depth of P(a user passes c - 1 documents and stops at the c-th) / (before + c), where n documents
 // come in random order and document i stops the user with probability stop[i].
 //
-// P(the first c documents are all passed) is the normalised elementary symmetric polynomial
+// P(the first c documents are all passed) is the normalized elementary symmetric polynomial
 // m_c = e_c(1 - stop) / binomial(n, c). Adding one document to t - 1 others is a convex combination,
 // m_c <- ((t - c) m_c + c (1 - stop) m_{c-1}) / t, so no digits are lost. Documents with stop = 0 leave m_c = 1: they
 // are put in first, at no cost. Maclaurin's inequality, m_c <= (m_1)^c, says where the rest is below round-off, which

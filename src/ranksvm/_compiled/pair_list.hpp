@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "centre_queries.hpp"
+#include "center_queries.hpp"
 #include "hessian_rows.hpp"
 #include "lanes.hpp"
 #include "loss_sums.hpp"
@@ -207,7 +207,7 @@ static int64_t hessian_rows_of_list(const PairList &pairs, int64_t first_query, 
     const int64_t n_pairs = pairs.pair_pointers[last_query] - pairs.pair_pointers[first_query];
     if (n_pairs <= 2 * (pairs.pointers[last_query] - pairs.pointers[first_query]))
         return differences_of_list(pairs, first_query, last_query, curvature, X_range, n, factor, out);
-    centre_queries(pairs.pointers, first_query, last_query, n, X_range);
+    center_queries(pairs.pointers, first_query, last_query, n, X_range);
     laplacian_rows_of_list(pairs, first_query, last_query, curvature, counts, X_range, n, factor, out);
     return kNotSquared;
 }

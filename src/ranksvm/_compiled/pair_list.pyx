@@ -108,7 +108,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
 
 def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
-    """The operator from scores to the gradient of the Huberised hinge, with the same sums as the sweep."""
+    """The operator from scores to the gradient of the Huberized hinge, with the same sums as the sweep."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.width = width

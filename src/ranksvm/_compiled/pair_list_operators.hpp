@@ -14,7 +14,7 @@ struct ListOperator {
     const PairList *pairs;
     double *active, *degrees;  // weight of each pair at which the loss is curved, their sum for each document
     double threshold;          // of the squared hinge
-    double width;              // of the Huberised hinge
+    double width;              // of the Huberized hinge
     bool smoothing;            // of the hinge: excess and slack count
     int function;              // number of a function of the margin
     double factor;             // of the Laplacian

@@ -24,7 +24,7 @@ struct Pairs {
     const double *preferred;    // (n_rows,) a, or null for 1
     const double *other;        // (n_rows,) b, or null for 1
     const double *gain;         // (n_rows,) g, ascending with the level, or null; needs a and b
-    int32_t adjacent;           // whether only the pairs of neighbouring levels count
+    int32_t adjacent;           // whether only the pairs of neighboring levels count
     int32_t direct_limit;       // sweeps over at most this number of levels take the direct form
 };
 

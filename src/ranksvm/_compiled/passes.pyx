@@ -82,7 +82,7 @@ cdef class QueryOperator:
         """The parts of an explicit Hessian, from the rows X of a range of queries.
 
         The operator is a Hessian H with respect to the scores. Writes rows D with ``D'D = X' H X`` to ``out``, which has
-        twice the rows of X, and returns their number; or returns None, centres X by query, and writes Z with ``X'Z + Z'X =
+        twice the rows of X, and returns their number; or returns None, centers X by query, and writes Z with ``X'Z + Z'X =
         2 X' H X`` to the first rows of ``out``.
         """
         cdef int64_t found

@@ -16,7 +16,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 // Order and windows (sorted_query.hpp) of a query whose scores the state has and of which none is NaN, by comparing each
 // score with all others: less than a sort takes. `taken` is scratch.
 RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState &state, int64_t first, int32_t *order,
-                                      int32_t *outer, int32_t *inner, int32_t *taken, LabelledQuery &query) {
+                                      int32_t *outer, int32_t *inner, int32_t *taken, LabeledQuery &query) {
     const int64_t m = query.m;
     double *s = query.s;
     for (int64_t r = 0; r < m; ++r) s[r] = state.scores[first + documents[r]];
@@ -53,15 +53,15 @@ struct QueryOrder {
         if (pairs.visited[q]) {
             counted_.resize(static_cast<size_t>(4 * m));
             int32_t *own = counted_.data();
-            labelled_.resize(m);
-            order_by_counting(pairs.by_level + first, state, first, own, own + m, own + 2 * m, own + 3 * m, labelled_);
+            labeled_.resize(m);
+            order_by_counting(pairs.by_level + first, state, first, own, own + m, own + 2 * m, own + 3 * m, labeled_);
             order = own, outer = own + m, inner = own + 2 * m;
         }
         gather_pairs(pairs, first, order, outer, state.ring ? inner : nullptr, query);
     }
 
    private:
-    LabelledQuery labelled_;
+    LabeledQuery labeled_;
     Vector<int32_t> counted_;
 };
 

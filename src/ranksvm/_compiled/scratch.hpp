@@ -26,7 +26,7 @@ struct SortedQuery {
     int64_t m;
     int32_t n_levels;
     bool weighted, gaps;
-    double *s, *z, *a, *b, *g;  // sorted: scores, the same centred, weights and gains
+    double *s, *z, *a, *b, *g;  // sorted: scores, the same centered, weights and gains
     int32_t *level, *start[2];  // sorted levels; first document of lower(i)
     const int32_t *window[2];   // sorted; the outer one, the inner one
     Workers workers;

@@ -25,14 +25,14 @@ constexpr int64_t kSharedVisits = 1024, kVisitShares = 16;
 // The value, and the sums of minus the derivatives (pulls) and of the second derivatives (bends).
 template <bool kWeighted, bool kGaps, class Function>
 struct VisitSmooth {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     Function function;
     PairWeights<kWeighted, kGaps> weights;
     double *as_other, *lost;
     Lanes own, pulls, degree, value;
 
-    RANKSVM_INLINE_METHOD VisitSmooth(const LabelledQuery &labelled, Function f, double *sums, double *bends)
-        : query(labelled), function(f), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums), lost(bends),
+    RANKSVM_INLINE_METHOD VisitSmooth(const LabeledQuery &labeled, Function f, double *sums, double *bends)
+        : query(labeled), function(f), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums), lost(bends),
           own(all_lanes(0.0)), pulls(own), degree(own), value(own) {}
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
@@ -59,14 +59,14 @@ struct VisitSmooth {
 // Differences of x over the pairs, weighted by their bends.
 template <bool kWeighted, bool kGaps, class Function>
 struct VisitSmoothLaplacian {
-    const LabelledQuery &query;
+    const LabeledQuery &query;
     Function function;
     PairWeights<kWeighted, kGaps> weights;
     double *as_other;
     Lanes infinity, zero, own, x, flows;
 
-    RANKSVM_INLINE_METHOD VisitSmoothLaplacian(const LabelledQuery &labelled, Function f, double *sums, double *)
-        : query(labelled), function(f), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums),
+    RANKSVM_INLINE_METHOD VisitSmoothLaplacian(const LabeledQuery &labeled, Function f, double *sums, double *)
+        : query(labeled), function(f), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums),
           infinity(all_lanes(std::numeric_limits<double>::infinity())), zero(all_lanes(0.0)), own(zero), x(zero),
           flows(zero) {}
 
@@ -89,7 +89,7 @@ struct VisitSmoothLaplacian {
 
 // Goes through the pairs of the preferred documents first .. last: `visit_pairs` of a part.
 template <class Visit>
-RANKSVM_INLINE void visit_pairs_of(const LabelledQuery &query, int64_t first, int64_t last, Visit &visit) {
+RANKSVM_INLINE void visit_pairs_of(const LabeledQuery &query, int64_t first, int64_t last, Visit &visit) {
     const double *s = query.s;
     for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
         const int64_t whole = from + (below - from) / kWidth * kWidth;
@@ -104,7 +104,7 @@ RANKSVM_INLINE void visit_pairs_of(const LabelledQuery &query, int64_t first, in
 }
 
 template <template <bool, bool, class> class Visit, bool kWeighted, bool kGaps, class Function>
-RANKSVM_INLINE double share_pairs(const LabelledQuery &query, Function function, const Workers &workers) {
+RANKSVM_INLINE double share_pairs(const LabeledQuery &query, Function function, const Workers &workers) {
     if (query.m < kSharedVisits) {
         Visit<kWeighted, kGaps, Function> visit(query, function, query.as_other, query.lost);
         visit_pairs_of(query, 0, query.m, visit);
@@ -129,7 +129,7 @@ RANKSVM_INLINE double share_pairs(const LabelledQuery &query, Function function,
 }
 
 template <template <bool, bool, class> class Visit>
-RANKSVM_INLINE double visit_smooth(const LabelledQuery &query, int function_number, const Workers &workers) {
+RANKSVM_INLINE double visit_smooth(const LabeledQuery &query, int function_number, const Workers &workers) {
     return with_margin_function(function_number, [&](auto function) {
         using Function = decltype(function);
         if (query.gaps) return share_pairs<Visit, true, true, Function>(query, function, workers);
@@ -140,7 +140,7 @@ RANKSVM_INLINE double visit_smooth(const LabelledQuery &query, int function_numb
 
 // Weights of the pairs of the preferred document i with the others from .. below, times the bends.
 template <bool kWeighted, bool kGaps, class Function>
-RANKSVM_INLINE void bends_of(const LabelledQuery &query, Function function, int64_t i, int64_t from, int64_t below, double *out) {
+RANKSVM_INLINE void bends_of(const LabeledQuery &query, Function function, int64_t i, int64_t from, int64_t below, double *out) {
     PairWeights<kWeighted, kGaps> weights{query, all_lanes(1.0), all_lanes(0.0)};
     weights.begin(i);
     const Lanes own = all_lanes(query.s[i]);
@@ -171,10 +171,10 @@ RANKSVM_INLINE void subtract_rows(const double *weight, double scale, const int3
 // Rows Z with factor * X' L X = (X'Z + Z'X) / 2, as laplacian_rows of sweep.hpp makes them.
 template <class Real>
 RANKSVM_INLINE void smooth_rows_of_query(const Pairs &pairs, const PairState &state, int64_t first, const Real *X, int64_t n,
-                                         double factor, Real *Z, LabelledQuery &query) {
+                                         double factor, Real *Z, LabeledQuery &query) {
     const int32_t *documents = pairs.by_level + first;
     const double *counts = state.degrees + first;
-    gather_labelled(pairs, first, query);
+    gather_labeled(pairs, first, query);
     gather_scores(state.scores + first, documents, query);
     Vector<double> bends(static_cast<size_t>(query.m + kWidth));
     const auto rows = [&](auto bends_at) {

@@ -4,7 +4,7 @@
 // Two documents: one row, their difference.
 //
 // Where each pair of a query has the weight c, as all pairs are active at w = 0, L = D - c (1 1' - sum over levels of
-// 1_k 1_k'), with D_i = c times the number of documents of other levels. With x_i centred by query, X'1 = 0, so that
+// 1_k 1_k'), with D_i = c times the number of documents of other levels. With x_i centered by query, X'1 = 0, so that
 // X' L X = sum D_i x_i x_i' + c * sum over levels of S_k S_k', S_k the sum of the x_i of level k.
 //
 // Else the documents j of a level k, by ascending score, lose to ever more of the higher levels: the sets of these are nested.
@@ -19,7 +19,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "centre_queries.hpp"
+#include "center_queries.hpp"
 #include "hessian_rows.hpp"
 #include "pairs.hpp"
 #include "portable.hpp"
@@ -177,7 +177,7 @@ static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order,
     return row;
 }
 
-// Rows D with D'D = factor * X' L X over a range of queries; there is room for twice the rows of X, which may be centred by
+// Rows D with D'D = factor * X' L X over a range of queries; there is room for twice the rows of X, which may be centered by
 // query. Returns how many there are, kNotSquared if they would not be less work than a product of two matrices.
 template <class Real>
 static int64_t squared_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query, Real *X_range,
@@ -224,7 +224,7 @@ static int64_t squared_rows(const Pairs &pairs, const PairState &state, int64_t 
             const double weight = factor * (pairs.preferred ? pairs.preferred[first] * pairs.other[first] : 1.0);
             row = rows_of_complete_query(pairs.levels + first, m, counts, X, n, weight, row, memory);
         } else if (kind == kNested) {
-            centre_queries(pairs.pointers, q, q + 1, n, X);
+            center_queries(pairs.pointers, q, q + 1, n, X);
             sorted.find(pairs, state, q, query);
             row = rows_of_nested_sets(query, sorted.order, sorted.outer, pairs.adjacent != 0, X, n, factor, row, sets);
         }

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "all_pairs.hpp"
-#include "centre_queries.hpp"
+#include "center_queries.hpp"
 #include "hessian_rows.hpp"
 #include "level_vectors.hpp"
 #include "loss_sums.hpp"
@@ -52,7 +52,7 @@ struct SquaredHingeSums {
     // minus the derivative of a pair's loss, divided by what is summed up of it if all pairs are visited
     RANKSVM_INLINE_METHOD double slope() const { return 2.0; }
 
-    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &) const {
+    RANKSVM_INLINE_METHOD LossSums visited(const LabeledQuery &query, const PairState &state, const Workers &) const {
         return squared_hinge_of_all_pairs(query, state);
     }
 
@@ -80,7 +80,7 @@ struct SquaredHingeSums {
     }
 };
 
-// Huberised hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
+// Huberized hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
 // below it. Also the hinge loss minus this loss, and the sum of h (1 - h/d) over the ring: the duality gap of the hinge
 // problem, except the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
 struct HuberSums {
@@ -89,7 +89,7 @@ struct HuberSums {
 
     RANKSVM_INLINE_METHOD double slope() const { return 1.0; }
 
-    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &) const {
+    RANKSVM_INLINE_METHOD LossSums visited(const LabeledQuery &query, const PairState &state, const Workers &) const {
         return huber_of_all_pairs(query, state, width);
     }
 
@@ -124,14 +124,14 @@ struct SmoothSums {
 
     RANKSVM_INLINE_METHOD double slope() const { return 1.0; }
 
-    RANKSVM_INLINE_METHOD LossSums visited(const LabelledQuery &query, const PairState &state, const Workers &workers) const {
+    RANKSVM_INLINE_METHOD LossSums visited(const LabeledQuery &query, const PairState &state, const Workers &workers) const {
         return {visit_smooth<VisitSmooth>(query, state.function, workers), 0.0, 0.0};
     }
 };
 
 RANKSVM_INLINE bool visit_query(const Pairs &pairs, const PairState &state, int64_t first, const double *scores,
-                                LabelledQuery &query) {
-    gather_labelled(pairs, first, query);
+                                LabeledQuery &query) {
+    gather_labeled(pairs, first, query);
     double *kept = state.scores + first;
     if (scores != kept) std::copy_n(scores, query.m, kept);
     return gather_scores(scores, pairs.by_level + first, query);
@@ -148,11 +148,11 @@ RANKSVM_NOINLINE static bool sort_query(const Pairs &pairs, const PairState &sta
         return false;
     }
     // The middle score as the origin: a common offset of the scores then costs no digits in the sums.
-    const double centre = query.s[query.m / 2];
+    const double center = query.s[query.m / 2];
     query.s[query.m] = std::numeric_limits<double>::infinity();
     for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            query.z[i] = query.s[i] - centre;
+            query.z[i] = query.s[i] - center;
             x[2 * i] = 1.0, x[2 * i + 1] = query.z[i];
         }
         find_windows(query, state.outer_threshold, begin, end, outer);
@@ -166,7 +166,7 @@ template <class Loss>
 RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &state, int64_t first_query,
                                        int64_t last_query, const double *scores_range, const Loss &loss,
                                        double *gradient_range, SortedQuery &sorted, const Workers &workers) {
-    LabelledQuery labelled;
+    LabeledQuery labeled;
     LossSums total = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
@@ -179,13 +179,13 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
             std::fill_n(gradient, m, 0.0);
             std::fill_n(counts, m, 0.0);
         } else if (Loss::kVisitsAll || pairs.visited[q]) {
-            labelled.resize(m);
-            numbers = visit_query(pairs, state, first, scores, labelled);
+            labeled.resize(m);
+            numbers = visit_query(pairs, state, first, scores, labeled);
             if (numbers) {
                 const int32_t *documents = pairs.by_level + first;
-                sums = loss.visited(labelled, state, workers);
-                put_sides(labelled, documents, 1.0, labelled.lost, 1.0, labelled.won, counts);
-                put_sides(labelled, documents, loss.slope(), labelled.as_other, -loss.slope(), labelled.as_preferred,
+                sums = loss.visited(labeled, state, workers);
+                put_sides(labeled, documents, 1.0, labeled.lost, 1.0, labeled.won, counts);
+                put_sides(labeled, documents, loss.slope(), labeled.as_other, -loss.slope(), labeled.as_preferred,
                           gradient);
             }
         } else if constexpr (!Loss::kVisitsAll) {
@@ -237,10 +237,10 @@ RANKSVM_INLINE void laplacian_by_sweep(const Pairs &pairs, const PairState &stat
     const double *counts = state.degrees + first;
     gather_pairs(pairs, first, order, state.outer + first, inner, query);
     // L annihilates constants: an origin in the middle keeps the sums small.
-    const double centre = v[order[query.m / 2]];
+    const double center = v[order[query.m / 2]];
     double *x = room_for<double>(query.values, query.m);
     for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) x[i] = v[order[i]] - centre;
+        for (int64_t i = begin; i < end; ++i) x[i] = v[order[i]] - center;
     });
     const int windows = state.ring ? 2 : 1;
     const double *sums = state.ring ? pair_sums<1, 2, false>(pairs, query, x) : pair_sums<1, 1, false>(pairs, query, x);
@@ -252,7 +252,7 @@ RANKSVM_INLINE void laplacian_by_sweep(const Pairs &pairs, const PairState &stat
 
 static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *v_range, double *out_range, SortedQuery &sorted, const Workers &workers) {
-    LabelledQuery labelled;
+    LabeledQuery labeled;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -261,14 +261,14 @@ static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_
         if (pairs.n_levels[q] < 2) {
             std::fill_n(out, m, 0.0);
         } else if (state.function) {
-            labelled.resize(m);
-            laplacian_of_all_pairs(pairs, state, first, v, out, labelled, [&](const LabelledQuery &query) {
+            labeled.resize(m);
+            laplacian_of_all_pairs(pairs, state, first, v, out, labeled, [&](const LabeledQuery &query) {
                 visit_smooth<VisitSmoothLaplacian>(query, state.function, workers);
             });
         } else if (pairs.visited[q]) {
-            labelled.resize(m);
-            laplacian_of_all_pairs(pairs, state, first, v, out, labelled,
-                                   [&](const LabelledQuery &query) { visit_curved_pairs(query, state); });
+            labeled.resize(m);
+            laplacian_of_all_pairs(pairs, state, first, v, out, labeled,
+                                   [&](const LabeledQuery &query) { visit_curved_pairs(query, state); });
         } else {
             resize(sorted, m, pairs.n_levels[q], workers);
             laplacian_by_sweep(pairs, state, first, v, out, sorted);
@@ -313,7 +313,7 @@ template <class Real>
 RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                            const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &query) {
     QueryOrder sorted;
-    LabelledQuery labelled;
+    LabeledQuery labeled;
     Vector<Real> plain, times_gain;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
@@ -331,8 +331,8 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
             continue;
         }
         if (state.function) {
-            labelled.resize(m);
-            smooth_rows_of_query(pairs, state, first, X, n, factor, Z, labelled);
+            labeled.resize(m);
+            smooth_rows_of_query(pairs, state, first, X, n, factor, Z, labeled);
             continue;
         }
         sorted.find(pairs, state, q, query);
@@ -350,7 +350,7 @@ static int64_t hessian_rows(const Pairs &pairs, const PairState &state, int64_t 
         const int64_t squared = squared_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
         if (squared != kNotSquared) return squared;
     }
-    centre_queries(pairs.pointers, first_query, last_query, n, X_range);
+    center_queries(pairs.pointers, first_query, last_query, n, X_range);
     laplacian_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
     return kNotSquared;
 }

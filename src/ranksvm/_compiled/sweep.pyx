@@ -234,7 +234,7 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
 
 
 def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
-    """The operator from scores to the gradient of the Huberised hinge.
+    """The operator from scores to the gradient of the Huberized hinge.
 
     Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It leaves the pairs
     whose loss is curved in the state, as `squared_hinge` does; the state has a ring.

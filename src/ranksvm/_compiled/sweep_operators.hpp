@@ -16,7 +16,7 @@ struct SweepOperator {
     const PairState *state;
     ScratchPool *pool;
     Workers workers;
-    double width;    // of the Huberised hinge
+    double width;    // of the Huberized hinge
     bool smoothing;  // of the hinge: excess and slack count
     double factor;   // of the Laplacian
 

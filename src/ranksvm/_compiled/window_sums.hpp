@@ -81,7 +81,7 @@ RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferr
     }
 }
 
-// Pairs of neighbouring levels only, O(m): one running sum for each level suffices. Either side of each window is a part of the
+// Pairs of neighboring levels only, O(m): one running sum for each level suffices. Either side of each window is a part of the
 // work.
 template <int kSums, int kWindows>
 RANKSVM_INLINE void window_sums_adjacent(SortedQuery &query, const double *preferred, const double *other, double *out) {

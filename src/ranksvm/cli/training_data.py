@@ -15,7 +15,7 @@ from ranksvm.cli.options.additive import check_texts, columns_of_additive, liste
 from ranksvm.cli.options.monotone import signs_of_columns
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
-from ranksvm.cli.trec import read_judgements
+from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +176,7 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
     check_clicks(options)
     if options["clicks"] is not None and options["pairs"] is not None:
         raise click.UsageError("give --clicks or --pairs, not both.")
-    qrels = read_judgements(options["qrels"])
+    qrels = read_judgments(options["qrels"])
     parts: dict[str, Any] = {}
     reading = dict(options["reading"])
     if options["categorical"] is not None:
@@ -233,7 +233,7 @@ def _scaler(name: str, X: "Features") -> "TransformerMixin":
     engine, _, normalizer = name.partition("-")
     if engine in ("elasticsearch", "opensearch"):
         return RetrieverScaler(normalizer, engine=engine)
-    # The mean cancels in every difference of two documents, so sparse data are not centred.
+    # The mean cancels in every difference of two documents, so sparse data are not centered.
     with_mean = not is_sparse(X)
     if name == "standard":
         return StandardScaler(with_mean=with_mean)

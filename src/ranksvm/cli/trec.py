@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.datasets.runs import Qrels, Run
 
-__all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "refuse_trec", "trec_kind"]
+__all__ = ["Judged", "candidates", "read_judgments", "read_rankings", "refuse_trec", "trec_kind"]
 
 
 class Judged:
@@ -65,7 +65,7 @@ class Judged:
             progress.line(f"{self._name}: {rows} without a judgment, counted as not relevant (label 0)")
 
 
-def read_judgements(path: Path | None) -> "Qrels | None":
+def read_judgments(path: Path | None) -> "Qrels | None":
     """The judgments of an option ``--qrels``, if it is given."""
     from ranksvm.datasets.trec_files import read_qrels
 

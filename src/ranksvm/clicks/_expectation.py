@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Expectation", "maximised"]
+__all__ = ["Expectation", "maximized"]
 
 _RIDGE = 1e-3
 
@@ -77,7 +77,7 @@ class _Model:
         return np.concatenate((log_p, weights))
 
 
-def maximised(
+def maximized(
     item: np.ndarray,
     rank: np.ndarray,
     shown: np.ndarray,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import check, count, flag, one_of
-from ranksvm.clicks._expectation import maximised
+from ranksvm.clicks._expectation import maximized
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.counts import ClickCounts, groups_of
 from ranksvm.clicks.log_file import Log
@@ -296,7 +296,7 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
         diagnosis.append("The propensities are as right as the regression of relevance on the features.")
     queries, group = np.unique(counts.query, return_inverse=True)
     group = group.reshape(-1)
-    first = maximised(item, counts.rank, counts.shown, counts.clicks, counts.n_ranks, X)
+    first = maximized(item, counts.rank, counts.shown, counts.clicks, counts.n_ranks, X)
     if not first.converged:
         diagnosis.append("The iterations had not converged: the propensities still change in the sixth digit.")
 
@@ -308,7 +308,7 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
                 continue
             w = weight[group]
             shown, clicks = w * counts.shown, w * counts.clicks
-            again = maximised(item, counts.rank, shown, clicks, counts.n_ranks, X, first.start, max_iter=10, tol=1e-4)
+            again = maximized(item, counts.rank, shown, clicks, counts.n_ranks, X, first.start, max_iter=10, tol=1e-4)
             found.append(again.propensity)
         out = np.array(found)
         if data is None:

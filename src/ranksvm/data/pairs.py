@@ -472,14 +472,14 @@ class ComparablePairs:
             # Few random rows would have adjacent levels, so all rows of some adjacent levels are chosen.
             by_level = positions[np.argsort(levels, kind="stable")]
             pairs_below = np.cumsum(self._pairs_with_next_level(query))
-            centre = int(np.searchsorted(pairs_below, random.uniform(0.0, pairs_below[-1]), side="right"))
-            first = int(np.count_nonzero(levels < centre))
-            both = int(np.count_nonzero(levels <= centre + 1)) - first
+            center = int(np.searchsorted(pairs_below, random.uniform(0.0, pairs_below[-1]), side="right"))
+            first = int(np.count_nonzero(levels < center))
+            both = int(np.count_nonzero(levels <= center + 1)) - first
             if both <= 2 * n_rows:
                 last = max(first + both, min(first + n_rows, len(positions)))
                 first = max(min(first, last - n_rows), 0)
                 return by_level[first:last]
-            levels = np.where((levels == centre) | (levels == centre + 1), levels, -1)
+            levels = np.where((levels == center) | (levels == center + 1), levels, -1)
             positions, levels = positions[levels >= 0], levels[levels >= 0]
         upper, lower = levels, levels
         if self.preferred is not None and self.other is not None:

@@ -261,16 +261,16 @@ class QueryStandardScaler(_QueryScaler):
     def _shift_and_scale(
         self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Centred at the first row of the query: a constant feature is then exactly 0, and large means lose no digits.
+        # Centered at the first row of the query: a constant feature is then exactly 0, and large means lose no digits.
         pivot = block[starts]
         number = np.repeat(np.arange(len(starts)), sizes)
-        centred = block - pivot[number]
-        offset = np.add.reduceat(centred, starts, axis=0) / sizes[:, None]
+        centered = block - pivot[number]
+        offset = np.add.reduceat(centered, starts, axis=0) / sizes[:, None]
         shift = pivot + offset if self.with_mean else np.zeros_like(pivot)
         if not self.with_std:
             return shift, np.ones_like(pivot)
-        centred -= offset[number]
-        variance = np.add.reduceat(np.square(centred, out=centred), starts, axis=0) / sizes[:, None]
+        centered -= offset[number]
+        variance = np.add.reduceat(np.square(centered, out=centered), starts, axis=0) / sizes[:, None]
         return shift, inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)
 
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:

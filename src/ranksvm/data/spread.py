@@ -85,10 +85,10 @@ def cell_squares(
     rows = sizes[cells // n_features]
     missing = rows - np.bincount(cell, minlength=len(cells))
     # Around 0 if there are zeros, else around the first value: a constant feature has variance exactly 0.
-    centred = X.data.astype(np.float64)
-    centred -= np.where(missing, 0, centred[first])[cell]
-    mean = np.bincount(cell, weights=centred, minlength=len(cells)) / rows
-    squares = np.bincount(cell, weights=np.square(centred - mean[cell]), minlength=len(cells))
+    centered = X.data.astype(np.float64)
+    centered -= np.where(missing, 0, centered[first])[cell]
+    mean = np.bincount(cell, weights=centered, minlength=len(cells)) / rows
+    squares = np.bincount(cell, weights=np.square(centered - mean[cell]), minlength=len(cells))
     return cells, cell, squares + missing * np.square(mean)
 
 
@@ -113,7 +113,7 @@ def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np
     sizes_filled = sizes[sizes > 0]
     # Around the first row of the query, so that a constant feature is exactly 0; then around the mean.
     values -= np.repeat(values[queries.pointers[first:last][sizes > 0] - start], sizes_filled, axis=0)
-    linear.centre_queries(queries.pointers, first, last, values)
+    linear.center_queries(queries.pointers, first, last, values)
     return np.einsum("ij,ij->j", values, values)
 
 
@@ -128,9 +128,9 @@ def _long_query_squares(X: np.ndarray, queries: Queries, query: int, chunk: int)
     for begin in range(start, stop, chunk):
         values = _gather(X, queries, begin, min(begin + chunk, stop))
         values -= pivot
-        centre = values.mean(axis=0)
-        values -= centre
-        shift, n_here = centre - mean, len(values)
+        center = values.mean(axis=0)
+        values -= center
+        shift, n_here = center - mean, len(values)
         n_all = n_before + n_here
         squares += np.einsum("ij,ij->j", values, values) + shift**2 * (n_before * n_here / n_all)
         mean += shift * (n_here / n_all)

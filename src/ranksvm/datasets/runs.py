@@ -30,11 +30,11 @@ class Qrels:
 
     Parameters
     ----------
-    qid : array-like of str, shape (n_judgements,)
+    qid : array-like of str, shape (n_judgments,)
         Query of each judgment, in any order. Ids that are not text become text.
-    docid : array-like of str, shape (n_judgements,)
+    docid : array-like of str, shape (n_judgments,)
         Its document; no document may occur twice in a query.
-    label : array-like of float, shape (n_judgements,)
+    label : array-like of float, shape (n_judgments,)
         Its label; a larger one is better. Usually integers from 0.
 
     Raises
@@ -59,12 +59,12 @@ class Qrels:
         _settle(self, "label", label_column(self.label), "judged")
 
     @classmethod
-    def from_dict(cls, judgements: ByQuery) -> "Qrels":
+    def from_dict(cls, judgments: ByQuery) -> "Qrels":
         """Judgments in the form that pytrec_eval and ranx use.
 
         Parameters
         ----------
-        judgements : dict of dict
+        judgments : dict of dict
             Query -> document -> label.
 
         Returns
@@ -72,7 +72,7 @@ class Qrels:
         Qrels
             The same judgments.
         """
-        return cls(*_columns(judgements))
+        return cls(*_columns(judgments))
 
     @classmethod
     def from_rows(cls, rows: Rows) -> "Qrels":

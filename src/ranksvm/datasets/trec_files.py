@@ -1,4 +1,4 @@
-"""The text formats of TREC, as trec_eval reads them: files of relevance judgements (qrels) and of rankings (runs)."""
+"""The text formats of TREC, as trec_eval reads them: files of relevance judgments (qrels) and of rankings (runs)."""
 
 import codecs
 import io

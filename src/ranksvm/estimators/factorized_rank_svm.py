@@ -28,7 +28,7 @@ from ranksvm.fits.training_set import EvalArguments, TrainingArguments, Training
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.objectives import FactorizedDual
-from ranksvm.solvers import EpochStatus, minimise_in_epochs
+from ranksvm.solvers import EpochStatus, minimize_in_epochs
 from ranksvm.solvers.epochs import EpochResult
 
 __all__ = ["FactorizedRankSVM"]
@@ -148,7 +148,7 @@ class FactorizedRankSVM(LowRankRanker):
     Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
     TKDE 31 (2019), with these corrections. The dual of equation (4) is minimized: equations (9) to (11) print
     ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
-    rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
+    rows are ``sum over lower-labeled j of v_j (s_i - s_j - 1) + sum over higher-labeled j of v_j (s_j - s_i - 1)``, s
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
     are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published except for the signs.
 
@@ -337,7 +337,7 @@ class FactorizedRankSVM(LowRankRanker):
         """Run the epochs; the dual ends at the last epoch, or at the best one with early stopping."""
         n_threads = effective_n_jobs(self.n_jobs)
         with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
-            result = minimise_in_epochs(
+            result = minimize_in_epochs(
                 dual,
                 tol=self.tol,
                 max_epochs=self.max_epochs,

@@ -311,7 +311,7 @@ class RegularizedRankSVM(LowRankRanker):
                     published = AlternatingNuclearNorm(*problem, length, data.n_threads)
                     result, pair_alpha = alternating(published, **options), published.pair_alpha()
                 else:
-                    objective = NuclearNormObjective(*problem, _minimise, data.n_threads)
+                    objective = NuclearNormObjective(*problem, _minimize, data.n_threads)
                     self._begin(objective, interrupted)
                     result, pair_alpha = douglas_rachford(objective, **options), None
             found = QueryMatrices.from_blocks(blocks, data.pairs.pointers, result.point.matrices)
@@ -414,7 +414,7 @@ class RegularizedRankSVM(LowRankRanker):
         return None
 
 
-def _minimise(
+def _minimize(
     objective: LinearObjective, w: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> SolverResult:
     """Solve the problem in w of a step, starting from w."""

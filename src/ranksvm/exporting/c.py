@@ -102,8 +102,8 @@ $spread        for (i = 0; i < n_documents; i++) {
             scores[i] += WEIGHTS[j] * $value;
         }"""
 _SPREAD = """        for (i = 0; i < n_documents; i++) {
-            double centred = values[i * N_FEATURES] - first - mean;
-            variance += centred * centred / (double) n_documents;
+            double centered = values[i * N_FEATURES] - first - mean;
+            variance += centered * centered / (double) n_documents;
         }
         deviation = sqrt(variance);
 """
@@ -179,8 +179,8 @@ _ADDITIVE_STANDARD = """        /* relative to the first document, so that a con
         double first = values[0], mean = 0, variance = 0;
         for (i = 0; i < n_documents; i++) mean += (values[i * N_FEATURES] - first) / (double) n_documents;
         for (i = 0; i < n_documents; i++) {
-            double centred = values[i * N_FEATURES] - first - mean;
-            variance += centred * centred / (double) n_documents;
+            double centered = values[i * N_FEATURES] - first - mean;
+            variance += centered * centered / (double) n_documents;
         }
         shift[j] = $shift;
         scale[j] = $scale;"""
@@ -213,7 +213,7 @@ C = Language(
         _SPREAD,
         value="document[j]",
         value_of_query="value",
-        centred="value",
+        centered="value",
         variables=", variance = 0, deviation",
     ).functions,
     additive=AdditiveTemplates(

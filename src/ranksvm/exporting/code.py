@@ -161,7 +161,7 @@ class ScoringTemplates(NamedTuple):
         Computes the deviation; no placeholders.
     value, value_of_query : str
         Expression for a feature of a document, in the function for one document and in the function for a query.
-    centred : str
+    centered : str
         The variable that has the feature relative to its mean.
     variables : str
         Declares the variables of ``spread``.
@@ -174,7 +174,7 @@ class ScoringTemplates(NamedTuple):
     spread: str
     value: str
     value_of_query: str
-    centred: str = "centred"
+    centered: str = "centered"
     variables: str = ""
 
     def functions(self, request: Request) -> str:
@@ -185,7 +185,7 @@ class ScoringTemplates(NamedTuple):
             return filled(self.static, name=name, n=request.scoring.n_features, value=value)
         if scaling.method == "min_max":
             return filled(self.by_query, name=name, body=self.min_max)
-        value = self.centred if scaling.with_mean else self.value_of_query
+        value = self.centered if scaling.with_mean else self.value_of_query
         if scaling.with_std:  # the deviation of a constant feature is 0
             value = f"(deviation > 0 ? {value} / deviation : {'0' if scaling.with_mean else value})"
         body = filled(

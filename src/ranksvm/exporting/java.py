@@ -111,7 +111,7 @@ _STANDARD = """            // relative to the first document, so that a constant
             double first = documents[0][j], mean = 0;
             for (double[] row : documents) mean += (row[j] - first) / n;
 $spread            for (int i = 0; i < n; i++) {
-                double centred = documents[i][j] - first - mean;
+                double centered = documents[i][j] - first - mean;
                 sums[i] += WEIGHTS[j] * $value;
             }"""
 _SPREAD = """            double variance = 0;

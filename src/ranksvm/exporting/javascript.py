@@ -96,7 +96,7 @@ _STANDARD = """      // relative to the first document, so that a constant featu
       let mean = 0;
       for (const row of rows) mean += (row[j] - first) / n;
 $spread      for (let i = 0; i < n; i++) {
-        const centred = rows[i][j] - first - mean;
+        const centered = rows[i][j] - first - mean;
         sums[i] += WEIGHTS[j] * $value;
       }"""
 _SPREAD = """      let variance = 0;

@@ -131,12 +131,12 @@ def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> st
         return graph("Div", graph("Sub", X, low), _one_where_zero(graph, spread))
     # relative to the first document, so that a constant feature is exactly 0
     first = graph("Gather", X, graph.constant([0], np.int64), axis=0)
-    centred = graph("Sub", X, first)
-    centred = graph("Sub", centred, graph("ReduceMean", centred, axes=[0], keepdims=1))
-    shifted = centred if scaling.with_mean else X
+    centered = graph("Sub", X, first)
+    centered = graph("Sub", centered, graph("ReduceMean", centered, axes=[0], keepdims=1))
+    shifted = centered if scaling.with_mean else X
     if not scaling.with_std:
         return shifted
-    variance = graph("ReduceMean", graph("Mul", centred, centred), axes=[0], keepdims=1)
+    variance = graph("ReduceMean", graph("Mul", centered, centered), axes=[0], keepdims=1)
     return graph("Div", shifted, _one_where_zero(graph, graph("Sqrt", variance)))
 
 
@@ -207,10 +207,10 @@ def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
     """Kernel values of the documents with the vectors."""
     name, given = function.kernel.name, function.kernel.parameters
     if name == "rbf":
-        # distances of centred rows: an offset would cost digits
-        centre = function.vectors.mean(axis=0)
-        vectors = function.vectors - centre
-        rows = graph("Sub", Z, graph.constant(centre))
+        # distances of centered rows: an offset would cost digits
+        center = function.vectors.mean(axis=0)
+        vectors = function.vectors - center
+        rows = graph("Sub", Z, graph.constant(center))
         squares = graph("ReduceSum", graph("Mul", rows, rows), graph.constant([1], np.int64), keepdims=1)
         products = graph("Mul", graph("MatMul", rows, graph.constant(vectors.T)), graph.constant(-2.0))
         distances = graph("Add", graph("Add", products, squares), graph.constant(np.square(vectors).sum(axis=1)))

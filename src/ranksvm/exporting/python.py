@@ -132,11 +132,11 @@ $body
 _MIN_MAX = """    low = min(values)
     spread = max(values) - low
     return [(value - low) / spread if spread > 0.0 else 0.0 for value in values]"""
-_CENTRED = """    # relative to the first document, so that a constant feature is exactly 0
-    centred = [value - values[0] for value in values]
-    mean = sum(centred) / len(centred)
-    centred = [value - mean for value in centred]"""
-_DEVIATION = "    deviation = (sum(value * value for value in centred) / len(centred)) ** 0.5"
+_CENTERED = """    # relative to the first document, so that a constant feature is exactly 0
+    centered = [value - values[0] for value in values]
+    mean = sum(centered) / len(centered)
+    centered = [value - mean for value in centered]"""
+_DEVIATION = "    deviation = (sum(value * value for value in centered) / len(centered)) ** 0.5"
 
 
 def _functions(request: Request) -> str:
@@ -157,8 +157,8 @@ def _scaler(scaling: QueryScaling) -> str:
     """The function that scales a feature."""
     if scaling.method == "min_max":
         return filled(_SCALED, what="from 0 to 1", body=_MIN_MAX)
-    lines = [_CENTRED]
-    found = "centred" if scaling.with_mean else "values"
+    lines = [_CENTERED]
+    found = "centered" if scaling.with_mean else "values"
     if scaling.with_std:
         constant = "0.0" if scaling.with_mean else "value"
         lines += [_DEVIATION, f"    return [value / deviation if deviation > 0.0 else {constant} for value in {found}]"]

@@ -91,12 +91,12 @@ class QueryScaling:
             return normalized_scores(X, np.array([0]), np.array([len(X)]), *self.method)
         if self.method == "min_max":
             return (X - X.min(axis=0)) * inverse(np.ptp(X, axis=0))
-        centred = X - X[:1]  # exactly 0 for a constant feature
-        centred = centred - centred.mean(axis=0)
-        shifted = centred if self.with_mean else X
+        centered = X - X[:1]  # exactly 0 for a constant feature
+        centered = centered - centered.mean(axis=0)
+        shifted = centered if self.with_mean else X
         if not self.with_std:
             return shifted
-        return shifted * inverse(np.sqrt(np.square(centred).mean(axis=0)), 0.0 if self.with_mean else 1.0)
+        return shifted * inverse(np.sqrt(np.square(centered).mean(axis=0)), 0.0 if self.with_mean else 1.0)
 
 
 def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:

@@ -238,9 +238,9 @@ class KernelProblem(RankSVMProblem):
         values = 8 * n * n if isinstance(self.matrix, LinearKernelMatrix) else self.matrix.product_bytes
         return max(0, self._matrix_memory - values)
 
-    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
         if self.solver == "tron":
-            return super()._minimise(begin, warm, options)
+            return super()._minimize(begin, warm, options)
         return newton_cg(self.objective, begin, warm_start=warm, direct=self.direct, **options)
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:

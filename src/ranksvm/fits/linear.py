@@ -150,11 +150,11 @@ class LinearProblem(RankSVMProblem):
             return None
         return None if _design_of(term) is None else partial(DualSize.of, self.pairs)
 
-    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
         if self.solver == "direct":
             return newton_cg(self.objective, begin, warm_start=warm, direct=self._direct, **options)
         if self.signs is None:
-            return super()._minimise(begin, warm, options)
+            return super()._minimize(begin, warm, options)
         return projected_newton(self.objective, begin, warm_start=warm, **options)
 
     def solve(

@@ -108,12 +108,12 @@ class RankSVMProblem:
         few = objective.n_variables <= FEW_VARIABLES and self.n_rows <= FEW_ROWS
         with nullcontext() if few else one_blas_thread():
             try:
-                result = self._minimise(begin, warm, options)
+                result = self._minimize(begin, warm, options)
             except DataError as error:  # overflow
                 raise DataError(f"{error}{note_on_largest_value(self._features)}") from error
         return replace(result, width=objective.width)
 
-    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
         """Run the solver from some variables, ``warm`` if they belong to another solution."""
         if self.solver == "newton":
             return self.newton(self.objective, begin, warm_start=warm, **options)

@@ -235,14 +235,14 @@ def basis_on(run: Launcher, functions: Basis) -> Make:
 def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
     """A function that computes features: the kernels with the landmarks, in float64, times the weights."""
     kernel, Z = features.kernel, features.landmarks
-    centre, function, exact = kernel.centre(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
-    landmarks = _DocumentsThere(run.device, kernel.documents(Z, centre).rows)
+    center, function, exact = kernel.center(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
+    landmarks = _DocumentsThere(run.device, kernel.documents(Z, center).rows)
     # dense documents are stored transposed: W' is stored as W
     weights = _DocumentsThere(run.device, features.weights.T)
 
     def make(X: Features, out: DeviceArray) -> None:
         n = X.shape[0]
-        documents = _DocumentsThere(run.device, kernel.documents(X, centre).rows)
+        documents = _DocumentsThere(run.device, kernel.documents(X, center).rows)
         basis = exact.scratch("basis", n * features.n_functions)
         _make(exact, documents, None, 0, n, landmarks, function, basis, (1, n))
         by_features = _There(n, features.n_functions, (basis,))

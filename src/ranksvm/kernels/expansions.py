@@ -96,8 +96,8 @@ class KernelsOf:
         self.n_functions = vectors.shape[0]
         self.parallel = kernel.name != "callable"
         self.kernel = kernel
-        self._centre = kernel.centre(vectors)
-        self.documents = kernel.documents(vectors, self._centre)
+        self._center = kernel.center(vectors)
+        self.documents = kernel.documents(vectors, self._center)
         self._sparse = is_sparse(vectors)
 
     def basis(self, X: Features) -> np.ndarray:
@@ -134,7 +134,7 @@ class KernelsOf:
             X = scipy.sparse.csr_array(X)
         elif is_sparse(X) and not self._sparse:
             X = X.toarray()
-        return self.kernel.documents(X, self._centre)
+        return self.kernel.documents(X, self._center)
 
     def among(self, some: slice, others: slice) -> np.ndarray:
         """Kernel values of some of the documents with others of them.

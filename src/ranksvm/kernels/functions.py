@@ -152,7 +152,7 @@ class Kernel:
     function: Callable[..., Any]
     parameters: dict[str, float] = field(default_factory=dict)
 
-    def centre(self, X: Features) -> np.ndarray | None:
+    def center(self, X: Features) -> np.ndarray | None:
         """The mean of the documents, to be subtracted for accuracy: it does not affect a kernel of differences.
 
         Parameters
@@ -169,22 +169,22 @@ class Kernel:
             return None
         return np.asarray(np.mean(X, axis=0, dtype=np.float64))
 
-    def documents(self, X: Features, centre: np.ndarray | None = None) -> Documents:
+    def documents(self, X: Features, center: np.ndarray | None = None) -> Documents:
         """Documents prepared for `values`.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
             Documents.
-        centre : ndarray of float64, shape (n_features,), optional
-            The `centre` of the documents with which they are compared.
+        center : ndarray of float64, shape (n_features,), optional
+            The `center` of the documents with which they are compared.
 
         Returns
         -------
         Documents
             The same, in float64.
         """
-        rows = _in_float64(X if centre is None else X - centre)
+        rows = _in_float64(X if center is None else X - center)
         if self.name == "cosine" and rows.shape[0]:  # scikit-learn refuses arrays without rows
             from sklearn.preprocessing import normalize  # takes longer to load than most models to fit
 
@@ -233,9 +233,9 @@ class Kernel:
         DataError
             When a callable does not return such an array, or values are not finite.
         """
-        centre = self.centre(Z)
+        center = self.center(Z)
         out = np.empty((X.shape[0], Z.shape[0]))
-        self.values(self.documents(X, centre), self.documents(Z, centre), out)
+        self.values(self.documents(X, center), self.documents(Z, center), out)
         return out
 
     def value_error(self, n_features: int, largest_square: float) -> float:

@@ -87,11 +87,11 @@ class KernelValues:
             # added up
             self._dense, self.row_bytes = False, 32 * math.ceil(X.nnz / max(1, X.shape[0]))
         self.value_bytes = (0 if self._dense else 32) + (16 if called else 0)
-        self._kernel, self._X, self._centre = kernel, X, kernel.centre(X)
+        self._kernel, self._X, self._center = kernel, X, kernel.center(X)
 
     def ready(self, rows: slice | np.ndarray) -> Documents:
         X = self._X[rows]
-        return self._kernel.documents(X.toarray() if self._dense and is_sparse(X) else X, self._centre)
+        return self._kernel.documents(X.toarray() if self._dense and is_sparse(X) else X, self._center)
 
     def values(self, rows: Documents, columns: Documents, out: np.ndarray) -> None:
         self._kernel.values(rows, columns, out)

@@ -145,7 +145,7 @@ class FunctionLoss:
     def hessian_rows(self, state: FunctionState, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> None:
         from scipy import sparse
 
-        linear.centre_queries(self.pairs.pointers, first, last, X_range)
+        linear.center_queries(self.pairs.pointers, first, last, X_range)
         n = len(X_range)
         Z = np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=out[:n])
         for i, j, curvature in self._active(state, first, last):

@@ -108,7 +108,7 @@ class ShiftedHuberHinge:
         return state.degrees[start:stop] / self.width
 
     def hessian_rows(self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> None:
-        linear.centre_queries(self.pairs.pointers, first, last, X_range)
+        linear.center_queries(self.pairs.pointers, first, last, X_range)
         start = self.pairs.pointers[first]
         Z = out[: len(X_range)]
         np.multiply(state.degrees[start : start + len(X_range), np.newaxis], X_range, out=Z)

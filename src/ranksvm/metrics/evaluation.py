@@ -23,7 +23,7 @@ from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["Evaluation", "column", "document_ids", "evaluate", "t_test"]
 
-# Published judgements have up to 5 grades.
+# Published judgments have up to 5 grades.
 _MOST_GRADES = 5
 
 

@@ -141,6 +141,6 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     from scipy import special
 
     z2 = float(special.ndtri(0.5 + confidence / 2)) ** 2 / effective
-    centre = (share + z2 / 2) / (1 + z2)
+    center = (share + z2 / 2) / (1 + z2)
     half = np.sqrt(z2 * (share * (1.0 - share) + z2 / 4)) / (1 + z2)
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    return max(0.0, float(center - half)), min(1.0, float(center + half))

@@ -1,4 +1,4 @@
-"""Evaluation of runs against relevance judgements, as trec_eval does it."""
+"""Evaluation of runs against relevance judgments, as trec_eval does it."""
 
 import dataclasses
 from collections.abc import Iterable

@@ -185,7 +185,7 @@ def compare(
         mean_a=float(share @ value_a),
         mean_b=float(share @ value_b),
         difference=difference,
-        p_value=_randomisation(contribution[contribution != 0], n_permutations, random_state),
+        p_value=_randomization(contribution[contribution != 0], n_permutations, random_state),
         t_p_value=t_p_value,
         confidence_interval=(float(low), float(high)),
         confidence=confidence,
@@ -506,7 +506,7 @@ def _matching(ids_a: np.ndarray, ids_b: np.ndarray) -> np.ndarray:
     return np.array([place[query] for query in ids_a.tolist()])
 
 
-def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: int | np.random.Generator | None) -> float:
+def _randomization(gaps: np.ndarray, n_permutations: int, random_state: int | np.random.Generator | None) -> float:
     """Two-sided p-value of the sum of ``gaps`` under random signs."""
     n = len(gaps)
     if n == 0:

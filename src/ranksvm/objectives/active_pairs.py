@@ -102,7 +102,7 @@ class ActivePairs:
         queries = np.flatnonzero(np.diff(places))
         sizes = np.diff(places)[queries]
         blocks = _blocks_of(hessian, self.positions, places, pointers, queries)
-        cholesky.factorise_laplacians(blocks, sizes)
+        cholesky.factorize_laplacians(blocks, sizes)
         row_sizes = np.repeat(sizes, sizes)
         kept = np.logical_or.reduceat(blocks != 0.0, np.cumsum(row_sizes) - row_sizes)
         self.values = blocks[np.repeat(kept, row_sizes)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.metrics import Evaluation, compare
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour, legend_above
+from ranksvm.plotting.styles import legend_above, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,8 +102,8 @@ class DifferenceDisplay:
         # one outline with a limited number of steps: a bar for each of thousands of queries would make large files
         edges = np.unique(np.linspace(0, len(sizes), min(len(sizes), _STEPS) + 1).astype(np.int64))
         for color, chosen, word in (
-            (colour(0), np.maximum(sizes, 0), "better"),
-            (colour(1), np.minimum(sizes, 0), "worse"),
+            (nth_color(0), np.maximum(sizes, 0), "better"),
+            (nth_color(1), np.minimum(sizes, 0), "worse"),
         ):
             label = f"{word} in {np.count_nonzero(chosen):,}"
             ax.stairs(chosen[edges[:-1]], edges, fill=True, color=color, label=label)

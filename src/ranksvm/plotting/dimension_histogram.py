@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import BARS, colour
+from ranksvm.plotting.styles import BARS, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,7 @@ class DimensionHistogramDisplay:
         middles = (np.arange(self.bins) + 0.5) / self.bins
         for model, (name, heights) in enumerate(zip(names, counts, strict=True)):
             places = middles + (model - (len(names) - 1) / 2) * width
-            style: dict[str, Any] = {"color": colour(model), "hatch": BARS[model % len(BARS)], "label": name or None}
+            style: dict[str, Any] = {"color": nth_color(model), "hatch": BARS[model % len(BARS)], "label": name or None}
             style |= {"edgecolor": "white", "linewidth": 0} | bar_kw
             ax.bar(places, heights, width, **style)
         ax.set_xlim(0, 1)

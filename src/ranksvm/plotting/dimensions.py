@@ -9,7 +9,7 @@ from ranksvm.analysis import DualSpectra
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend, series_name
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import MARKERS, colour
+from ranksvm.plotting.styles import MARKERS, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ class DimensionsDisplay:
         for model, (name, of_model) in enumerate(spectra.items()):
             counted = of_model.counted
             for place, t in enumerate(energy):
-                color = colour(model if len(spectra) > 1 else place)
+                color = nth_color(model if len(spectra) > 1 else place)
                 marker = MARKERS[(model * len(energy) + place) % len(MARKERS)]
                 style: dict[str, Any] = {"marker": marker, "linestyle": "none", "color": color, "alpha": 0.75}
                 # the points of several models may coincide: later ones are smaller

@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import DASHES, MARKERS, colour
+from ranksvm.plotting.styles import DASHES, MARKERS, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ class EnergyDisplay:
             place, model = queries.index(query), list(spectra).index(name)
             points = _points(curve)
             label = f"query {query}, {name}" if name else f"query {query}"
-            style: dict[str, Any] = {"color": colour(place), "linestyle": DASHES[model % len(DASHES)]}
+            style: dict[str, Any] = {"color": nth_color(place), "linestyle": DASHES[model % len(DASHES)]}
             # only some points have markers, evenly on the logarithmic axis, so that curves remain visible
             marks = np.unique(np.geomspace(1, max(1, len(points[0])), 7).round().astype(int) - 1)
             style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markevery": marks.tolist()}

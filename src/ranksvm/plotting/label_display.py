@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ranksvm.data import Queries
 from ranksvm.metrics import evaluate
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour
+from ranksvm.plotting.styles import nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +90,7 @@ class LabelDisplay:
         y, scores = np.asarray(y, dtype=np.float64), np.asarray(scores, dtype=np.float64)
         queries = Queries.from_qid(qid, len(scores))
         numbers = queries.numbers()
-        centred = scores - (np.bincount(numbers, weights=scores) / queries.sizes)[numbers]
+        centered = scores - (np.bincount(numbers, weights=scores) / queries.sizes)[numbers]
         levels = np.unique(y)
         if len(levels) > _LEVELS:
             # groups end at labels that occur, so that no group is empty
@@ -100,7 +100,7 @@ class LabelDisplay:
         else:
             place = np.searchsorted(levels, y)
             groups = [f"{level:g}" for level in levels]
-        parts = [centred[place == number] for number in range(len(groups))]
+        parts = [centered[place == number] for number in range(len(groups))]
         quantiles = np.array([np.quantile(part, _QUANTILES) for part in parts])
         return cls(groups, np.array([len(part) for part in parts]), quantiles).plot(ax)
 
@@ -130,10 +130,10 @@ class LabelDisplay:
             positions=range(len(boxes)),
             showfliers=False,
             patch_artist=True,
-            boxprops={"facecolor": colour(5), "edgecolor": colour(0)},
-            medianprops={"color": colour(6), "linewidth": 1.5},
-            whiskerprops={"color": colour(0)},
-            capprops={"color": colour(0)},
+            boxprops={"facecolor": nth_color(5), "edgecolor": nth_color(0)},
+            medianprops={"color": nth_color(6), "linewidth": 1.5},
+            whiskerprops={"color": nth_color(0)},
+            capprops={"color": nth_color(0)},
         )
         named = [f"{group}\n({count:,})" for group, count in zip(self.groups, self.counts.tolist(), strict=True)]
         # names of groups are long, and would overlap

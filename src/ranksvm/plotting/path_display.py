@@ -12,7 +12,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
 from ranksvm.plotting._end_labels import end_labels
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import by_rule, c_axis, c_name, colour, legend_above, line_style
+from ranksvm.plotting.styles import by_rule, c_axis, c_name, legend_above, line_style, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -285,18 +285,23 @@ class PathDisplay:
             self.fold_lines_ = self.ax_.plot(self.Cs, self.scores, **_FOLD)
             self.fold_lines_[0].set_label(f"each of {n_parts} folds")
         label = f"mean of {n_parts} folds" if n_parts > 1 else "validation data"
-        style: dict[str, Any] = {"marker": ".", "color": colour(0), "zorder": 3, "label": label} | line_kw
+        style: dict[str, Any] = {"marker": ".", "color": nth_color(0), "zorder": 3, "label": label} | line_kw
         (self.line_,) = self.ax_.plot(self.Cs, self.mean_scores, **style)
         named: list[Artist] = [*self.fold_lines_[:1], self.line_]
         if not np.isnan(self.standard_errors).all():
             low, high = self.mean_scores - self.standard_errors, self.mean_scores + self.standard_errors
-            band: dict[str, Any] = {"alpha": 0.2, "color": colour(0), "linewidth": 0, "label": "± one standard error"}
+            band: dict[str, Any] = {
+                "alpha": 0.2,
+                "color": nth_color(0),
+                "linewidth": 0,
+                "label": "± one standard error",
+            }
             self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **(band | fill_between_kw))
             named.append(self.fill_between_)
             if self.rule == "one_standard_error":
                 limit = low[np.nanargmax(self.mean_scores)]
                 style = {
-                    "color": colour(0),
+                    "color": nth_color(0),
                     "linestyle": ":",
                     "linewidth": 1.0,
                     "label": "best minus its standard error",

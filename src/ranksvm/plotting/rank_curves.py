@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour
+from ranksvm.plotting.styles import nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ class ClickRateDisplay:
         for number, (name, shown) in enumerate(self.shown.items()):
             rate = self.clicks[name] / np.maximum(shown, 1)
             label = name if len(self.shown) > 1 else None
-            ax.plot(np.arange(1, len(shown) + 1), rate, marker="o", color=colour(number), label=label)
+            ax.plot(np.arange(1, len(shown) + 1), rate, marker="o", color=nth_color(number), label=label)
         if len(self.shown) > 1:
             ax.legend()
         _over_ranks(ax, "click rate")
@@ -134,11 +134,11 @@ class PropensityDisplay:
         """
         ax = axes_or_new(ax, layout="constrained")
         rank = np.arange(1, len(self.propensity) + 1)
-        ax.plot(rank, self.propensity, marker="o", color=colour(0), label="propensity")
+        ax.plot(rank, self.propensity, marker="o", color=nth_color(0), label="propensity")
         if self.low is not None and self.high is not None:
-            ax.fill_between(rank, self.low, self.high, color=colour(0), alpha=0.2, linewidth=0)
+            ax.fill_between(rank, self.low, self.high, color=nth_color(0), alpha=0.2, linewidth=0)
         if self.offset is not None:
-            ax.plot(rank, self.offset, marker="s", linestyle="--", color=colour(1), label="offset")
+            ax.plot(rank, self.offset, marker="s", linestyle="--", color=nth_color(1), label="offset")
             ax.legend()
         if self.clip > 0:
             ax.axhline(self.clip, color="0.5", linestyle=":", linewidth=1)

@@ -18,7 +18,7 @@ __all__ = [
     "by_rule",
     "c_axis",
     "c_name",
-    "colour",
+    "nth_color",
     "legend_above",
     "legend_beside",
     "line_style",
@@ -39,14 +39,14 @@ LETTERS = 22
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 
 
-def colour(place: int) -> str:
+def nth_color(place: int) -> str:
     """The color of a series."""
     return PALETTE[place % len(PALETTE)]
 
 
 def line_style(place: int) -> dict[str, Any]:
     """Color and dashes of a line; both differ from its neighbors'."""
-    return {"color": colour(place), "linestyle": DASHES[place % len(DASHES)]}
+    return {"color": nth_color(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
 def c_axis(ax: "Axes") -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._util.feature_names import feature_label
 from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour, legend_above, literal, short_names
+from ranksvm.plotting.styles import legend_above, literal, nth_color, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ class WeightsDisplay:
         without_zero = (low > 0) | (high < 0)
         ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
-            (without_zero, colour(0), colour(0), "interval without 0"),
+            (without_zero, nth_color(0), nth_color(0), "interval without 0"),
             (~without_zero, "0.6", "white", "interval contains 0"),
         ):
             if chosen.any():

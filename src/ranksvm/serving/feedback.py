@@ -136,8 +136,8 @@ def misfit(content: bytes, documents: list[str]) -> str | None:
 
 def _named(given: Feedback) -> list[str]:
     """Ids of the documents that feedback names."""
-    labelled = list(given.labels) if isinstance(given.labels, dict) else []
-    return [*labelled, *(given.clicks or ()), *(id for pair in given.preferences or () for id in pair)]
+    labeled = list(given.labels) if isinstance(given.labels, dict) else []
+    return [*labeled, *(given.clicks or ()), *(id for pair in given.preferences or () for id in pair)]
 
 
 def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:

@@ -4,7 +4,7 @@ from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.alternating import alternating
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.dual_ascent import dual_ascent
-from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
+from ranksvm.solvers.epochs import EpochStatus, minimize_in_epochs
 from ranksvm.solvers.monitor import SolverResult, Status, interruptible, relative_gap
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
@@ -21,7 +21,7 @@ __all__ = [
     "douglas_rachford",
     "dual_ascent",
     "interruptible",
-    "minimise_in_epochs",
+    "minimize_in_epochs",
     "newton",
     "newton_cg",
     "plain_tron",

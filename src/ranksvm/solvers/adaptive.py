@@ -102,7 +102,7 @@ def adaptive(
         start, learnt = _solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start) if point is None else point
-    return _minimise(objective, point, learnt, monitor)[0]
+    return _minimize(objective, point, learnt, monitor)[0]
 
 
 def _solve_sample(
@@ -116,11 +116,11 @@ def _solve_sample(
     monitor = Monitor(sample, max(tol, SAMPLE_TOL), SAMPLE_ITERATIONS, interrupted, "on a sample: ")
     point = monitor.evaluate(start)
     monitor.enough = SAMPLE_REDUCTION**2 * sample.gap(point)
-    result, learnt = _minimise(sample, point, learnt, monitor)
+    result, learnt = _minimize(sample, point, learnt, monitor)
     return objective.from_sample(sample, result.w), learnt
 
 
-def _minimise(
+def _minimize(
     objective: AdaptiveObjective[P], point: P, learnt: Learnt, monitor: Monitor[P]
 ) -> tuple[SolverResult, Learnt]:
     """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""

@@ -23,7 +23,7 @@ Solve = Callable[[np.ndarray], np.ndarray]
 class ConeModel(Protocol):
     """An approximate Hessian M, with which minimizing over a cone costs no pass over the data."""
 
-    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    def minimizer(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The vector x of the cone that minimizes ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ class DiagonalModel:
         self.cone = cone
         self._inverse = 1.0 / diagonal
 
-    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    def minimizer(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The projection of a scaled gradient step."""
         return self.cone.project(w - self._inverse * gradient)
 
@@ -80,7 +80,7 @@ class HessianModel:
         self._free: np.ndarray | None = None
         self._solve: Solve = np.copy
 
-    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    def minimizer(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The minimizer by block principal pivoting.
 
         Variables are free or 0. If the solution for the free ones has wrong signs, or the negative gradient of
@@ -122,7 +122,7 @@ class HessianModel:
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The minimizer, and the variables that are not 0 there."""
-        found = self.minimiser(w, gradient)
+        found = self.minimizer(w, gradient)
         return found, (self.cone.signs == 0) | (found != 0.0)
 
     def inverse_on(self, free: np.ndarray) -> Solve:

@@ -12,7 +12,7 @@ import numpy as np
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import DataError
 
-__all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimise_in_epochs"]
+__all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimize_in_epochs"]
 
 logger = logging.getLogger("ranksvm.solvers")
 
@@ -90,7 +90,7 @@ class EpochResult:
         return len(self.history.objective)
 
 
-def minimise_in_epochs(
+def minimize_in_epochs(
     objective: EpochObjective,
     *,
     tol: float,

@@ -18,7 +18,7 @@ __all__ = [
     "load_lapack",
 ]
 
-# Up to this number of variables our own loops factorise, beyond it LAPACK, which takes 0.25 s to load. Measured for 46
+# Up to this number of variables our own loops factorize, beyond it LAPACK, which takes 0.25 s to load. Measured for 46
 # and 128 variables: our factor 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the BLAS's 3.6 and 8.0.
 FEW_VARIABLES = 128
 
@@ -58,7 +58,7 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     hessian *= scale
     hessian *= scale[:, np.newaxis]
     shift = 0.0
-    while (solve := _factorised(hessian, scale)) is None:
+    while (solve := _factorized(hessian, scale)) is None:
         # Collinear features: round-off has made an eigenvalue negative.
         grown = max(1e-14, 100.0 * shift)
         if not grown <= 1.0:
@@ -82,13 +82,13 @@ def load_lapack(n_variables: int) -> None:
         import scipy.linalg.lapack  # noqa: F401
 
 
-def _factorised(matrix: np.ndarray, scale: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def _factorized(matrix: np.ndarray, scale: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     """A solver of systems with H, where ``matrix = S H S``, S diagonal; None if H is not positive definite."""
     # S H S = L L', so that H = (S^-1 L) (S^-1 L)': the rows of L are scaled once, instead of every vector twice
     unscaled = (1.0 / scale)[:, np.newaxis]
     if len(matrix) <= FEW_VARIABLES:
         factor = matrix.copy()
-        if not cholesky.factorise(factor):
+        if not cholesky.factorize(factor):
             return None
         factor *= unscaled
 

@@ -8,7 +8,7 @@ from ranksvm.solvers.cone_models import ConeModel
 from ranksvm.solvers.linear_systems import NewtonStep, conjugate_gradient
 from ranksvm.solvers.protocol import Cone
 
-__all__ = ["minimise_model"]
+__all__ = ["minimize_model"]
 
 # Conjugate gradients on a face stop once the residual has decreased to this fraction: the face may be the wrong one.
 FACE_TOLERANCE = 0.1
@@ -20,7 +20,7 @@ RELEASE_SHARE = 0.5
 MOST_FACES = 100
 
 
-def minimise_model(
+def minimize_model(
     product: Callable[[np.ndarray], np.ndarray],
     w: np.ndarray,
     gradient: np.ndarray,
@@ -96,7 +96,7 @@ def _step_down(
     product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, near: ConeModel
 ) -> NewtonStep:
     """The minimum of the model on the way to the minimizer with the approximate Hessian."""
-    way = near.minimiser(w, gradient) - w
+    way = near.minimizer(w, gradient) - w
     image, slope = product(way), float(gradient @ way)
     curvature = float(way @ image)
     part = min(1.0, -slope / curvature) if curvature > 0.0 else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.model_on_cone import minimise_model
+from ranksvm.solvers.model_on_cone import minimize_model
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
 from ranksvm.solvers.protocol import ConstrainedObjective, P
@@ -41,7 +41,7 @@ def projected_newton(
 ) -> SolverResult:
     """Minimize a strongly convex objective over a cone.
 
-    The step from a point is an approximate minimizer of the quadratic model over the cone (`minimise_model`), so it is
+    The step from a point is an approximate minimizer of the quadratic model over the cone (`minimize_model`), so it is
     a direction of descent within the cone, and is shortened like any other. Near the solution the weights at their
     bounds stay the same, and the steps are Newton steps in the other weights (Lin & Moré, "Newton's method
     for large bound-constrained optimization problems", SIAM J. Optim. 9, 1999; Lee, Sun & Saunders, SIAM J. Optim. 24,
@@ -109,7 +109,7 @@ class _SteppingByProducts(Generic[P]):
         return self._by_products(point, self.near, tolerance**2 * gap)
 
     def _by_products(self, point: P, near: ConeModel, enough: float) -> np.ndarray:
-        found = minimise_model(
+        found = minimize_model(
             partial(self.objective.hessian_product, point),
             point.w,
             point.gradient,
@@ -145,7 +145,7 @@ class _SteppingByHessian(_SteppingByProducts[P]):
         assert self.near is not None
         self._exact = fresh and objective.hessian_fraction >= 1.0
         if self._exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
-            step: np.ndarray = self.near.minimiser(point.w, point.gradient) - point.w
+            step: np.ndarray = self.near.minimizer(point.w, point.gradient) - point.w
             return step
         n_before = monitor.n_products
         step = self._by_products(point, self.near, tolerance**2 * gap)

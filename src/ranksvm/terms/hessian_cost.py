@@ -17,7 +17,7 @@ __all__ = [
     "worthwhile_fraction",
 ]
 
-# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
+# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorization.
 MAX_VARIABLES = 2000
 # Hessians with fewer products of two features, which take less than 0.2 ms, gain nothing from float32.
 SINGLE_WORK = 1 << 22
@@ -46,7 +46,7 @@ PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
 # A Hessian of all rows has no sampling error, and is as good as a sample with this multiple of the rows. (With 1,000 x
 # 245 independent features and C = 100, so 4 rows a variable, Newton's method took 18 products.)
 ALL_ROWS = 4.0
-# The number of rows of a Hessian that only preconditions minimises the cost of this many Hessians and of the products
+# The number of rows of a Hessian that only preconditions minimizes the cost of this many Hessians and of the products
 # that reduce the logarithm of the gap by this much; the numbers of rows a variable that are tried.
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
@@ -58,12 +58,12 @@ SAMPLE_TIME = 2e8
 LARGEST_FRACTION = 0.4
 # Nanoseconds, measured on one core of a Xeon (Sapphire Rapids, AVX-512) with 10 to 1,000 float32 features. A product
 # with the Hessian takes the first three for each byte of a row (dense in the cache, dense in memory, sparse),
-# PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorisation takes HESSIAN_FACTOR times n^3 plus
-# HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorisations take the same on an EPYC
+# PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorization takes HESSIAN_FACTOR times n^3 plus
+# HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorizations take the same on an EPYC
 # (AVX2), where SOLUTION is 0.2 to 0.5, for 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
-# The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
+# The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centered, multiplied by
 # the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
 # 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half as much for two.
 HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037

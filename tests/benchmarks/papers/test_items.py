@@ -38,9 +38,9 @@ def test_an_item_runs_and_writes_what_it_names(name, item, context, tmp_path):
     tables = [part for part in outcome.parts if isinstance(part, Compared | Grid)]
     assert tables
     assert len({part.name for part in tables}) == len(tables), "two tables would share a file"
-    judged = [part for part in as_run if isinstance(part, Compared) and part.judgements]
+    judged = [part for part in as_run if isinstance(part, Compared) and part.judgments]
     assert bool(judged) == ((name, item) in JUDGED)
-    assert not outcome.judgements, "quick figures are not judged"
+    assert not outcome.judgments, "quick figures are not judged"
     for part in tables:
         if isinstance(part, Grid):
             assert {len(row) for row in part.rows} == {len(part.header)}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from papers.judgement import rule
+from papers.judgment import rule
 from papers.papers import PAPERS, paper
 
 RESULTS = pathlib.Path(__file__).parents[3] / "benchmarks" / "results" / "reproduce"

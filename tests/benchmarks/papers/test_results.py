@@ -3,7 +3,7 @@
 import csv
 import io
 
-from papers.judgement import NDCG, PERCENT
+from papers.judgment import NDCG, PERCENT
 from papers.results import Compared, Grid
 
 
@@ -35,7 +35,7 @@ def test_figures_stand_beside_the_published_ones_with_their_verdict():
 
 
 def test_only_pairs_of_figures_of_the_same_data_are_judged():
-    assert [found.verdict for found in compared().judgements] == ["equal", "worse"]
+    assert [found.verdict for found in compared().judgments] == ["equal", "worse"]
 
 
 def test_a_table_tells_whether_it_shows_deviations():
@@ -47,7 +47,7 @@ def test_a_table_tells_whether_it_shows_deviations():
 
 def test_figures_can_be_printed_without_a_verdict():
     table = compared().unjudged()
-    assert table.judgements == []
+    assert table.judgments == []
     assert "| A | m | 0.4123 (published 0.4123) | 80.00 (published 82.00) |" in table.markdown()
     assert [row["verdict"] for row in csv.DictReader(io.StringIO(table.csv()))] == [""] * 5
 

@@ -71,7 +71,7 @@ def test_data_that_may_not_fit_memory_go_through_a_cache(ranksvm_json, folder, t
         assert document[name] == before[name]
 
 
-def test_labels_of_judgements_in_a_cache(ranksvm, tmp_path):
+def test_labels_of_judgments_in_a_cache(ranksvm, tmp_path):
     source, qrels, target = tmp_path / "in.txt", tmp_path / "q.qrels", tmp_path / "out.rsd"
     source.write_text("0 qid:1 1:1 # a\n0 qid:1 1:2 # b\n0 qid:1 1:3 # c\n")
     qrels.write_text("1 0 a 2\n1 0 c 1\n")

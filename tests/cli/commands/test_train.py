@@ -336,17 +336,17 @@ def test_pairs_take_the_place_of_labels(ranksvm, ranksvm_json, folder, tmp_path)
     assert report["objective"] == pytest.approx(ranker.objective_)
     assert report["pairs_from"] == str(pairs)
     assert set(report["metrics"]) == {"train", "test"}
-    unlabelled = tmp_path / "unlabelled.txt"
+    unlabeled = tmp_path / "unlabeled.txt"
     lines = (folder / "train.txt").read_text().splitlines()
-    unlabelled.write_text("".join(f"0 {line.split(' ', 1)[1]}\n" for line in lines))
-    arguments = ["train", unlabelled, "--pairs", pairs, "-o", tmp_path / "model"]
+    unlabeled.write_text("".join(f"0 {line.split(' ', 1)[1]}\n" for line in lines))
+    arguments = ["train", unlabeled, "--pairs", pairs, "-o", tmp_path / "model"]
     again = ranksvm_json(*arguments)
     assert again["objective"] == pytest.approx(ranker.objective_)
     assert again["metrics"] == {}
     assert f"3, from {pairs}" in ranksvm(*arguments).stdout
 
 
-def test_pairs_have_no_folds_and_no_neighbouring_labels(ranksvm, folder, tmp_path):
+def test_pairs_have_no_folds_and_no_neighboring_labels(ranksvm, folder, tmp_path):
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("0 1\n")
     arguments = ["train", folder / "train.txt", "--pairs", pairs, "-o", tmp_path / "model"]

@@ -111,8 +111,8 @@ def test_options_of_text(tmp_path):
     for options in ({"n_features": 9}, {"sparse": False}, {"sparse": True}, {"dtype": np.float64}, {"docids": False}):
         convert_to_cache(source, target, **options)
         assert_same(RankingData.load(target), read_data(source, **options))
-    with pytest.raises(OptionError, match="unknown option 'colour'"):
-        convert_to_cache(source, target, colour="red")
+    with pytest.raises(OptionError, match="unknown option 'color'"):
+        convert_to_cache(source, target, color="red")
 
 
 def test_labels_may_be_replaced(tmp_path):

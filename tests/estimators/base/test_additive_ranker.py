@@ -11,7 +11,7 @@ import ranksvm
 from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, QueryStandardScaler, analysis
 from ranksvm.exceptions import DataError, OptionError
 
-NAMES = ["price", "new", "none", "colour", "age", "rating"]
+NAMES = ["price", "new", "none", "color", "age", "rating"]
 
 
 def curved(n_queries=30, n_docs=10, seed=0):
@@ -84,7 +84,7 @@ def test_an_explanation_has_the_terms(model, data):
     np.testing.assert_allclose(pair.contributions, (all_values[3] - all_values[5])[pair.columns], atol=1e-12)
     assert pair.weights is None
     for column, name, value in zip(pair.columns, pair.names, pair.values, strict=True):
-        assert name == [*NAMES, "price x rating", "new x colour"][column]
+        assert name == [*NAMES, "price x rating", "new x color"][column]
         assert (value == X[3, column]) if column < 6 else np.isnan(value)
     first = explanation.document(0)
     known = first.columns < 6

@@ -69,7 +69,7 @@ def test_what_duality_says(tol, weighted, loss):
     dual = ranker.dual_coef(X, y, qid, **weights)
     w = X.T @ dual.per_document()
     assert np.linalg.norm(w - ranker.coef_) <= (1 + 1e-6) * np.sqrt(2 * ranker.duality_gap_) + 1e-12
-    # alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberised one, nothing for the hinge
+    # alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberized one, nothing for the hinge
     quadratic = {"squared_hinge": 0.25, "huber": 0.15, "hinge": 0.0, "logistic": 0.0}[loss]
     objective = -0.5 * w @ w
     for block in dual:

@@ -1,4 +1,4 @@
-"""The factorised dual against its pairs written out: value, gradient, steps."""
+"""The factorized dual against its pairs written out: value, gradient, steps."""
 
 import numpy as np
 import pytest

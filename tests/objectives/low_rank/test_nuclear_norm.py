@@ -14,10 +14,10 @@ def make_objective(C=0.3, gamma=0.4, lam=0.7, n_levels=3, n_threads=1):
     pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, len(data.y)), data.y.astype(float))
     blocks = PairBlocks(pairs)
 
-    def minimise(objective, w, tolerance, interrupted):
+    def minimize(objective, w, tolerance, interrupted):
         return newton(objective, w, tol=1e-14, warm_start=True)
 
-    return NuclearNormObjective(as_design_matrix(data.X), pairs, blocks, C, gamma, lam, minimise, n_threads)
+    return NuclearNormObjective(as_design_matrix(data.X), pairs, blocks, C, gamma, lam, minimize, n_threads)
 
 
 def alphas(objective, w):
@@ -74,7 +74,7 @@ def test_two_steps_against_dense_matrices(n_levels, n_threads):
     for _ in range(2):
         A = [shrunk(own, gamma * (length + 0.5 / lam)) for own in z]
         Y = [(own - matrix) / (length + 0.5 / lam) for own, matrix in zip(z, A, strict=True)]
-        # the proximal point of g minimises (x - z)^2 / (2 length) + g(x), and Y is its gradient there
+        # the proximal point of g minimizes (x - z)^2 / (2 length) + g(x), and Y is its gradient there
         for own, y in zip(z, Y, strict=True):
             x = own - length * y
             np.testing.assert_allclose(2.0 * lam * (x - shrunk(x, 0.5 * gamma / lam)), y, atol=1e-9)

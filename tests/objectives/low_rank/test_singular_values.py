@@ -110,7 +110,7 @@ def test_storage_of_the_block_does_not_matter():
 @pytest.mark.parametrize("shape", [(12, 20), (20, 12), (1, 6)], ids=str)
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.8])
 def test_no_subgradient_points_down(shape, share):
-    # A minimises iff block - A = threshold * (U V' + W) with U'W = 0, W V = 0, |W|_2 <= 1.
+    # A minimizes iff block - A = threshold * (U V' + W) with U'W = 0, W V = 0, |W|_2 <= 1.
     block = random_block(*shape)
     threshold = share * np.linalg.norm(block, 2)
     found = soft_threshold(block, threshold)

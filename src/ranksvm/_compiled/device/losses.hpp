@@ -23,7 +23,7 @@ struct SquaredHinge {
     }
 };
 
-// The Huberised hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also the hinge minus this loss (excess)
+// The Huberized hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also the hinge minus this loss (excess)
 // and the sum of h (1 - h / d) over the ring (slack).
 struct HuberHinge {
     double width, steepness;

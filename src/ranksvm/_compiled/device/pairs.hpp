@@ -17,7 +17,7 @@ struct LevelPairs {
     const double *preferred;    // a, or null for 1
     const double *other;        // b, or null for 1
     const double *gain;         // g, or null
-    bool adjacent;              // whether only the pairs of neighbouring levels count
+    bool adjacent;              // whether only the pairs of neighboring levels count
 
     // Calls visit.below(j, weight) for the pairs in which document i is preferred to j, and visit.above(j, weight) for
     // those in which j is preferred to it; every `lanes`-th of them from number `lane` on.

@@ -27,7 +27,7 @@ from ranksvm.cli.output.plot import check_plot
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgements
+from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.analysis import DualSpectra
@@ -117,7 +117,7 @@ def analyze_command(
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
         wanted = _wanted(loaded, matrices)
-        rows = read(data, progress, watch, reading, qrels=read_judgements(qrels), models=loaded)
+        rows = read(data, progress, watch, reading, qrels=read_judgments(qrels), models=loaded)
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analyzing {path}")

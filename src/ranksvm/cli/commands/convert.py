@@ -22,7 +22,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import print_json
-from ranksvm.cli.trec import read_judgements
+from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.datasets.cache.conversion import ConvertedData
@@ -79,12 +79,12 @@ def convert_command(
     if escape_formulas and not {".csv", ".tsv"} & set(suffixes):
         raise click.UsageError(f"--escape-formulas is for CSV and TSV, but {target} is neither.")
     watch = Stopwatch()
-    judgements = read_judgements(qrels)
+    judgments = read_judgments(qrels)
     with Progress(quiet) as progress:
         if target.suffix.lower() == ".rsd" and not is_special(target):
-            converted = to_cache(source, target, progress, watch, reading, qrels=judgements)
+            converted = to_cache(source, target, progress, watch, reading, qrels=judgments)
         else:
-            converted = _through_memory(source, target, progress, watch, reading, judgements, escape_formulas)
+            converted = _through_memory(source, target, progress, watch, reading, judgments, escape_formulas)
         if converted.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
             warn(f"{target} is text, which has no feature names: the names in {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size

@@ -37,7 +37,7 @@ from ranksvm.cli.output.evaluation_notes import notes_on
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgements, read_rankings
+from ranksvm.cli.trec import read_judgments, read_rankings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,7 +224,7 @@ class _Evaluator:
     def _qrels(self, rows: "RankingData") -> "Qrels":
         from ranksvm.datasets.runs import Qrels
 
-        return read_judgements(self._options["qrels"]) or Qrels.from_data(rows)
+        return read_judgments(self._options["qrels"]) or Qrels.from_data(rows)
 
     def _scored(self, rows: "RankingData", scores: "np.ndarray", qrels: "Qrels | None") -> "Evaluation":
         from ranksvm.datasets.runs import Run

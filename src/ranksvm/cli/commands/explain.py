@@ -82,19 +82,19 @@ def explain_command(
         if doc is not None:
             row = _row(explanation, number, doc, labels)
             if against is None:
-                report["document"] = _labelled(explanation.document(row).to_dict(listed), labels)
+                report["document"] = _labeled(explanation.document(row).to_dict(listed), labels)
             else:
                 other = _row(explanation, number, against, labels)
-                report["pair"] = _labelled(explanation.pair(row, other).to_dict(listed), labels)
+                report["pair"] = _labeled(explanation.pair(row, other).to_dict(listed), labels)
         else:
             found = explanation.query(explanation.queries.keys[number])
             if query is None:
                 importance = feature_importance(ranker, X, rows.query_ids)
                 report["importances"] = _importances(explanation, importance, listed)
             else:
-                report["query"] = _labelled_documents(found.to_dict(listed), labels)
+                report["query"] = _labeled_documents(found.to_dict(listed), labels)
             if len(found.rows) > 1:
-                report["pair"] = _labelled(explanation.pair(*found.rows[:2]).to_dict(listed), labels)
+                report["pair"] = _labeled(explanation.pair(*found.rows[:2]).to_dict(listed), labels)
     if as_json:
         print_json(report)
     else:
@@ -160,12 +160,12 @@ def _importances(explanation: "Explanation", importance: "np.ndarray", top: int 
     ]
 
 
-def _labelled(difference: dict[str, Any], labels: list[str]) -> dict[str, Any]:
+def _labeled(difference: dict[str, Any], labels: list[str]) -> dict[str, Any]:
     other = difference["other_row"]
     return {"docid": labels[difference["row"]], "other_docid": None if other is None else labels[other], **difference}
 
 
-def _labelled_documents(query: dict[str, Any], labels: list[str]) -> dict[str, Any]:
+def _labeled_documents(query: dict[str, Any], labels: list[str]) -> dict[str, Any]:
     return {**query, "documents": [{"docid": labels[item["row"]], **item} for item in query["documents"]]}
 
 

@@ -18,7 +18,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, number, print_facts, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
+from ranksvm.cli.trec import read_judgments, read_rankings, trec_kind
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -70,7 +70,7 @@ def info_command(
         show = _show_trec
     else:
         with Progress(quiet) as progress:
-            data = read(file, progress, Stopwatch(), reading, qrels=read_judgements(qrels))
+            data = read(file, progress, Stopwatch(), reading, qrels=read_judgments(qrels))
         report = _describe_data(file, data)
         show = _show_data
     if as_json:
@@ -98,7 +98,7 @@ def _describe_trec(file: Path, kind: str) -> dict[str, Any]:
     import numpy as np
 
     run = read_rankings(file) if kind == "run" else None
-    qrels = None if run is not None else read_judgements(file)
+    qrels = None if run is not None else read_judgments(file)
     found = run or qrels
     assert found is not None
     sizes = found.queries.sizes

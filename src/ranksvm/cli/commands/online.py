@@ -30,7 +30,7 @@ from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debuggi
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import Judged, read_judgements
+from ranksvm.cli.trec import Judged, read_judgments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,7 +208,7 @@ class _Online:
         self._options, self._progress, self._file = options, progress, file
         self._source = titled(options["train"])
         self._shown = 0.0
-        qrels = read_judgements(options["qrels"])
+        qrels = read_judgments(options["qrels"])
         self._judged = None if qrels is None else Judged(qrels, self._source)
         self.saved: int | None = None  # queries in the saved model
         metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])

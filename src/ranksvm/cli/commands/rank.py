@@ -22,7 +22,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_json, print_table
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import candidates, read_judgements, read_rankings
+from ranksvm.cli.trec import candidates, read_judgments, read_rankings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +124,7 @@ def rank_command(
         top = TABLE_TOP
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
-        judged = read_judgements(qrels)
+        judged = read_judgments(qrels)
         rows = read(data, progress, Stopwatch(), reading, require_labels=False, qrels=judged, models=[ranker])
         names, scores = row_labels(rows), model_scores(ranker, rows, data)
         ranked = None if run is None else candidates(read_rankings(run), depth, rows, data, progress)
@@ -193,17 +193,17 @@ def _rankings(
 
 
 def _print_tables(shown: dict[str, list[Ranked]], rankings: dict[str, list[Ranked]]) -> None:
-    rows, labelled = [], _are_labelled(rankings)
+    rows, labeled = [], _are_labeled(rankings)
     for query, documents in shown.items():
         scores = aligned([document.score for document in documents])
         rows += [
-            [query, document.docid, str(document.rank), score, *([f"{document.label:g}"] if labelled else [])]
+            [query, document.docid, str(document.rank), score, *([f"{document.label:g}"] if labeled else [])]
             for document, score in zip(documents, scores, strict=True)
         ]
         left_out = len(rankings[query]) - len(documents)
         if left_out:
-            rows.append([query, f"... {count(left_out)} more", "", "", *([""] if labelled else [])])
-    print_table(["query", "document", "rank", "score", *(["label"] if labelled else [])], rows, left=2)
+            rows.append([query, f"... {count(left_out)} more", "", "", *([""] if labeled else [])])
+    print_table(["query", "document", "rank", "score", *(["label"] if labeled else [])], rows, left=2)
     if len(shown) < len(rankings):
         say(
             f"{count(len(rankings) - len(shown))} more queries: --format tsv prints all, --query ID one of them.",
@@ -215,18 +215,18 @@ def _lines(rankings: dict[str, list[Ranked]], layout: str, run_name: str) -> Ite
     return _tsv(rankings) if layout == "tsv" else _trec(rankings, run_name)
 
 
-def _are_labelled(rankings: dict[str, list[Ranked]]) -> bool:
+def _are_labeled(rankings: dict[str, list[Ranked]]) -> bool:
     return any(document.label is not None for documents in rankings.values() for document in documents)
 
 
 def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
-    labelled = _are_labelled(rankings)
-    yield "query\trank\tdocid\tscore" + ("\tlabel" if labelled else "")
+    labeled = _are_labeled(rankings)
+    yield "query\trank\tdocid\tscore" + ("\tlabel" if labeled else "")
     for query, documents in rankings.items():
         for document in documents:
             # a tab character in an id would start a column
             docid = document.docid.replace("\t", " ")
-            label = f"\t{document.label:g}" if labelled else ""
+            label = f"\t{document.label:g}" if labeled else ""
             yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}{label}"
 
 

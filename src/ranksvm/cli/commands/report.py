@@ -23,7 +23,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import command_line, debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, print_json
-from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
+from ranksvm.cli.trec import read_judgments, read_rankings, trec_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +115,7 @@ def _report(options: dict[str, Any], command: str, progress: Progress, watch: St
     loaded, path = load_model(options["model"]), options["test"]
     name, *names = names_of([options["model"], *options["baselines"]])
     others = [load_scorer(file) if is_model(file) else None for file in options["baselines"]]
-    qrels = read_judgements(options["qrels"])
+    qrels = read_judgments(options["qrels"])
     models = [loaded, *(scorer for scorer in others if scorer is not None)]
     test = read(path, progress, watch, options["reading"], qrels=qrels, models=models)
     baselines = {}

@@ -18,7 +18,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries, seconds
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgements
+from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.serving.simulation import Connection
@@ -79,7 +79,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
 
     watch, feedback = Stopwatch(), "labels" if options["clicks"] == "none" else options["clicks"]
     with Progress(options["quiet"]) as progress:
-        rows = read(data, progress, watch, options["reading"], qrels=read_judgements(options["qrels"]))
+        rows = read(data, progress, watch, options["reading"], qrels=read_judgments(options["qrels"]))
         stream = each_query(rows, passes=options["passes"], drift=options["drift"])
         connection, found = Connection(url, options["key"]), None
         try:

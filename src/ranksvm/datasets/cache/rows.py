@@ -113,7 +113,7 @@ class FileRows:
 
     # ---- pairs
 
-    def summarise(self, blocks: Sequence[Block]) -> list["Summary"]:
+    def summarize(self, blocks: Sequence[Block]) -> list["Summary"]:
         """Summarize each block without its features; the labels are read once.
 
         Parameters

@@ -21,7 +21,7 @@ from ranksvm.terms.protocol import Sizes
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 
 # Minimizes a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
-Minimise = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
+Minimize = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
 Result = TypeVar("Result")
 
 # Start: the dual variables of a RankSVM with the hinge smoothed by at most this width, solved to this accuracy.
@@ -114,7 +114,7 @@ class NuclearNormObjective:
         Their blocks.
     C, gamma, lam : float
         Weight of a pair; of the nuclear norms; of the distance.
-    minimise : callable
+    minimize : callable
         Solves the problem in w at each step.
     n_threads : int
         Number of threads.
@@ -128,7 +128,7 @@ class NuclearNormObjective:
         C: float,
         gamma: float,
         lam: float,
-        minimise: Minimise,
+        minimize: Minimize,
         n_threads: int = 1,
     ):
         self.pairs = pairs
@@ -136,7 +136,7 @@ class NuclearNormObjective:
         self.C = C
         self.gamma = gamma
         self.lam = lam
-        self.minimise = minimise
+        self.minimize = minimize
         self.n_threads = n_threads
         self.n_features = design.n_features
         self.loss = ShiftedHuberHinge(pairs, blocks, C, lam)
@@ -258,7 +258,7 @@ class NuclearNormObjective:
         self._by_query(lambda query: matrices[query].dense(out=self.blocks.block(self.loss.target, query)))
 
     def _solve(self, w: np.ndarray, tolerance: float, interrupted: threading.Event | None) -> None:
-        self._solution = self.minimise(self.linear, w, tolerance, interrupted)
+        self._solution = self.minimize(self.linear, w, tolerance, interrupted)
 
     def _tolerance(self, accuracy: float) -> float:
         """An absolute gap as a gap relative to the last value of the problem in w."""

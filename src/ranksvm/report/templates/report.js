@@ -49,7 +49,7 @@
     });
   }
 
-  function labelled(words, control) {
+  function labeled(words, control) {
     const label = document.createElement("label");
     label.append(words, control);
     return label;
@@ -62,13 +62,13 @@
     controls.className = "controls";
     const input = document.createElement("input");
     input.type = "search";
-    controls.append(labelled("Search " + what, input));
+    controls.append(labeled("Search " + what, input));
     const select = document.createElement("select");
     if (grid.dataset.signs !== undefined) {
       for (const word of ["all", "better", "worse", "the same"]) {
         select.append(new Option(word));
       }
-      controls.append(labelled(table.tHead.rows[0].cells[grid.dataset.signs].textContent, select));
+      controls.append(labeled(table.tHead.rows[0].cells[grid.dataset.signs].textContent, select));
     }
     const status = document.createElement("output");
     controls.append(status);

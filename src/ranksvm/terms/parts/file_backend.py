@@ -134,7 +134,7 @@ class FileBackend:
     def info(self) -> list[PartInfo]:
         """The sizes of the parts, from their labels."""
         if self._info is None:
-            self._info = [self._info_of(part) for part in self.rows.summarise(self._blocks)]
+            self._info = [self._info_of(part) for part in self.rows.summarize(self._blocks)]
         return self._info
 
     def close(self, fit: str | None = None) -> None:

@@ -1,6 +1,6 @@
-// Rows centred query by query, for Hessians.
-#ifndef RANKSVM_CENTRE_QUERIES_HPP
-#define RANKSVM_CENTRE_QUERIES_HPP
+// Rows centered query by query, for Hessians.
+#ifndef RANKSVM_CENTER_QUERIES_HPP
+#define RANKSVM_CENTER_QUERIES_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ using std::int64_t;
 // digits. The query's first row is subtracted first: a column that is constant in the query becomes 0 exactly, whatever its
 // size.
 template <class Real>
-static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
+static void center_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
     Vector<Real> first_memory(static_cast<std::size_t>(n)), mean_memory(static_cast<std::size_t>(n));
     const int64_t origin = pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {

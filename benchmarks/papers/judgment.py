@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["COUNT", "NDCG", "OTHER", "PERCENT", "Judgement", "Measure", "in_words", "rule"]
+__all__ = ["COUNT", "NDCG", "OTHER", "PERCENT", "Judgment", "Measure", "in_words", "rule"]
 
 # Standard errors by which means over random orders may differ.
 STANDARD_ERRORS = 2.0
@@ -34,7 +34,7 @@ OTHER = Measure(0, 0.0, 0)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """A figure beside a published one.
 
     Parameters
@@ -82,9 +82,9 @@ def rule() -> str:
     )
 
 
-def in_words(judgements: Iterable[Judgement]) -> str:
+def in_words(judgments: Iterable[Judgment]) -> str:
     """How often each verdict was reached."""
-    counts = Counter(judgement.verdict for judgement in judgements)
+    counts = Counter(judgment.verdict for judgment in judgments)
     order = ("equal", "close", "better", "worse", "different")
     found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])
     total = sum(counts.values())

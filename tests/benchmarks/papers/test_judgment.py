@@ -2,7 +2,7 @@
 
 import pytest
 
-from papers.judgement import COUNT, NDCG, PERCENT, Judgement, Measure, in_words, rule
+from papers.judgment import COUNT, NDCG, PERCENT, Judgment, Measure, in_words, rule
 
 
 @pytest.mark.parametrize(
@@ -29,18 +29,18 @@ from papers.judgement import COUNT, NDCG, PERCENT, Judgement, Measure, in_words,
     ],
 )
 def test_verdicts(ours, published, measure, verdict):
-    assert Judgement(ours, published, measure).verdict == verdict
+    assert Judgment(ours, published, measure).verdict == verdict
 
 
 def test_two_standard_errors_are_close_and_never_make_a_rule_stricter():
-    assert Judgement(0.50, 0.46, NDCG, 0.02).verdict == "close"
-    assert Judgement(0.51, 0.46, NDCG, 0.02).verdict == "better"
-    assert Judgement(0.41, 0.46, NDCG, 0.02).verdict == "worse"
-    assert Judgement(0.465, 0.46, NDCG, 0.0001).verdict == "close"
+    assert Judgment(0.50, 0.46, NDCG, 0.02).verdict == "close"
+    assert Judgment(0.51, 0.46, NDCG, 0.02).verdict == "better"
+    assert Judgment(0.41, 0.46, NDCG, 0.02).verdict == "worse"
+    assert Judgment(0.465, 0.46, NDCG, 0.0001).verdict == "close"
 
 
 def test_the_verdicts_are_counted_in_one_order():
-    found = [Judgement(0.3, 0.4, NDCG), Judgement(0.4, 0.4, NDCG), Judgement(0.3, 0.4, NDCG)]
+    found = [Judgment(0.3, 0.4, NDCG), Judgment(0.4, 0.4, NDCG), Judgment(0.3, 0.4, NDCG)]
     assert in_words(found) == "3 published figures: 1 equal, 2 worse"
     assert in_words([]) == "no published figure judged"
 
