@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ranksvm import RankSVM
-from ranksvm.datasets import Qrels, read_data
+from ranksvm.datasets import Qrels, convert_to_cache, iter_data, read_data
 from ranksvm.exceptions import DataError, ParseError
 
 
@@ -108,3 +108,26 @@ def test_a_line_that_is_not_json(tmp_path, text):
     with pytest.raises(ParseError, match=r"a line must be one response in JSON") as caught:
         read(path)
     assert caught.value.line == text.count("\n", 0, -2) + 1
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_cache_of_a_log(path, tmp_path, compressed):
+    source, cache = path, tmp_path / "log.rsd"
+    if compressed:
+        source = tmp_path / "log.json.gz"
+        source.write_bytes(gzip.compress(path.read_bytes()))
+    progress = []
+    found = convert_to_cache(source, cache, require_labels=False, progress=lambda *done: progress.append(done))
+    assert (found.n_rows, found.n_queries, found.n_features) == (3, 2, 3)
+    assert progress[-1][0] == progress[-1][1] == source.stat().st_size
+    expected, cached = read(path), read_data(cache)
+    np.testing.assert_array_equal(cached.X, expected.X)
+    assert (cached.feature_names, cached.docid.tolist()) == (expected.feature_names, expected.docid.tolist())
+    with pytest.raises(DataError, match="label"):
+        convert_to_cache(source, cache)
+
+
+def test_queries_of_a_log(path):
+    queries = list(iter_data(path, require_labels=False))
+    assert [query.qid.tolist() for query in queries] == [[7, 7], [8]]
+    np.testing.assert_array_equal(np.vstack([query.X for query in queries]), read(path).X)

@@ -12,6 +12,7 @@ from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.source import GrowingFile
 from ranksvm.datasets.letor.stream import iter_letor
+from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.datasets.whole_queries import checked_batch_queries, whole_queries
@@ -37,7 +38,7 @@ def iter_data(
 ) -> Iterator[RankingData]:
     """Read ranking data query by query, in bounded memory.
 
-    The file may have any format that `read_data` reads, except a log of features in JSON. A query is a run of rows with
+    The file may have any format that `read_data` reads. A query is a run of rows with
     one id: if an id occurs again later, that run is a separate query.
 
     Parameters
@@ -95,6 +96,10 @@ def iter_data(
     if head.startswith(b"PAR1"):
         blocks = parquet.read_blocks(path, columns, options.get("dtype"))
         return whole_queries(_of_numbers((RankingData(**fields) for fields in blocks), name), batch_queries, name)
+    if is_ltr_log(first_bytes(head)):
+        with open(name, "rb") as file:
+            log = RankingData(**read_ltr_log(file.read(), name, columns, options.get("dtype")))
+        return whole_queries(iter([log]), batch_queries, name)
     if is_csv(name, first_bytes(head), columns):
         return whole_queries(_csv_blocks(path, columns, options.get("dtype")), batch_queries, name)
     return iter_letor(path, batch_queries=batch_queries, **options)

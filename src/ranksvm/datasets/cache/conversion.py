@@ -23,6 +23,7 @@ from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.blocks import letor_blocks
 from ranksvm.datasets.letor.text import Layout
 from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
+from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.exceptions import DataError, OptionError, RankSVMError
@@ -36,7 +37,7 @@ _COPIED = 1 << 20
 
 # In memory, data may be this many times as large as their file. A value takes four bytes in memory (from CSV, eight),
 # and two characters or more in text, usually seven; compression of text saves up to nine tenths.
-_GROWTH = {"cache": 1, "text": 1, "csv": 4, "parquet": 8, "compressed": 10}
+_GROWTH = {"cache": 1, "text": 1, "log": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
 # Called with the number of bytes of the source that have been read, and their total number.
 Progress = Callable[[int, int], None]
@@ -106,8 +107,8 @@ def convert_to_cache(
     Parameters
     ----------
     source : path-like or "-"
-        The file, in any format that `read_data` reads except a log of features in JSON; "-" is standard input. A pipe
-        is copied to a file first.
+        The file, in any format that `read_data` reads; "-" is standard input. A pipe is copied to a file first. A log
+        of features in JSON is read into memory.
     target : path-like
         The cache; written atomically. Its folder must also have room for temporary files, which take as much
         as everything but the values of X.
@@ -234,6 +235,10 @@ class _Source:
             yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
         elif self._kind == "cache":
             yield from self._cached()
+        elif self._kind == "log":
+            with open(self.path, "rb") as file:
+                yield RankingData(**read_ltr_log(file.read(), self.name, self._columns, self._options.get("dtype")))
+            self._read(self._size)
         else:
             yield from self._table()
 
@@ -269,7 +274,8 @@ def _kind(head: bytes, name: str, columns: Columns) -> str:
         return "cache"
     if head.startswith(b"PAR1"):
         return "parquet"
-    return "csv" if is_csv(name, first_bytes(head), columns) else "text"
+    text = first_bytes(head)
+    return "csv" if is_csv(name, text, columns) else "log" if is_ltr_log(text) else "text"
 
 
 def memory_to_read(path: PathLike) -> int:
