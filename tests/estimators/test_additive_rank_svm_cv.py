@@ -111,3 +111,27 @@ def test_codes_of_validation_data_are_looked_up_once(monkeypatch):
     sets = {"eval_set": [(X, y), (X[:300], y[:300])], "eval_qid": [qid, qid[:300]]}
     AdditiveRankSVMCV(**options).fit(X, y, qid=qid, **sets)
     assert len(calls) == 2
+
+
+def test_interactions_of_a_fold_of_pairs_are_those_of_its_training_part():
+    data = ranksvm.make_ranking(n_queries=30, n_docs=10, n_features=6, random_state=0)
+    score = data.X[:, 0] * data.X[:, 1] + data.X[:, 2]
+    rng = np.random.default_rng(0)
+    ends = np.concatenate([query * 10 + rng.choice(10, (15, 2)) for query in range(30)])
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    pairs = ends[score[ends[:, 0]] + 0.3 * rng.normal(size=len(ends)) > score[ends[:, 1]]]
+    options = {"step_weights": [1.0], "tol": 1e-9, "interactions": 3}
+    folds = [
+        (np.flatnonzero(data.qid[pairs[:, 0]] % 3 != fold), np.flatnonzero(data.qid[pairs[:, 0]] % 3 == fold))
+        for fold in range(3)
+    ]
+    found = AdditiveRankSVMCV([0.05], cv=folds, **options).fit(data.X, pairs=pairs, qid=data.qid)
+    chosen = set()
+    for fold, (train, test) in enumerate(folds):
+        # the levels are those of all rows, which stay where they are
+        alone = AdditiveRankSVM(0.05, tol=1e-9, interactions=3).fit(data.X, pairs=pairs[train], qid=data.qid)
+        preferred, other = alone.predict(data.X)[pairs[test]].T
+        accuracy = ranksvm.metrics.evaluate_pairs(preferred, other, data.qid[pairs[test, 0]]).means
+        assert found.scores_[0, 0, fold] == pytest.approx(accuracy["pairwise_accuracy"], abs=1e-12)
+        chosen.add(str(alone.interactions_.tolist()))
+    assert len(chosen) > 1

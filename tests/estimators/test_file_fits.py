@@ -347,9 +347,9 @@ def test_which_data_stay_in_their_file(tmp_path, monkeypatch):
     data = made(tmp_path)
     assert not file_data.in_file(data.source, None)
     assert file_data.in_file(data.source, "100KB")
-    X, y, qid = file_data.unpacked(data, None, None, None, None, "100KB")
+    X, y, qid, _ = file_data.unpacked(data, None, None, None, None, "100KB")
     assert (X.path, y, qid) == (data.source, None, None)
-    X, y, qid = file_data.unpacked(data, None, None, None, None, None)
+    X, y, qid, _ = file_data.unpacked(data, None, None, None, None, None)
     assert (X is data.X, y is data.y, qid is data.qid) == (True, True, True)
     part = data.select(slice(100))
     assert part.source is None

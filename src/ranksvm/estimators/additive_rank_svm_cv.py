@@ -1,6 +1,8 @@
 """AdditiveRankSVMCV: AdditiveRankSVM with C, the step weight and the number of interactions chosen by a metric."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,13 +15,13 @@ from ranksvm._util.types import Splits
 from ranksvm.estimators.additive_rank_svm import DEFAULT_CS, AdditiveRankSVM
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.arguments import ConventionLike, Interactions, LossLike, Monotone
-from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.base.choosing_ranker import ChoosingRanker, Fold, Held
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.additive import additive_problem, additive_training_set
+from ranksvm.fits.additive import AdditiveTrainingSet, additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions
-from ranksvm.fits.training_set import TrainingArguments
+from ranksvm.fits.training_set import ListedPairs, TrainingArguments, TrainingSet
 from ranksvm.metrics import Metric
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Number, Schema
@@ -205,6 +207,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     def _training_set(self, given: TrainingArguments, options: Any) -> Any:
         return additive_training_set(given, options, getattr(self, "feature_names_in_", None))
 
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+        return [partial(_with_own_bounds, fold) for fold in super()._folds_of_pairs(data, listed)]
+
     def _part_of_file(self, data: Any, options: Any) -> Any:
         from ranksvm.fits.additive_file import file_additive_training_set
 
@@ -282,3 +287,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         if isinstance(given, list | tuple | np.ndarray) and len(given) and all(is_integer(each, 0) for each in given):
             return sorted({int(each) for each in given})
         return None
+
+
+def _with_own_bounds(made: Fold) -> tuple[AdditiveTrainingSet, Held]:
+    """A fold whose interactions are ordered by its own training part, not by that of another fold."""
+    fold, held_out = made()
+    return replace(fold, levels=replace(fold.levels, bounds={})), held_out
