@@ -14,6 +14,7 @@ if find_spec("distributed") is None:
 
 if TYPE_CHECKING:
     from ranksvm.dask.additive_rank_svm import DaskAdditiveRankSVM
+    from ranksvm.dask.additive_rank_svm_cv import DaskAdditiveRankSVMCV
     from ranksvm.dask.rank_svm import DaskRankSVM
     from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
 else:
@@ -22,9 +23,10 @@ else:
         __name__,
         {
             "DaskAdditiveRankSVM": "ranksvm.dask.additive_rank_svm",
+            "DaskAdditiveRankSVMCV": "ranksvm.dask.additive_rank_svm_cv",
             "DaskRankSVM": "ranksvm.dask.rank_svm",
             "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv",
         },
     )
 
-__all__ = ["DaskAdditiveRankSVM", "DaskRankSVM", "DaskRankSVMCV"]
+__all__ = ["DaskAdditiveRankSVM", "DaskAdditiveRankSVMCV", "DaskRankSVM", "DaskRankSVMCV"]

@@ -1,37 +1,34 @@
 """DaskAdditiveRankSVM: AdditiveRankSVM on a Dask cluster."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
-from distributed import Future
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm.additive import AdditiveFunction, AdditiveTerms
-from ranksvm.dask.additive_parts import levels_on_cluster, with_terms
-from ranksvm.dask.backend import DaskBackend
+from ranksvm.additive import AdditiveFunction
+from ranksvm.dask.additive_rows import AdditiveRows, describing
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.inputs import Given
-from ranksvm.dask.preparation import Before, Prepared, parts_of_rows, prepared_rows
-from ranksvm.dask.rows import Columns
+from ranksvm.dask.preparation import Before, Prepared, prepared_rows
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
 from ranksvm.estimators.base.arguments import Monotone
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import OptionError
+from ranksvm.fits.additive import additive_problem
 from ranksvm.fits.additive_levels import AdditiveLevels
 from ranksvm.fits.additive_options import AdditiveOptions
-from ranksvm.fits.additive_partitioned import SAMPLE_ROWS, PartitionedAdditiveProblem
+from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
 from ranksvm.fits.interactions import solve_with_interactions
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
-from ranksvm.terms.parts.part import Part
-from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = ["DaskAdditiveRankSVM"]
 
@@ -143,12 +140,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         return additive_options(self)
 
     def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
-        def describe(rows: list[Future], columns: Columns) -> AdditiveLevels:
-            assert columns.n_features is not None
-            names = None if columns.names is None else columns.names.tolist()
-            return levels_on_cluster(cluster, rows, columns.n_features, self._options(), names)
-
-        return super()._prepared(cluster, given, describe)
+        return super()._prepared(cluster, given, describing(cluster, self._options()))
 
     def _fitted_to_parts(
         self,
@@ -164,7 +156,8 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         if self.interactions == "auto" and not held_out:
             raise OptionError("interactions='auto' chooses their number on validation data: give eval_set=[(X, y)].")
         n_queries = prepared.n_queries
-        terms_of = _Terms(cluster, given, prepared, options, effective_n_jobs(self.n_jobs))
+        again = partial(prepared_rows, cluster, given, prepared.n_partitions)
+        rows = AdditiveRows(cluster, prepared, levels, options, effective_n_jobs(self.n_jobs), again)
         prepared.rows.clear()  # they are in the parts now
 
         def value(function: AdditiveFunction) -> float:
@@ -173,7 +166,8 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
 
         candidates = bounds = None
         try:
-            problem = PartitionedAdditiveProblem(terms_of, levels, levels.terms, options)
+            problem = additive_problem(rows, options)
+            assert isinstance(problem, PartitionedAdditiveProblem)
             start = None
             if self.warm_start and hasattr(self, "shape_values_"):
                 start = problem.start_from(self.to_local()._function())
@@ -186,7 +180,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
                     candidates, bounds = found.candidate_bounds, found.bounds
             function = problem.function(result.w)
         finally:
-            terms_of.close()
+            rows.close()
         model = self._new_local()
         model._assign_function(function)
         model.candidate_bounds_, model.interaction_bounds_ = candidates, bounds
@@ -194,42 +188,4 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         model._assign_outcome(problem.outcome(result))
         model.n_queries_ = n_queries
         model.fitted_params_ = model._params_now()
-        return model, sum(term.n_reductions for term in terms_of.made)
-
-
-class _Terms:
-    """Makes a term over all parts for each set of variables; the terms share the rows and their codes."""
-
-    def __init__(self, cluster: Cluster, given: Given, prepared: Prepared, options: AdditiveOptions, n_threads: int):
-        self.made: list[PartitionedTerm] = []
-        self._cluster, self._given, self._options, self._n_threads = cluster, given, options, n_threads
-        self._n_partitions = prepared.n_partitions
-        self._parts = parts_of_rows(cluster, prepared, *self._how)
-
-    @property
-    def _how(self) -> tuple[str, str, bool]:
-        return self._options.pair_selection, self._options.pair_weighting, True
-
-    def __call__(self, terms: AdditiveTerms) -> PartitionedTerm:
-        def again() -> list[Future]:
-            prepared = prepared_rows(self._cluster, self._given, self._n_partitions)
-            return self._with_terms(parts_of_rows(self._cluster, prepared, *self._how), terms)
-
-        backend = DaskBackend(self._cluster, again)
-        parts = self._with_terms(self._parts, terms)
-        backend.put(parts)
-        known: dict[str, Any] = {"sample_rows": SAMPLE_ROWS}
-        if self.made and (sample := self.made[0].fetch()) is not None:
-            known["sample"] = Part(sample.X, sample.pairs, terms)
-        term = PartitionedTerm(backend, self._options.loss, self._n_threads, **known)
-        self._parts = backend.parts  # later terms use their codes
-        self.made.append(term)
-        return term
-
-    def close(self) -> None:
-        """Free what the workers keep."""
-        for term in self.made:
-            term.close()
-
-    def _with_terms(self, parts: list[Future], terms: AdditiveTerms) -> list[Future]:
-        return self._cluster.mapped(with_terms, parts, terms)
+        return model, sum(term.n_reductions for term in rows.made)

@@ -152,11 +152,11 @@ class DaskRanker(BaseEstimator):
         return lazy_metric(self.to_local(), X, y, qid, weights, metric, pairs=pairs, pair_weight=pair_weight)
 
     def to_local(self) -> Any:
-        """The model as an ordinary single-process estimator: `RankSVM`, `RankSVMCV` or `AdditiveRankSVM`.
+        """The model as an ordinary single-process estimator: `RankSVM`, `AdditiveRankSVM` or one of their CV classes.
 
         Returns
         -------
-        RankSVM, RankSVMCV or AdditiveRankSVM
+        RankSVM, RankSVMCV, AdditiveRankSVM or AdditiveRankSVMCV
             The same weights, certificate and model file.
         """
         check_is_fitted(self)

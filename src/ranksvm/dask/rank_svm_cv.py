@@ -2,47 +2,31 @@
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar
 
 import numpy as np
 from distributed import Future
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit, Splits
-from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.backend import DaskBackend
-from ranksvm.dask.base import DaskRanker
+from ranksvm.dask.choosing_ranker import Choosing, DaskChoosingRanker, Solved
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.evaluation import Sums, evaluated
-from ranksvm.dask.gathered import evaluation_set, fit_arguments
-from ranksvm.dask.inputs import Given, given_rows
-from ranksvm.dask.listed_pairs import Listed, part_of_pairs, queries_of_pairs, unpacked_preferences
+from ranksvm.dask.inputs import Given
+from ranksvm.dask.listed_pairs import part_of_pairs
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
-from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
-from ranksvm.data import Preferences, Queries
-from ranksvm.estimators.base.arguments import MetricsLike, Monotone
-from ranksvm.estimators.base.choosing_ranker import Choice
-from ranksvm.estimators.base.evaluation_rounds import checked_patience, is_exhausted
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.arguments import Monotone
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
-from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
+from ranksvm.exceptions import NoComparablePairsError
 from ranksvm.fits.options import LinearOptions, loss_of
-from ranksvm.fits.problem import interruptible_if
-from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.losses.margin_function import MarginFunction
-from ranksvm.metrics import Convention, Metric, parse_metric
-from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
-from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
-from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.metrics import Convention, Metric
+from ranksvm.model_selection.choice import mean_and_standard_error
 from ranksvm.solvers import SolverResult, Status
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.term import PartitionedTerm
@@ -50,15 +34,7 @@ from ranksvm.terms.parts.term import PartitionedTerm
 __all__ = ["DaskRankSVMCV"]
 
 
-class _Tried(NamedTuple):
-    """The scores of all values of C, by test part, and their means and standard errors."""
-
-    scores: np.ndarray
-    means: np.ndarray
-    errors: np.ndarray
-
-
-class DaskRankSVMCV(DaskRanker):
+class DaskRankSVMCV(DaskChoosingRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
     All values of C are solved at the same time and share every round, so that a path takes about as many rounds as its
@@ -151,135 +127,39 @@ class DaskRankSVMCV(DaskRanker):
         self.n_partitions = n_partitions
         self.timeout = timeout
 
-    def fit(
-        self,
-        X: DaskFeatures | Preferences,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        propensity: ArrayLike | None = None,
-        pairs: ArrayLike | None = None,
-        pair_weight: ArrayLike | None = None,
-        event: ArrayLike | None = None,
-        eval_set: EvalSets = None,
-        eval_qid: EvalValues = None,
-        eval_group: EvalValues = None,
-        eval_names: str | Sequence[str] | None = None,
-        eval_sample_weight: EvalValues = None,
-        eval_metric: MetricsLike | None = None,
-        eval_at: int | Iterable[int] | None = None,
-        eval_X: DaskFeatures | tuple[DaskFeatures, ...] | None = None,
-        eval_y: ArrayLike | tuple[ArrayLike, ...] | None = None,
-    ) -> Self:
-        """Choose C and learn the weights.
-
-        Parameters
-        ----------
-        X, y, qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : optional
-            As in `DaskRankSVM.fit`. Folds divide listed pairs as in `RankSVMCV.fit`.
-        eval_set : list of tuple (X, y), or one such tuple, optional
-            Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
-        eval_X, eval_y : array-like, or tuples of array-likes, optional
-            Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
-        eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
-            As in `RankSVMCV.fit`.
-
-        Returns
-        -------
-        DaskRankSVMCV
-            The fitted estimator.
-
-        Raises
-        ------
-        DataError, NoComparablePairsError, ClusterError, OptionError
-            As in `DaskRankSVM.fit`.
-
-        Warns
-        -----
-        ConvergenceWarning
-            When a certificate does not meet ``tol``.
-        """
-        eval_set = joined_sets(eval_set, eval_X, eval_y)
-        linear = self._options()
-        self._check_options()
-        checks.check(rule=checks.one_of(self.rule, RULES))
-        metric, convention = parse_metric(self.metric), convention_named(self.convention)
-        X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
-            self.pair_selection, self.pair_weighting
-        )
-        patience = checked_patience(self.early_stopping_rounds, eval_set)
-        metrics = metrics_of_sets(eval_metric, eval_at, metric)
+    def _chosen(
+        self, choosing: Choosing, given: Given, options: LinearOptions, interrupted: threading.Event | None
+    ) -> tuple[RankSVMCV, list[Solved]]:
         Cs = np.sort(c_values(self.Cs))
-        weights = {
-            "sample_weight": sample_weight,
-            "query_weight": query_weight,
-            "propensity": propensity,
-            "event": event,
-        }
-        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
-            cluster = self._cluster()
-            count = cluster.computed
-            given = given_rows(X, y, qid, weights, group=group, pairs=pairs, pair_weight=pair_weight, count=count)
-            self.censored_ = event is not None
-            sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
-            if self.solver == "dual":
-                return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
-            prepared = self._prepared(cluster, given)
-            held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-            metric = metrics[0]
-            term = self._term(cluster, given, prepared)
-            problem = self._problem(term, linear)
-            evals_result: dict[str, Any] = {}
-            with closing(term), interruptible_if(self.keep_on_interrupt) as interrupted:
-                if held_out:
-                    solutions = self._solve(term, linear, Cs, interrupted)
-                    coefs = [solution.w for solution in solutions]
-                    of_sets = {each.name: each.evaluate(cluster, coefs, metrics, convention) for each in held_out}
-                    tried = _on_validation(of_sets[held_out[0].name], metric.name, patience)
-                    Cs = Cs[: len(tried.means)]
-                    evals_result = {
-                        name: {each: [sums[each].mean for sums in found[: len(Cs)]] for each in found[0]}
-                        for name, found in of_sets.items()
-                    }
-                    choice = self._choice(Cs, tried)
-                    result = solutions[choice.C_number]
-                else:
-                    if prepared.listed is not None:
-                        metric = only_metric("pairs", ACCURACY, metric)
-                    elif event is not None:
-                        metric = only_metric("censored times", CONCORDANCE, metric)
-                    tried = self._by_folds(cluster, prepared, term, linear, Cs, metric, convention, interrupted)
-                    choice = self._choice(Cs, tried)
-                    result = problem.solve(choice.C, interrupted=interrupted)
-            model = self._new_local()
-            model._assign_solution(problem, result.w)
-            model._assign_outcome(problem.outcome(result))
-            model._assign_choice(choice)
-            model.n_queries_ = prepared.n_queries
-            model.evals_result_ = evals_result
-            model.fitted_params_ = model._params_now() | {"metric": metric.name}
-            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
-        return self
-
-    def _chosen_here(self, cluster: Cluster, given: Given, sets: tuple[Any, ...], **metrics: Any) -> Self:
-        """Gather the rows of all sets in this process, and let `RankSVMCV` choose."""
-        arguments = self._gathered(cluster, given)
-        there = dict(zip(("eval_set", "eval_qid", "eval_group", "eval_names", "eval_sample_weight"), sets, strict=True))
-        held_out = self._given_sets(cluster, *sets)
-        if held_out:
-            gathered = [fit_arguments(cluster, each, self.memory_limit)[1] for _, each, _ in held_out]
-            items, qids, weights = zip(*map(evaluation_set, gathered), strict=True)
-            names = [name for name, _, _ in held_out]
-            there = {"eval_set": list(items), "eval_qid": list(qids), "eval_names": names}
-            there["eval_sample_weight"] = list(weights)
-        model = self._new_local().set_params(memory_limit=None).fit(**arguments, **there, **metrics)
-        known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
-        self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
-        return self
+        model: RankSVMCV = self._new_local()
+        term = self._term(choosing.cluster, given, choosing.prepared)
+        problem, solved = self._problem(term, options), []
+        with closing(term):
+            if choosing.held_out:
+                solutions = self._solve(term, options, Cs, interrupted)
+                solved.append(choosing.on_sets([solution.w for solution in solutions]))
+                means, errors, _ = solved[0]
+                scores, Cs = means[:, np.newaxis], Cs[: len(means)]
+            else:
+                columns = []
+                for number, (train, test) in enumerate(self._splits(choosing)):
+                    fold = self._fold_term(choosing.cluster, choosing.prepared, term, train)
+                    if fold.weight <= 0.0:
+                        raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
+                    coefs = [solution.w for solution in self._solve(fold, options, Cs, interrupted)]
+                    columns.append(choosing.on_fold(coefs, test))
+                scores = np.array(columns).T
+                means, errors = mean_and_standard_error(scores)
+            there = [each[np.newaxis] for each in (scores, means, errors)]
+            choice = model._choose_by_scores([None], Cs, [len(Cs)], *there)
+            if choosing.held_out:
+                result = solutions[choice.C_number]
+            else:
+                result = problem.solve(choice.C, interrupted=interrupted)
+        model._assign_solution(problem, result.w)
+        model._assign_outcome(problem.outcome(result))
+        model._assign_choice(choice)
+        return model, solved
 
     def _solve(
         self, term: PartitionedTerm, linear: LinearOptions, Cs: np.ndarray, interrupted: threading.Event | None
@@ -290,52 +170,6 @@ class DaskRankSVMCV(DaskRanker):
             if solution.status in (Status.MAX_ITERATIONS, Status.PRECISION):
                 warnings.warn(f"C = {C:g}: {solution.status.value}", ConvergenceWarning, stacklevel=3)
         return solutions
-
-    def _by_folds(
-        self,
-        cluster: Cluster,
-        prepared: Prepared,
-        term: PartitionedTerm,
-        linear: LinearOptions,
-        Cs: np.ndarray,
-        metric: Metric,
-        convention: Convention,
-        interrupted: threading.Event | None,
-    ) -> _Tried:
-        """The scores of all values of C on the folds of the queries."""
-        columns = []
-        listed = prepared.listed
-        splits = self._splits(prepared.queries) if listed is None else self._splits_of_pairs(cluster, prepared, listed)
-        for number, (train, test) in enumerate(splits):
-            fold = self._fold_term(cluster, prepared, term, train)
-            if fold.weight <= 0.0:
-                raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
-            coefs = [solution.w for solution in self._solve(fold, linear, Cs, interrupted)]
-            if listed is None:
-                found = evaluated(cluster, prepared.rows, coefs, [metric], convention, test)
-            else:
-                found = evaluated(cluster, prepared.rows, coefs, [metric], listed=listed.taken(test))
-            columns.append([sums[metric.name].mean for sums in found])
-        scores = np.array(columns).T
-        return _Tried(scores, *mean_and_standard_error(scores))
-
-    def _splits(self, queries: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The hashes of the queries of each training and test part."""
-        n = len(queries)
-        each = Queries(np.arange(n + 1), None, np.arange(n))
-        for train, test in query_splits(self.cv, np.zeros((n, 1)), np.zeros(n), each):
-            yield queries[train], queries[test]
-
-    def _splits_of_pairs(
-        self, cluster: Cluster, prepared: Prepared, listed: Listed
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The numbers of the pairs of each training and test part."""
-        if (groups := listed.groups) is None:
-            groups = np.zeros(len(listed.weight), dtype=np.uint64)
-            asked = cluster.mapped(queries_of_pairs, prepared.rows, on_workers(cluster, listed))
-            for numbers, queries in cluster.results(asked):
-                groups[numbers] = queries
-        return query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
 
     def _fold_term(
         self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
@@ -358,22 +192,6 @@ class DaskRankSVMCV(DaskRanker):
             largest = cluster.results(cluster.mapped(_largest, prepared.rows, train))
             scale = 2.0 ** (prepared.largest_label - max(largest))
         return cluster.mapped(_fold_part, parts, train, scale, beside=prepared.rows)
-
-    def _choice(self, Cs: np.ndarray, tried: _Tried) -> Choice:
-        if np.isnan(tried.means).all():
-            raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
-        chosen = choose(tried.means, tried.errors, self.rule)
-        scores = [np.asarray(each)[np.newaxis] for each in (tried.scores, tried.means, tried.errors)]
-        return Choice(0, chosen, chosen + 1, float(Cs[chosen]), float(tried.means[chosen]), Cs, [None], *scores)
-
-
-def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None) -> _Tried:
-    """The scores on the set that chooses C, up to the C at which early stopping stops."""
-    means = np.array([sums[name].mean for sums in found])
-    errors = np.array([sums[name].standard_error for sums in found])
-    values = means.tolist()
-    n = next((tried for tried in range(1, len(values)) if is_exhausted(values[:tried], patience)), len(values))
-    return _Tried(means[:n, np.newaxis], means[:n], errors[:n])
 
 
 def _largest(rows: Rows, train: np.ndarray) -> float:

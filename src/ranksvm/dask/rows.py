@@ -225,7 +225,8 @@ def _validated(X: "Block", y: ArrayLike, columns: Columns) -> tuple[Features, np
         model.feature_names_in_ = columns.names
     try:
         found, labels = features_and_labels(model, X, y, n_threads=1, reset=False, finite=not columns.missing)
-        assert not isinstance(found, DeviceFeatures)
+        if isinstance(found, DeviceFeatures):
+            found = found.on_host()
         if columns.missing:
             check_not_infinite(found)
         return found, labels

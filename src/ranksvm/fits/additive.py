@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -35,8 +35,10 @@ from ranksvm.terms.protocol import DataTerm
 if TYPE_CHECKING:
     from ranksvm.fits.additive_file import FileAdditiveTrainingSet
     from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
+    from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = [
+    "AdditiveParts",
     "AdditiveProblem",
     "AdditiveTrainingSet",
     "additive_problem",
@@ -44,6 +46,17 @@ __all__ = [
     "fitted_problem",
     "fitted_terms",
 ]
+
+
+class AdditiveParts(Protocol):
+    """A training set whose rows are in parts, in a file or on a cluster."""
+
+    @property
+    def levels(self) -> AdditiveLevels:
+        """The levels of the features."""
+
+    def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> "PartitionedTerm":
+        """The data term with these variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +191,14 @@ def _with_levels(data: TrainingSet, codes: np.ndarray, levels: AdditiveLevels) -
 
 
 def additive_problem(
-    data: "AdditiveTrainingSet | FileAdditiveTrainingSet", options: AdditiveOptions, step_weight: float | None = None
+    data: "AdditiveTrainingSet | AdditiveParts", options: AdditiveOptions, step_weight: float | None = None
 ) -> "AdditiveProblem | PartitionedAdditiveProblem":
     """The problem that an additive model without interactions solves for a training set.
 
     Parameters
     ----------
-    data : AdditiveTrainingSet or FileAdditiveTrainingSet
-        The training set.
+    data : AdditiveTrainingSet or AdditiveParts
+        The training set, in memory or in parts elsewhere.
     options : AdditiveOptions
         The hyper-parameters.
     step_weight : float, optional
@@ -200,10 +213,9 @@ def additive_problem(
     terms = terms if step_weight is None else replace(terms, step_weight=float(step_weight))
     if isinstance(data, AdditiveTrainingSet):
         return AdditiveProblem(data, terms, options)
-    from ranksvm.fits.additive_file import additive_file_term
     from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
 
-    return PartitionedAdditiveProblem(lambda own: additive_file_term(data, own, options), data.levels, terms, options)
+    return PartitionedAdditiveProblem(lambda own: data.term(own, options), data.levels, terms, options)
 
 
 class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):

@@ -36,7 +36,7 @@ from ranksvm.terms.parts.file_backend import FileBackend
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["FileAdditiveTrainingSet", "additive_file_term", "file_additive_training_set"]
+__all__ = ["FileAdditiveTrainingSet", "file_additive_training_set"]
 
 # The rows whose quantiles are computed take this share of the memory, with copies for sorting. If they do not fit, they
 # are read several times, a few features at a time.
@@ -84,6 +84,38 @@ class FileAdditiveTrainingSet:
         """Number of threads."""
         return self.file.n_threads
 
+    def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> FileTerm:
+        """The data term with these variables.
+
+        Parameters
+        ----------
+        terms : AdditiveTerms
+            The variables.
+        options : AdditiveOptions
+            The hyper-parameters.
+
+        Returns
+        -------
+        FileTerm
+            The term.
+        """
+        limit = options.memory_limit
+        copies = 1 + any(each.missing for each in terms.bins)  # without missing values X is not copied
+        sample_bytes = int(SAMPLE_SHARE * planned_bytes(limit) / copies)
+        term = FileTerm(
+            self.backend.computing(terms), options.loss, self.n_threads, sample_bytes, False, sample_rows=SAMPLE_ROWS
+        )
+        check_sample(int(term.sample_rows * term.row_bytes * copies), limit)
+        if not self.samples:
+            found = term.fetch()
+            self.samples.extend([] if found is None else [found])
+            return term
+        (sample,) = self.samples
+        known: dict[str, Any] = {"info": term.parts_info, "sample": Part(sample.X, sample.pairs, terms)}
+        return FileTerm(
+            term.backend, options.loss, self.n_threads, sample_bytes, False, sample_rows=SAMPLE_ROWS, **known
+        )
+
 
 def file_additive_training_set(
     data: FileTrainingSet, options: AdditiveOptions, feature_names: Sequence[str] | None = None
@@ -117,39 +149,6 @@ def file_additive_training_set(
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     levels = AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)
     return FileAdditiveTrainingSet(data, backend, levels)
-
-
-def additive_file_term(data: FileAdditiveTrainingSet, terms: AdditiveTerms, options: AdditiveOptions) -> FileTerm:
-    """The data term of an additive model whose rows stay in their file.
-
-    Parameters
-    ----------
-    data : FileAdditiveTrainingSet
-        The rows, and their sample once it has been read.
-    terms : AdditiveTerms
-        The variables.
-    options : AdditiveOptions
-        The hyper-parameters.
-
-    Returns
-    -------
-    FileTerm
-        The term.
-    """
-    limit = options.memory_limit
-    copies = 1 + any(each.missing for each in terms.bins)  # without missing values X is not copied
-    sample_bytes = int(SAMPLE_SHARE * planned_bytes(limit) / copies)
-    term = FileTerm(
-        data.backend.computing(terms), options.loss, data.n_threads, sample_bytes, False, sample_rows=SAMPLE_ROWS
-    )
-    check_sample(int(term.sample_rows * term.row_bytes * copies), limit)
-    if not data.samples:
-        found = term.fetch()
-        data.samples.extend([] if found is None else [found])
-        return term
-    (sample,) = data.samples
-    known: dict[str, Any] = {"info": term.parts_info, "sample": Part(sample.X, sample.pairs, terms)}
-    return FileTerm(term.backend, options.loss, data.n_threads, sample_bytes, False, sample_rows=SAMPLE_ROWS, **known)
 
 
 def _described(

@@ -503,9 +503,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             logger.info(line, problem.label, power(C), metric.name, value, where, extra=steps.next())
         return [[evaluation] for evaluation in evaluations]
 
-    def _choose(
-        self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]
-    ) -> "Choice":
+    def _choose(self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]) -> Choice:
         """The chosen setting and C, from the scores of each on each test part."""
         name = metric.name
         Cs = Cs[: max(map(len, found))]
@@ -521,14 +519,26 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 row[: len(evaluations)] = [
                     standard_error_over_queries(part.per_query[name], part.weights[name]) for (part,) in evaluations
                 ]
+        return self._choose_by_scores(settings, Cs, [len(each) for each in found], scores, means, errors)
+
+    def _choose_by_scores(
+        self,
+        settings: list[Any],
+        Cs: np.ndarray,
+        n_tried: list[int],
+        scores: np.ndarray,
+        means: np.ndarray,
+        errors: np.ndarray,
+    ) -> Choice:
+        """The choice by the scores of each setting and C, NaN beyond the first ``n_tried`` values of C of a setting."""
         if np.isnan(means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
         # the most regularized first: ordered by C, then by setting
-        C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
+        C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(means))
         return Choice(
             setting_number,
             C_number,
-            best_iteration=sum(map(len, found[:setting_number])) + C_number + 1,
+            best_iteration=sum(n_tried[:setting_number]) + C_number + 1,
             C=float(Cs[C_number]),
             best_score=float(means[setting_number, C_number]),
             Cs=Cs,
