@@ -23,7 +23,7 @@ BLOCK = 256
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
 # Bytes that correspond to a call of the Hessian with respect to the scores, and to each row of a call.
 CALL_COST, ROW_COST = 3e4, 600.0
-# Largest ``C * degree * value of Q`` with a factor in float32: beyond it the factor is too far from the inverse.
+# The factor is in float32 up to this ``C * degree * value of Q``; above it, such a factor would be too inaccurate.
 SINGLE_RANGE = 1e4
 
 
@@ -142,12 +142,12 @@ class Values(Protocol):
 def correction_by_active_pairs(
     hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, matrix: Values, C: float, n_threads: int
 ) -> Callable[[np.ndarray], np.ndarray] | None:
-    """What the inverse of a Hessian ``I + C H Q`` subtracts: ``C H (I + C Q H)^-1`` times scores.
+    """The operator ``M = C H (I + C Q H)^-1`` on scores: the inverse of a Hessian ``I + C H Q`` is ``I - M Q``.
 
-    Only documents with an active pair take part. With ``H = U'U`` it is ``C U' (I + C U Q U')^-1 U``: one Cholesky
-    factor of a positive definite matrix with a row for each such document, except one for each connected component. For
-    a few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized, with pivots. The factor is in
-    float32 if C is not too large for that: conjugate gradients correct its errors.
+    Only documents with an active pair take part. With ``H = U'U``, M is ``C U' (I + C U Q U')^-1 U``. This takes one
+    Cholesky factor of a positive definite matrix, which has as many rows as there are such documents, minus the number
+    of connected components. For a few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized,
+    with pivots. The factor is in float32 if C is not too large for that: conjugate gradients correct its errors.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows
 def _blocks_of(
     hessian: QueryOperator, positions: np.ndarray, places: np.ndarray, pointers: np.ndarray, queries: np.ndarray
 ) -> np.ndarray:
-    """The blocks of a Hessian over the documents at some positions, of some queries, a column at a time."""
+    """The blocks of a Hessian for some queries, over the documents at some positions, computed column by column."""
     sizes = np.diff(places)[queries]
     blocks, entry = np.empty(int(sizes @ sizes)), 0
     for query, size in zip(queries.tolist(), sizes.tolist(), strict=True):

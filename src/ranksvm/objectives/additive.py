@@ -16,13 +16,14 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
 
 # The preconditioner is computed from at least ROWS rows, and ROWS_PER_LEVEL for each level of the feature with the most
-# levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MOST_ROWS. (840,000 x 136,
-# 32 levels, C = 1e-3 and 1: 10 and 17 products and 2.9 and 3.3 s with 2,000 rows, 8 and 11 products and 2.5 and 3.0 s
-# with 6,000, 6 and 9 products and 4.2 and 4.5 s with 24,000.)
+# levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MOST_ROWS. (On 840,000 x 136
+# values with 32 levels, fits with C = 1e-3 and with C = 1 took 10 and 17 products, and 2.9 and 3.3 s, with 2,000 rows;
+# 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
 ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MOST_ROWS = 2000, 64, 1 / 128, 6000
 # The coarse space has at most this many dimensions: the linear part of each feature and functions of its steps, or all
-# variables if there are no more of them. (MQ2007, 35,969 x 46, 646 variables, C = 1e-3 ... 10: 34, 49, 124, 168, 356
-# products; with 276 dimensions 34, 53, 151, 221, 317; with all 646, from as many rows, 24, 55, 136, 190, 533.)
+# variables if there are no more of them. (On MQ2007, with 35,969 x 46 values and 646 variables, fits with C from 1e-3
+# to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34, 53, 151, 221 and 317; with all 646 dimensions,
+# computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
 # A new preconditioner is computed once this many products have used the last one.
 PRODUCTS = 30
@@ -39,10 +40,11 @@ class AdditiveObjective(LinearObjective):
     """``1/2 |w|^2 + C * loss(Z w)``, with an approximate inverse of the Hessian from a sample of the rows.
 
     The Hessian couples the steps of one feature strongly, and those of different features only through functions that
-    vary slowly. Its inverse is approximated by the sum of two inverses: of its diagonal blocks, one for the variables
-    of each feature or pair of features, and on a coarse space, which has the linear part of each feature and a few
-    functions of its steps (an additive Schwarz method of two levels; Toselli & Widlund, Domain Decomposition Methods,
-    2005). The diagonal alone needs 10 to 50 times as many products.
+    vary slowly. Its inverse is approximated by the sum of two inverses. The first inverts the diagonal blocks of the
+    Hessian, one for the variables of each feature or pair of features. The second inverts the Hessian on a coarse
+    space, which has the linear part of each feature and a few functions of its steps. (This is an additive Schwarz
+    method of two levels; Toselli & Widlund, Domain Decomposition Methods, 2005.) The diagonal alone needs 10 to 50
+    times as many products.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class AdditiveObjective(LinearObjective):
     reducible : bool
         Whether the width is a smoothing, to be reduced until the target problem is solved.
     shown : bool
-        Whether certificates are results, which include round-off; False for a sample.
+        Whether certificates are shown to the user, and so include a bound on round-off; False for a sample.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class AdditiveObjective(LinearObjective):
         super().reweight(C, point)
 
     def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
-        """An approximate inverse of the Hessian, from an earlier point if that is good enough.
+        """An approximate inverse of the Hessian: that of an earlier point, until ``PRODUCTS`` products have used it.
 
         Parameters
         ----------
@@ -158,7 +160,10 @@ class AdditiveObjective(LinearObjective):
         return solve
 
     def sample(self) -> "AdditiveObjective | None":
-        """The problem on some of the rows, C raised so that all pairs weigh as much as here; None for few rows."""
+        """The problem on some of the rows; None for few rows.
+
+        C is raised, so that C times the total weight of the pairs stays the same.
+        """
         if self.term.n_rows < SAMPLED_FROM:
             return None
         term = self.rows_term.sample(int(SAMPLED_PART * self.term.n_rows), SEED)
@@ -202,7 +207,7 @@ class PartitionedAdditiveObjective(LinearObjective):
         self._sampled: AdditiveObjective | None = None
 
     def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
-        """The inverse of the Hessian of the sample, weighted as all rows.
+        """The inverse of the Hessian of the sample, scaled to the total weight of all pairs.
 
         Parameters
         ----------
@@ -234,7 +239,10 @@ class PartitionedAdditiveObjective(LinearObjective):
         return solve
 
     def sample(self) -> AdditiveObjective | None:
-        """The problem on the sample, C raised so that all pairs weigh as much as here; None if there is no pair."""
+        """The problem on the sample; None if there is no pair.
+
+        C is raised, so that C times the total weight of the pairs stays the same.
+        """
         term = self.parts_term.sample(self.term.n_rows, SEED)
         return None if term is None else self._over_sample(term)
 

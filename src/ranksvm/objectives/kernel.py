@@ -54,17 +54,17 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product of two vectors is
     ``b_1's_2`` and needs no product with Q. Both rows are updated in every step by recurrence. The gradient is ``g = b
-    + C dloss/ds``, the Hessian ``I + C H Q``, H the loss's Hessian with respect to the scores; it is self-adjoint in
-    this inner product. An evaluation costs one product with Q, as does a product with the Hessian; if the variables are
-    only the coefficients, it costs two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, the gap of
-    `LinearObjective` in the norm of the kernel's space.
+    + C dloss/ds``. The Hessian is ``I + C H Q``, where H is the Hessian of the loss with respect to the scores; it is
+    self-adjoint in this inner product. An evaluation costs one product with Q, and so does a product with the Hessian.
+    If the variables are only the coefficients, each of them costs two (`CoefficientObjective`). The duality gap is
+    ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the kernel's space.
 
     Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
 
     Parameters
     ----------
     matrix : KernelMatrix
-        Q, its rows the positions of the pairs.
+        Q, with a row for each position of the pairs.
     loss : PairwiseLoss
         The loss over the pairs.
     C : float
@@ -82,9 +82,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     """
 
     # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
-    # 2^-5 48, 53 and 56.
+    # 2^-5, it takes 48, 53 and 56.
     most_reduction = 0.4
-    # all positions on a line cost the same
+    # `line` takes one position at a time: each further position costs as much as the first
     positions_at_once = 1
 
     def __init__(
@@ -202,8 +202,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
         """Bound on the effect of the rounding of Q on the Hessian, relative to its identity term.
 
-        The problem is convex, and the gap a bound, as long as this is below 1: a rounded Q may have negative
-        eigenvalues as large as its rounding error, which the loss multiplies by up to twice its largest diagonal entry.
+        As long as this bound is below 1, the problem is convex, and the gap is a bound. A rounded Q may have negative
+        eigenvalues as large as its rounding error; H multiplies them by up to twice its own largest diagonal entry.
 
         Parameters
         ----------
@@ -227,12 +227,13 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """Bound on the errors of value and gap due to Q and its products, the recurrence of scores, and all sums.
 
         It follows the argument of `round_off` in objectives/linear.py, in the norm of the kernel's space. To first
-        order an error of the scores changes the value by half as much as ``b'Qb``, because the gradient is small.
+        order, an error of the scores changes the value by half as much as it changes ``b'Qb``, because the gradient is
+        small.
 
         Parameters
         ----------
         point : KernelPoint
-            The point; its products are compared with some entries of new ones.
+            The point; its products with Q are compared with some newly computed entries of them.
         tol : float
             Ignored: the bound is always sharp.
 
@@ -250,8 +251,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         with np.errstate(over="ignore", invalid="ignore"):
             loss = self.loss.round_off(point.scores, point.sums, self.width, off, True)
             off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
-            # the slopes of the loss are g - b: the error is bounded by g, or by g - b, each with half of the form's
-            # error
+            # the slopes of the loss are g - b; the error of the value is at most the sum of |g|, or of |g - b|, times
+            # the error of a score, plus half the error of the form b'Qb
             of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.beyond + loss.value)
             of_value += length * float(np.abs(b) @ np.abs(point.scores))
             of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
@@ -261,8 +262,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def value_rounding(self, point: KernelPoint) -> float:
         """Approximate difference, near the optimum, between the values at a point with Q rounded and unrounded.
 
-        To first order the two differ by half of the rounding error of ``b'Qb``: if the gradient is 0, a change of
-        ``Q b`` changes the loss by minus twice as much.
+        To first order, the two differ by half of the rounding error of ``b'Qb``: if the gradient is 0, a change of Q
+        changes C times the loss by minus twice as much as ``1/2 b'Qb``.
 
         Parameters
         ----------
@@ -321,8 +322,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.
 
-        Its loss has the current smoothing, which is not reduced: its solution for a narrow width may be far from the
-        solution of this problem, for which a narrow width then costs many steps.
+        Its loss has the current smoothing, which is not reduced. For a narrow width, its solution may be far from that
+        of the whole problem, which would then take many steps from there.
         """
         if self.landmarks is None:
             return None

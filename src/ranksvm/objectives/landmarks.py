@@ -23,9 +23,10 @@ __all__ = ["Landmarks"]
 NOISE = 1e-7
 
 
-# Beyond the landmarks the Hessian is approximated by this multiple of the mean of its diagonal, weighted by itself.
-# Products on MQ2008 at (gamma, C) = (2^-5, 1), (2^-1, 1), (2^-3, 1/8), (2^-1, 32): 112, 201, 71, 1342 without
-# landmarks; with 300 of them 26, 117, 26, - for the multiple 1; 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
+# Beyond the landmarks, the Hessian is approximated by 1 plus this multiple of a weighted mean of the diagonal of ``L (Q
+# - Phi Phi')``; the weights are the diagonal entries themselves. Products on MQ2008 at (gamma, C) = (2^-5, 1), (2^-1,
+# 1), (2^-3, 1/8), (2^-1, 32): 112, 201, 71, 1342 without landmarks; with 300 of them 26, 117, 26, - for the multiple 1;
+# 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
 THETA = 3.0
 
 
@@ -125,11 +126,12 @@ class Landmarks:
     def preconditioner(self, hessian: np.ndarray, degrees: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian ``I + L Q``: exact on these functions, a multiple of I beyond them.
 
-        With c the coordinates of r's projection, ``z = r / theta + Z W (H^-1 c - c / theta)``, H the Hessian of the
-        problem over these functions; both parts are self-adjoint in the inner product of the kernel's space. Beyond
-        the landmarks the Hessian is not the identity: with theta = 1, functions partly within and partly beyond the
-        span would be far too long, and conjugate gradients slower than without landmarks (at gamma = 2^-1, C = 32 on
-        MQ2008, with 300 landmarks, 4236 products against 1226; 539 with `theta`).
+        It is ``z = r / theta + Z W (H^-1 c - c / theta)``, where c has the coordinates of the projection of r, and H is
+        the Hessian of the problem over these functions. Both terms are self-adjoint in the inner product of the
+        kernel's space. Beyond the landmarks the Hessian is not the identity: with theta = 1, the inverse would be far
+        too large on functions partly within and partly beyond the span, and conjugate gradients would be slower than
+        without landmarks (at gamma = 2^-1 and C = 32 on MQ2008, with 300 landmarks: 4236 products, against 1226 without
+        landmarks, and 539 with `theta`).
 
         Parameters
         ----------

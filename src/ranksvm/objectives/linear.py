@@ -62,13 +62,14 @@ class SmoothedObjective(Generic[PointType]):
     # reduced
     width: float | None = None
     reducible = False
-    # The width narrows by at most this factor: extrapolation between such near solutions is accurate (on sparse word
-    # pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
+    # One reduction multiplies the width by at least this number, so that solutions are near enough for an accurate
+    # extrapolation (a fit to sparse word pairs took 51 iterations; 150 were not enough with 1/16, or without
+    # extrapolation).
     most_reduction = 0.25
     # point of the last reduction of the smoothing, and its factor; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
     inverts_from_start = False
-    # the fraction of the allowed gap that is reserved for round-off
+    # the part of the allowed gap that is reserved for round-off, in the unit of the objective
     reserve = 0.0
 
     def sums(self, point: PointType) -> LossSums:
@@ -129,7 +130,7 @@ class SmoothedObjective(Generic[PointType]):
     def reduce_smoothing(self, point: PointType, tol: float) -> tuple[PointType, int]:
         """A point with less smoothing, at w or at the expected solution, and the number of evaluations used.
 
-        If smoothing should not be reduced, it is the same point.
+        If smoothing should not be reduced, the same point is returned.
 
         Smoothing is reduced once the gap comes from the smoothing rather than from the gradient. The slack decreases
         with the square of the width if margins are dense, which determines the next width.
@@ -177,8 +178,8 @@ class LinearPoint:
     C : float
         Weight of a pair.
     largest : ndarray of float64, shape (n_features,), optional
-        Upper bounds on the absolute weights from which the scores were computed, if these are not w: the scores
-        between two points are interpolated.
+        Upper bounds on the absolute weights from which the scores were computed; None: these weights are w. They are
+        not w if the scores were interpolated between two other points.
     n_steps : int
         Number of times that scores were interpolated.
     """
@@ -216,10 +217,10 @@ class LinearPoint:
 class LinearObjective(SmoothedObjective[LinearPoint]):
     """``f(w) = 1/2 |w|^2 + C * loss(X w)``: the algebra on w, independent of the storage of the rows.
 
-    Its Hessian is ``I + C X' H X``, H the Hessian of the loss with respect to the scores. The pairs' derivatives at w
-    are a feasible point of the dual, ``alpha = -C * loss'``; the duality gap there is exactly ``1/2 |grad f(w)|^2``.
-    If the loss smooths another loss, alpha is also feasible for the problem with that loss, whose gap is larger by C
-    times the slack of the smoothed loss.
+    Its Hessian is ``I + C X' H X``, where H is the Hessian of the loss with respect to the scores. The derivatives of
+    the losses of pairs at w give a feasible point of the dual, ``alpha = -C * loss'``; the duality gap there is exactly
+    ``1/2 |grad f(w)|^2``. If the loss smooths another loss, alpha is also feasible for the problem with that loss,
+    whose gap is larger by C times the slack of the smoothed loss.
 
     Parameters
     ----------
@@ -232,7 +233,8 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
     reducible : bool
         Whether the width is a smoothing, to be reduced until the target problem is solved.
     fraction_of : callable, optional
-        Returns the fraction of the rows for explicit Hessians, 0 for none, for data of a `Size`.
+        Returns, for the `Size` of the data, the fraction of the rows from which explicit Hessians are computed; 0:
+        explicit Hessians are not used.
     shown : bool
         Whether certificates are shown to the user, and so include a bound on round-off; False for the problem of a
         sample.
@@ -290,7 +292,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Products for the same reduction with the diagonal of the Hessian; 0 if unknown."""
+        """Expected products for such a reduction, preconditioned by the diagonal of the Hessian; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
         if differences is None:
             return 0.0
@@ -372,7 +374,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def hessian_product(self, point: LinearPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
-        """``v + C X' H X v``; unless ``double`` with sums in float32, if their round-off changes it little."""
+        """``v + C X' H X v``; if ``double`` is False, sums are in float32, unless their round-off is too large."""
         total = self.term.curvature_product(point.at, v, double or not self._single_suffices())
         total *= self.C
         total += v
@@ -452,9 +454,10 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
     # -- a sample ----------------------------------------------------------------------------------------------------
 
     def sample(self) -> "LinearObjective | None":
-        """The problem on the rows of the first sampled Hessian, C raised so that all pairs weigh as much as here.
+        """The problem on the rows of the first sampled Hessian; None if there is no sample.
 
-        If Hessians use all rows, because they cost no more than values, it is the problem on the term's sample.
+        C is raised, so that C times the total weight of the pairs stays the same. If Hessians cost no more than values,
+        and so use all rows, the sample has the number of rows that the term chooses.
         """
         n_rows = int(self._sample_fraction * self.term.n_rows) + 1
         if self._free_hessians:

@@ -45,7 +45,7 @@ class DualPoint:
     distance : float
         Sum of the absolute steps that have led to alpha from 0.
     additions : int
-        Upper bound on the number of additions to z that each of these steps has gone through.
+        Upper bound, for each of these steps, on the number of additions to z since that step.
     """
 
     def __init__(self, alpha: np.ndarray, z: np.ndarray, w: np.ndarray):
@@ -65,12 +65,12 @@ class PairDual:
     A pair of weight a has the upper bound C a and no ridge if the loss is the hinge; C a and the ridge ``d / (C a)`` if
     it is the Huberized hinge of width d; no upper bound and the ridge ``1 / (2 C a)`` if it is the squared hinge. ``w =
     sum of alpha_ij (x_i - x_j)`` is a point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of
-    the two is the certificate: unlike ``1/2 |grad f(w)|^2`` it does not require w to be more accurate than the primal
-    value requires, however large C is.
+    the two is the certificate. For this certificate, w need be only as accurate as the primal value requires, even if C
+    is large; ``1/2 |grad f(w)|^2`` would then require more.
 
     For weights in a cone the dual has ``1/2 |proj(z)|^2`` instead of ``1/2 |z|^2``, where z is the sum, and ``w =
-    proj(z)`` (`SignCone`). Its slopes are the slopes at w, and its curvature is at most the curvature without a cone,
-    with which steps are computed.
+    proj(z)`` (`SignCone`). Its slopes are the slopes at w. Its curvature is at most the curvature without a cone, and
+    steps are computed with the latter.
 
     Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
 
@@ -188,18 +188,19 @@ class PairDual:
         return True
 
     def refresh(self, point: DualPoint) -> bool:
-        """False: a point is found from alpha alone."""
+        """False: margins are always computed from w, never from other points."""
         return False
 
     def round_off(self, point: DualPoint, tol: float) -> float:
-        """Bound on the errors of both values: of margins, of sums, and of z, to which ascent has added often.
+        """Bound on the errors of both values, due to margins, sums, and z, which is the result of many additions.
 
-        With e for the error of z, ``z - e`` belongs to alpha, and half the square of its length, or of its projection,
-        is at most ``1/2 |w|^2 - w'e + 1/2 |e|^2``: it is differentiable with the gradient w, which changes by at most
-        as much as z. As w'z is ``|w|^2``, w'e is ``|w|^2`` minus the sum of alpha times the margins. So the bound on
-        the length of e, which grows with the steps and additions, enters only squared. Near the margin the loss of a
-        pair changes by at most its slope times the error of the margin. Weights that are differences of gains are only
-        as accurate as the gains, so alpha are lowered to the upper bounds that the exact weights allow.
+        Let e be the error of z, so that ``z - e`` belongs to alpha. Half the squared length of ``z - e``, or of its
+        projection, is at most ``1/2 |w|^2 - w'e + 1/2 |e|^2``: half the squared length, as a function of z, is
+        differentiable with the gradient w, which changes by at most as much as z. As w'z is ``|w|^2``, w'e is ``|w|^2``
+        minus the sum of alpha times the margins. So the bound on the length of e, which grows with the steps and
+        additions, enters only squared. Near the margin the loss of a pair changes by at most its slope times the error
+        of the margin. Weights that are differences of gains are only as accurate as the gains, so alpha are lowered to
+        the upper bounds that the exact weights allow.
         """
         alpha, weights, margins = point.alpha, self._weights, point.margins
         n_pairs, total = len(alpha), float(alpha.sum())

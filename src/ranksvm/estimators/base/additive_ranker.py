@@ -170,7 +170,7 @@ class AdditiveRanker(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         feature_names : array-like of str, shape (n_features,), optional
-            Names of the features; None: the names in the DataFrame passed to `fit`, if it was one.
+            Names of the features; None: the column names, if `fit` was given a DataFrame.
 
         Returns
         -------
@@ -213,7 +213,8 @@ class AdditiveRanker(Ranker):
         Returns
         -------
         ndarray of float64, shape (n_features + n_interactions,)
-            The importances, in the unit of the scores; 0 if no query has two documents. `contributions` has the names.
+            The importances, in the unit of the scores; 0 if no query has two documents. The order is that of
+            ``contributions(X).feature_names``.
 
         See Also
         --------
@@ -241,19 +242,19 @@ class AdditiveRanker(Ranker):
         pair_weight: ArrayLike | None = None,
         event: ArrayLike | None = None,
     ) -> Self:
-        """A copy of the model with steps of one feature that a person has chosen, and the cost of this change.
+        """Copy the model, replace the steps of one feature by given ones, and compute the cost of this change.
 
-        With the training data, ``objective_`` and ``duality_gap_`` of the copy are those at the new steps: the gap
-        bounds how far the edited model is from the optimum. Without them the gap is infinite: nothing is known, and
-        ``objective_`` keeps its value from before the edit.
+        If the training data are given, ``objective_`` and ``duality_gap_`` of the copy are computed for the new steps;
+        the gap bounds how far the edited model is from the optimum. Without the training data, the gap is infinite,
+        because the cost is unknown, and ``objective_`` keeps its value from before the edit.
 
         Parameters
         ----------
         feature : str or int
             Name or number (from 0) of the feature.
         values : array-like of shape (n_levels,), or dict of int to float
-            The step of each level, as ``step`` in the tables of `shapes`, or of some levels by number. Only their
-            differences matter. The linear part stays.
+            The new steps: one for each level, like the column ``step`` in the tables of `shapes`; or a dict from the
+            numbers of some levels to their steps. Only the differences between steps matter. The linear part stays.
         X, y : array-like, optional
             The training data.
         qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
@@ -262,16 +263,16 @@ class AdditiveRanker(Ranker):
         Returns
         -------
         AdditiveRankSVM
-            The copy, of the same class. ``edited_`` has the number of the feature, and the objective and the gap before
-            the edit; after several edits, these values for each of them, in order.
+            The copy, of the same class. ``edited_`` lists, for each edit in order, the number of the feature, and the
+            objective and the gap before the edit.
 
         Raises
         ------
         DataError
             When the data are not those that the model was fitted to.
         OptionError
-            When there are no such feature or levels; when the steps contradict ``monotone``; or when the model cannot
-            have other steps, as with ``step_weight=0``.
+            When the feature or a level does not exist; when the steps contradict ``monotone``; or when the model cannot
+            have such steps, as with ``step_weight=0``.
 
         Examples
         --------
@@ -321,14 +322,14 @@ class AdditiveRanker(Ranker):
         return edited
 
     def interaction_table(self) -> Any:
-        """All pairs of features, with what a function of both could still gain.
+        """All pairs of features, with bounds on how much a function of both could lower the objective.
 
         Returns
         -------
         DataFrame or structured ndarray
             Columns ``first``, ``second`` (names of the features), ``bound`` (the most by which a function of both could
-            have lowered the objective, before any was added), ``left`` (the same for the fitted model; 0 for those that
-            it has) and ``chosen``; the largest bound first.
+            have lowered the objective, before any was added), ``left`` (the most by which a function added to the
+            fitted model could lower the objective; 0 for pairs that have one) and ``chosen``; the largest bound first.
 
         Raises
         ------
@@ -388,7 +389,7 @@ class AdditiveRanker(Ranker):
         return shapes_of(self._trained_function(), getattr(self, "feature_names_in_", None), self._texts)
 
     def _fitted_options(self) -> AdditiveOptions:
-        """The hyper-parameters that define the fitted model; the levels, interactions and signs are attributes."""
+        """The hyper-parameters that define the fitted model; levels, interactions and signs come from attributes."""
         without = {"monotone": None, "categorical": None, "interactions": 0}
         return additive_options(self, **without, solver="auto", tol=1e-4, max_iter=1, **self.fitted_params_)
 

@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 
-# Features that may bring their pairs; or also labels and queries, from memory or from a file.
+# `TrainingFeatures` may include pairs (`Preferences`); `TrainingData` may also include labels and queries, in memory
+# (RankingData) or in a file (a path).
 TrainingFeatures = MatrixLike | Preferences
 TrainingData = TrainingFeatures | RankingData | PathLike
 # Features after their validation.
@@ -37,7 +38,7 @@ Validated = Features | DeviceFeatures
 EvalSet = tuple[MatrixLike, ArrayLike] | tuple[MatrixLike, ArrayLike, ArrayLike] | Preferences
 EvalSets = EvalSet | Sequence[EvalSet]
 EvalFeatures = MatrixLike | tuple[MatrixLike, ...]
-# Values for each of several sets, or of a single one.
+# One value for each of several evaluation sets, or the value for a single set.
 ForEachSet = ArrayLike | Sequence[ArrayLike | None]
 Names = str | Sequence[str]
 
@@ -45,5 +46,5 @@ MetricsLike = str | Metric | Sequence[str | Metric]
 ConventionLike = str | Convention
 LossLike = str | MarginFunction
 Monotone = ArrayLike | Mapping[str, int] | Mapping[int, int]
-# Functions of two features: their number, "auto", numbers to choose from, or the pairs.
+# Functions of two features: how many, "auto", several numbers from which one is chosen, or the pairs of features.
 Interactions = int | str | Sequence[int] | Sequence[Sequence[str | int]]

@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 class _WithProbabilities(Generic[Arguments, Result]):
-    """A method that only models with probabilities have, for `hasattr`; the error of the others says what to do.
+    """A method that `hasattr` finds only on models with probabilities; on other models, the error says what to do.
 
     (The error of scikit-learn's ``available_if`` only says that there is no such attribute, and has the reason in its
     cause.)
@@ -50,7 +50,7 @@ class _WithProbabilities(Generic[Arguments, Result]):
 
     def __get__(self, ranker: Any, owner: type | None = None) -> Callable[Arguments, Result]:
         if ranker is None:
-            return self._method  # type: ignore[return-value]  # of the class, for documentation
+            return self._method  # type: ignore[return-value]  # read from the class, for documentation
         if not hasattr(ranker, "calibration_slope_") and not ranker._minimizes_likelihood():
             raise AttributeError(
                 f"{self._method.__name__} needs a calibrated model: call calibrate(Preferences), or "
@@ -81,9 +81,9 @@ class CalibratedMixin(Ranker):
 
         Platt scaling: ``P(i preferred to j) = 1 / (1 + exp(-calibration_slope_ * (s_i - s_j)))``, as in the model of
         Bradley and Terry. There is no intercept, so that the probabilities of (i, j) and (j, i) add up to 1. The slope
-        has the largest likelihood on margins of pairs that the scoring model has not seen: for each fold of ``cv`` a
-        model with the same hyper-parameters (for a search: the chosen ones) is fitted to the other folds. This model
-        itself does not change, and the features of the training parts are not copied.
+        maximizes the likelihood of pairs that the scoring model has not seen: to score each fold of ``cv``, a model
+        with the same hyper-parameters (for a search: the chosen ones) is fitted to the other folds. This model itself
+        does not change, and the features of the training parts are not copied.
 
         Parameters
         ----------
@@ -96,14 +96,14 @@ class CalibratedMixin(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `RankSVM.fit`.
         cv : int, splitter, iterable of (train, test) or None, default 5
-            As in `cross_validate`: the pairs of one query (prompt) stay together. None: the pairs and their queries are
-            new to this model, which then scores them itself.
+            As in `cross_validate`: the pairs of one query (prompt) stay together. None: this model itself scores the
+            pairs; the pairs and their queries must be new to it.
 
         Returns
         -------
         estimator
-            This estimator, with ``calibration_slope_``: 0, for probabilities of one half, if the margins of the
-            held-out pairs do not agree with the preferences.
+            This estimator, with the attribute ``calibration_slope_``. The slope is 0, and all probabilities are one
+            half, if the margins of the held-out pairs do not agree with the preferences.
 
         Raises
         ------
@@ -206,13 +206,13 @@ class CalibratedMixin(Ranker):
 
 
 def _order_of(margins: np.ndarray) -> str:
-    """The numbers of margins that are positive, and 0, as text."""
+    """The number of positive margins, and the number of margins that are 0, as text."""
     n_right, n_tied = np.count_nonzero(margins > 0.0), np.count_nonzero(margins == 0.0)
     return f"{n_right:,} of {len(margins):,} are in the right order and {n_tied:,} have equal scores"
 
 
 class _Pairs:
-    """The pairs to calibrate with, validated: to fit and to score parts of them."""
+    """The validated pairs of a calibration; models are fitted to some of them and score others."""
 
     def __init__(
         self,

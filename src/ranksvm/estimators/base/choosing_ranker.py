@@ -1,4 +1,4 @@
-"""Choice of C, and gamma, by a ranking metric: paths along C, on validation data or over folds of queries."""
+"""Choice of C, and of gamma for a kernel, by a ranking metric on validation data or over folds of queries."""
 
 import logging
 import threading
@@ -121,7 +121,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
     A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
-    has one problem, solved along C.
+    has one problem, which is solved for ascending values of C.
     """
 
     _fitted_schema: ClassVar[Schema] = {
@@ -130,7 +130,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
-    # the estimator with one C, which is a parameter
+    # the class of the same estimator with a single C, given as a hyper-parameter
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
@@ -213,8 +213,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         eval_metric : str, Metric, or list of either, optional
             What to evaluate on the sets besides ``metric``, which comes first and decides.
         callbacks : list of callable, optional
-            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. The
-            comparison stops after a function returns True.
+            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. No further
+            solutions are computed after a function returns True.
 
         Returns
         -------
@@ -303,7 +303,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return None
 
     def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        """The arguments of ``fit`` with the data of a path or of RankingData, if the estimator accepts these."""
+        """The arguments of ``fit``, with a path or RankingData replaced by its data, if the estimator accepts these."""
         return given
 
     def _options(self) -> FitOptions:
@@ -311,7 +311,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         raise NotImplementedError
 
     def _training_set(self, given: TrainingArguments, options: FitOptions) -> TrainingSet:
-        """The training set of arrays: all data, or the data of a fold."""
+        """The training set made from arrays: from all data, or from the data of one fold."""
         raise NotImplementedError
 
     def _part_of_file(self, data: Any, options: FitOptions) -> Any:
@@ -331,7 +331,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return X[rows]
 
     def _assign_solution(self, problem: Any, w: np.ndarray) -> None:
-        """Set the attributes of the scoring function of a solution's variables."""
+        """Set the attributes of the scoring function, from the variables of a solution."""
         raise NotImplementedError
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
@@ -468,7 +468,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """The solutions of a problem along C, until ``rounds`` end, and the evaluation of each on every set."""
+        """Solve a problem for ascending C, until ``rounds`` stop it, and evaluate each solution on every set."""
         name = sets.metrics[0].name
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
@@ -492,7 +492,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         where: str,
         steps: Steps,
     ) -> list[Parts]:
-        """The evaluation of each solution along C on rows of a file, all in one pass over the file."""
+        """Solve a problem for ascending C, and evaluate all solutions on rows of a file, in one pass over the file."""
         models = [partial(problem.scores, result.w) for _, result in solve_along(problem, Cs)]
         evaluations = evaluated_in_file(
             held_out, models, metric, convention, self.memory_limit, effective_n_jobs(self.n_jobs)
@@ -504,7 +504,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return [[evaluation] for evaluation in evaluations]
 
     def _choose(self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]) -> Choice:
-        """The chosen setting and C, from the scores of each on each test part."""
+        """Choose a setting and a value of C by the scores of all combinations on the test parts."""
         name = metric.name
         Cs = Cs[: max(map(len, found))]
         n_parts = len(found[0][0])

@@ -41,5 +41,5 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     if function is None:
         raise OptionError(f"A {type(ranker).__name__} computes its scores on the processor: use device='cpu'.")
     rows = ranker._features(X)
-    assert not isinstance(rows, DeviceFeatures)  # only a linear model has these, and it has no `_function`
+    assert not isinstance(rows, DeviceFeatures)  # X is in host memory
     return validation.check_scores(scores_on(open_device(name), function(), rows))

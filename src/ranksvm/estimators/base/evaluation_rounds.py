@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 class RoundValue(NamedTuple):
-    """The value of a metric on a set after a round, with the fields of LightGBM's ``EvalResult`` and older tuples."""
+    """The value of a metric on a set after a round, with the fields of LightGBM's ``EvalResult``, formerly a tuple."""
 
     dataset_name: str
     metric_name: str
@@ -51,7 +51,7 @@ class CallbackEnv:
     begin_iteration, end_iteration : int
         0, and the largest number of rounds.
     evaluation_result_list : list of RoundValue
-        Set, metric and value of the round, and True, because higher is better.
+        For each set and metric: their names, the value after the round, and True, because higher is better.
     """
 
     model: "BaseEstimator"
@@ -79,8 +79,8 @@ class EvaluationRounds:
     most : int
         The maximum number of rounds.
     patience : int or None
-        Number of rounds without a better value on the first set after which to stop; None: never stop, and keep no
-        model.
+        Number of rounds without a better value on the first set after which to stop; None: stop only after a callback
+        returns True, and keep no model.
     what : str, default "epoch"
         The name of a round in log records.
     """
@@ -111,7 +111,7 @@ class EvaluationRounds:
         scores : callable
             Returns the scores of features.
         model : callable
-            Returns what to keep of the round; called without arguments if it is the best one so far.
+            Returns what to keep of the round; called without arguments if the round is the best so far.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class EvaluationRounds:
         return ended or self.exhausted(values)
 
     def exhausted(self, values: Sequence[float]) -> bool:
-        """Whether the last ``patience`` of some rounds brought no better value.
+        """Whether the last ``patience`` rounds brought no better value.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class EvaluationRounds:
 
 
 def is_exhausted(values: Sequence[float], patience: int | None) -> bool:
-    """Whether the last ``patience`` of some values, of which higher ones are better, are no better than those before.
+    """Whether none of the last ``patience`` values is better (higher) than all values before them.
 
     Parameters
     ----------

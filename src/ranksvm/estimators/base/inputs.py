@@ -58,7 +58,7 @@ def resolve_files(
     missing: bool = False,
     categorical: Sequence[str | int] | None = None,
 ) -> TrainingArguments:
-    """The arguments of ``fit`` with the data of a path or of RankingData, for estimators that accept these.
+    """The arguments of ``fit``, with a path or RankingData replaced by its data, for estimators that accept these.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def resolve_files(
     memory_limit : int, str or None
         The memory limit: larger data stay in their file, and X becomes `FileData`.
     missing : bool
-        Whether features in a file may be missing, and may hold text: in additive models.
+        Whether features in a file may have missing values and text, as additive models accept them.
     categorical : sequence of str or int, optional
-        Those that may hold text; None: none.
+        The features that may hold text; None: no feature.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
 
 
 def _name_texts(ranker: Any, given: TrainingArguments) -> None:
-    """Store the names of features of which some held text: X, whose texts have become numbers, has no names."""
+    """Store the names of all features if some held text: X, in which numbers replace the texts, has no names."""
     if given.text_features is not None:
         ranker.feature_names_in_ = np.array(given.text_features.names, dtype=object)
 
@@ -319,7 +319,7 @@ def features_and_labels(
 
 
 def _features_on_device(ranker: "Ranker", X: MatrixLike, reset: bool) -> DeviceFeatures | None:
-    """X on its GPU; None if X is not on a GPU, or if the model reads none there (`frames.validated` then refuses X)."""
+    """X on its GPU; None if X is elsewhere or the model cannot read it there (`frames.validated` then refuses X)."""
     found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
     if found is None:
         return None
@@ -338,7 +338,7 @@ def _features_of_preferences(ranker: "Ranker", data: Preferences, n_threads: int
     for name, X, first in zip(("chosen", "rejected"), data.blocks, (True, False), strict=True):
         try:
             block = validated_features(ranker, X, n_threads=n_threads, reset=first)
-            blocks.append(cast("Features", block))  # `Preferences` has copied arrays from a GPU
+            blocks.append(cast("Features", block))  # not on a GPU: `Preferences` has copied arrays from there
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     return TwoBlocks.joined(*blocks)

@@ -73,9 +73,9 @@ class KernelRanker(Ranker, BaseEstimator):
         """Drop the least important support vectors, which makes the model smaller and prediction faster.
 
         Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped in ascending order of their norm, as many as
-        possible while the scoring function changes by at most ``tol`` times its norm in the kernel's RKHS. That
-        distance is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in
-        place; ``objective_``, ``duality_gap_`` and ``evals_result_`` keep their values from before, and
+        possible while the scoring function changes by at most ``tol`` times its norm in the kernel's RKHS. This change
+        is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in place;
+        ``objective_``, ``duality_gap_`` and ``evals_result_`` keep their values from before, and
         ``calibration_slope_``, which was computed for other scores, is deleted.
 
         Parameters
@@ -123,7 +123,7 @@ class KernelRanker(Ranker, BaseEstimator):
         return pruning
 
     def _kernel_options(self) -> KernelOptions:
-        """The validated hyper-parameters of an estimator that is fitted by a kernel."""
+        """The validated hyper-parameters of an estimator that is fitted with a kernel."""
         options = KernelOptions.validated(hyper_parameters(self, "kernel"), gamma=gamma_error, random_state=checks.seed)
         check_kernel_device(options)
         return options

@@ -33,7 +33,7 @@ class LinearRanker(Ranker):
 
     @property
     def intercept_(self) -> float:
-        """0: a ranking depends on differences of scores only; for tools that read linear models."""
+        """0, for tools that read linear models: a ranking depends only on differences between scores."""
         check_is_fitted(self)
         return 0.0
 
@@ -56,9 +56,10 @@ class LinearRanker(Ranker):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """``|w_f|`` over its sum for all features, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
+        """``|w_f|`` divided by the sum of all, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
 
-        They are comparable only if all features have one scale; `feature_importance` takes their spread into account.
+        They are comparable only if all features have the same scale; `feature_importance` takes the spread of each
+        feature into account.
         """
         check_is_fitted(self)
         sizes = np.abs(self.coef_)
@@ -82,7 +83,7 @@ class LinearRanker(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         feature_names : array-like of str, shape (n_features,), optional
-            Names of the features; None: the names in the DataFrame passed to `fit`, if it was one.
+            Names of the features; None: the column names, if `fit` was given a DataFrame.
 
         Returns
         -------
@@ -112,7 +113,7 @@ class LinearRanker(Ranker):
         return Explanation(features, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
 
     def feature_importance(self, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
-        """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
+        """Importance of each feature: ``|w_f|`` times the standard deviation of the feature within queries.
 
         The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
         (n_samples - n_queries)``, half the mean squared difference of two documents of a query. Differences of a

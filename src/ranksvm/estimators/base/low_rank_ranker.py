@@ -90,11 +90,12 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     ) -> DualCoef:
         """The learned low-rank matrices: a whole block for each query, computed on access.
 
-        For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
-        the factors of all other documents, of rank at most ``n_components``; for `RegularizedRankSVM` the A_q, of rank
-        ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
-        entries of a block are not pairs: here these entries have values; in `dual_coef` they are 0, which raises the
-        rank. ``per_document()`` has other values here than for `dual_coef`, which do not give the weights.
+        For `FactorizedRankSVM`, they have the products ``<v_i, v_j>`` of the factors of all preferred documents with
+        the factors of all other documents, and a rank of at most ``n_components``. For `RegularizedRankSVM`, they are
+        the matrices A_q, with the ranks ``ranks_`` and with entries that may be negative or larger than C. If labels
+        have three or more levels, some entries of a block are not pairs. Here such entries have values; in `dual_coef`
+        they are 0, which raises the rank of its blocks. ``per_document()`` of this result has other values than that of
+        `dual_coef`; they do not give the weights.
 
         Parameters
         ----------
@@ -110,8 +111,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         Returns
         -------
         DualCoef
-            As from `dual_coef`, with the entries of the matrix as the alpha of each `DualBlock`, whose ``weights`` show
-            which entries are pairs.
+            A sequence as from `dual_coef`. The ``alpha`` of each `DualBlock` are the entries of the query's matrix; its
+            ``weights`` show which entries are pairs.
 
         Raises
         ------
@@ -125,7 +126,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """A function for entries of a query's low-rank matrix, by the query's number and rows of its documents.
+        """A function that returns entries of a query's low-rank matrix, given the query's number and rows of documents.
 
         DataError if these are not the queries of the model.
         """

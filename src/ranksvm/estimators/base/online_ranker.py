@@ -447,7 +447,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Initialize the state of the learner other than the weights."""
 
     def _learn(self, rows: "OnlineRows", preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
-        """Learn from the pairs of one query, by row, in this order."""
+        """Learn from the pairs of one query, given as row numbers, in their order."""
         raise NotImplementedError
 
     def _learn_query(
@@ -533,7 +533,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Learn from one query after another; unless ``scores`` is None, score each query first, by position."""
+        """Learn from one query after another; first write the scores of each, by position, into ``scores`` if given."""
         with undone_if_not_finite(self, X, preferred_weight):
             self._learn_each_query(X, y, queries, preferred_weight, scores)
 

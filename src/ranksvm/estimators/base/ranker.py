@@ -122,8 +122,9 @@ class Ranker:
 
         Notes
         -----
-        Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
-        it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
+        Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at the same time, as long as no
+        thread fits the model or lets it learn. If the model learns meanwhile, serve copies of it (``snapshot`` of the
+        online rankers).
         """
         scores = self._predicted(X)
         return self._scores_like(X, scores) if is_on_device(X) else scores
@@ -163,8 +164,8 @@ class Ranker:
     ) -> float:
         """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
 
-        With pairs, or `Preferences`, it is the pairwise accuracy (`ranksvm.metrics.evaluate_pairs`), and for censored
-        times the concordance index.
+        With pairs, or `Preferences`, the score is the pairwise accuracy (`ranksvm.metrics.evaluate_pairs`) instead;
+        with ``event``, for censored times, it is the concordance index.
 
         Parameters
         ----------

@@ -58,7 +58,7 @@ SAVED_LINEAR_RANKERS = {
     for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM", "ImportedRanker")
 }
 
-# The same for online rankers, whose `coef_` is computed from these attributes.
+# The same for online rankers, whose `coef_` is computed from `weights_`, `lag_` and `counts_`.
 SAVED_ONLINE_RANKERS = {
     choice.estimator: type(choice.estimator, (SavedOnlineRanker,), {})
     for choice in ONLINE_CHOICES.values()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sklearn.utils.metadata_routing import MetadataRequest
 
     class BaseEstimator:
-        """What users and the package call."""
+        """The methods that users and the package call."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: object) -> Self: ...

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["as_before_if_refused", "undone_if_not_finite"]
 
-# If features, weights and hyper-parameters are at most this large, and hyper-parameters at least its inverse, the
-# covariance of a model of the second order cannot overflow, because its eigenvalues only decrease: it is copied in
-# other cases only.
+# If features, weights and hyper-parameters are at most this large, and hyper-parameters are at least the inverse of
+# this number, the covariance of a second-order model cannot overflow, because its eigenvalues only decrease. So it is
+# copied only in other cases.
 MODERATE = 1e60
 # If a sum in float64 has a value of this size, terms of ordinary size are lost.
 LARGE = 1e15

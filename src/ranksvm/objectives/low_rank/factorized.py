@@ -26,12 +26,13 @@ REFRESH_EPOCHS = 50
 
 
 class FactorizedDual:
-    """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, ``w = sum of <v_i, v_j> (x_i - x_j)``, and a current V.
+    """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, with ``w = sum of <v_i, v_j> (x_i - x_j)``; it holds V.
 
-    Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed: with A_i the sum of
-    the v_j of the lower-labeled documents of its query minus the sum over the higher-labeled ones, ``w = X'c`` where
-    ``c_i = <v_i, A_i>``, and with the scores ``s = X w`` the gradient is ``dD/dv_i = s_i A_i - B_i``, B_i the sum of
-    ``(1 + s_j) v_j`` over lower-labeled documents and of ``(1 - s_j) v_j`` over higher-labeled ones.
+    Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed. Let A_i be the sum
+    of v_j over the documents of the same query with a lower label than i, minus the sum of v_j over those with a higher
+    label. Then ``w = X'c`` with ``c_i = <v_i, A_i>``. With the scores ``s = X w``, the gradient is ``dD/dv_i = s_i A_i
+    - B_i``, where B_i is the sum of ``(1 + s_j) v_j`` over the documents with a lower label, plus the sum of ``(1 -
+    s_j) v_j`` over those with a higher label.
 
     Along a direction, w is a quadratic function of the step and D a quartic, whose minimum is computed exactly: no
     step increases D, except one of fixed length.
@@ -101,7 +102,10 @@ class FactorizedDual:
 
     @property
     def scale(self) -> float:
-        """``1/2 |w|^2``. Around a minimum w_0 of D as a function of w, D exceeds it by ``1/2 |w - w_0|^2``."""
+        """``1/2 |w|^2``.
+
+        If D, as a function of w, has a minimum at w_0, D exceeds this minimum by ``1/2 |w - w_0|^2``.
+        """
         return 0.5 * _length2(self.w)
 
     @property
@@ -145,7 +149,7 @@ class FactorizedDual:
         """Visit each query once, in random order, then take a joint step in the direction of their changes.
 
         Between two items of this generator the factors are consistent. An item is the sum of ``|P(V - G) - V|^2`` over
-        the queries of a part, at their visits, with P the projection onto the box.
+        the queries of a part, each at its visit, where G is the gradient and P is the projection onto the box.
         """
         for part in self._parts(self._random.permutation(self._with_pairs)):
             yield self.visit(part)
@@ -198,7 +202,7 @@ class FactorizedDual:
         return out
 
     def _follow(self) -> None:
-        """A joint step of all queries in the direction of the change by the last epoch and its joint step.
+        """A joint step of all queries, in the direction of their change by the last joint step and the visits since.
 
         Queries that are visited one by one partly undo each other's change of w, so steps are short if features are
         correlated; the joint step replaces many such steps, like the momentum of heavy-ball methods (Polyak, 1964),
@@ -233,7 +237,7 @@ class FactorizedDual:
         return [queries[first:last] for first, last in pairwise([0, *cuts, len(queries)])]
 
     def _pass(self, block: Callable[[int, int, int, int, np.ndarray], None], n_sums: int) -> np.ndarray:
-        """Sums over blocks of whole queries, each of which adds to a number of vectors like w."""
+        """Sums over blocks of whole queries; each block adds to ``n_sums`` vectors of the shape of w."""
         rows = max(1, int(BLOCK_BYTES // self.design.row_bytes))
 
         def share(queries: tuple[int, int]) -> np.ndarray:

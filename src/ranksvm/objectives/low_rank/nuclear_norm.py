@@ -20,7 +20,8 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 
-# Minimizes a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
+# Minimizes a `LinearObjective` from some weights, until its duality gap is at most a given fraction of its value, or
+# until it is interrupted.
 Minimize = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
 Result = TypeVar("Result")
 
@@ -29,18 +30,19 @@ START_WIDTH = 0.25
 START_TOL = 1e-3
 # Relative gap of the problem in w at which round-off may begin: no smaller gap is requested.
 SMALLEST_TOLERANCE = 1e-15
-# The step length that would make variables and multipliers equal in size is multiplied by this number and divided by
-# the fraction of singular values for which the multipliers are at their bound gamma. Measured with eleven settings of
-# C, gamma and lam across their ranges on OHSUMED, MQ2008 and synthetic data: the best multiple falls from 2, at ranks
-# near 0, to 0.1 at high ones. With half or twice the number some settings take twice the steps. More than LONGEST gains
-# nothing.
+# The first step length is the one that would make variables and multipliers equal in size, multiplied by LENGTH, and
+# divided by the fraction of singular values for which the multipliers are at their bound gamma. Eleven settings of C,
+# gamma and lam across their ranges were measured on OHSUMED, MQ2008 and synthetic data: the best multiple falls from 2,
+# at ranks near 0, to 0.1, at high ranks. With half or twice LENGTH, some settings take twice as many steps. Multiples
+# above LONGEST gain nothing.
 LENGTH, LONGEST = 0.15, 2.0
-# After this number of steps, and whenever it has doubled, the length is changed so that the proximal point moves as far
-# as the dual variables are from it (residual balancing: Boyd et al. 2011, 3.4.1), by at most this factor at once, and
-# not if the ratio is within BAND. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246. Fits
-# that started from the solution for a thousandth of C took 60 steps instead of more than a thousand.
+# After FIRST_CHANGE steps, and whenever the number of steps has doubled since, the length is changed so that the
+# proximal point moves in a step as far as the dual variables are from it (residual balancing: Boyd et al. 2011, 3.4.1).
+# One change is by a factor of at most LARGEST_CHANGE. If the ratio of the two distances is within BAND, the length is
+# kept. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246. Fits that started from the
+# solution for a thousandth of C took 60 steps instead of more than a thousand.
 FIRST_CHANGE, LARGEST_CHANGE, BAND = 5, 10.0, 2.0
-# Multipliers up to this multiple of the dual variables' gradient are its round-off.
+# Multipliers up to this multiple of ``2 lam`` times the dual variables are round-off.
 ROUND_OFF = 1e-14
 # Numbers stored for each entry of the blocks: targets and variables of the splitting.
 ENTRY_COPIES = 2
@@ -82,7 +84,7 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The sums of value and bound over the blocks; ``excess``: sums of |Y| times the excess of Y over its bound."""
+    """Sums over one or all blocks, for value and bound; ``excess``: sum of |Y| times its excess relative to gamma."""
 
     alpha: float
     distance: float
@@ -95,11 +97,11 @@ class _Values(NamedTuple):
 class NuclearNormObjective:
     """``1/2 |sum alpha_ij (x_i - x_j)|^2 - sum alpha_ij + lam |alpha - A|_F^2 + gamma |A|_*`` over ``0 <= alpha <= C``.
 
-    Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is between
-    whole blocks: alpha is 0 for entries that are not pairs; A need not be. Minimized over A, the last two terms are a
-    smooth convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
-    thresholding of singular values; the proximal operator of the rest with the box is the dual solution of a RankSVM
-    (`ShiftedHuberHinge`). Douglas-Rachford splitting needs only these two.
+    The last two terms are sums over the queries, each of which has a matrix A of the shape of its block. The distance
+    is between whole blocks: alpha is 0 for entries that are not pairs, but A need not be. Minimized over A, the last
+    two terms are a smooth convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of
+    g takes one thresholding of singular values; the proximal operator of the other terms, together with the box, is the
+    dual solution of a RankSVM (`ShiftedHuberHinge`). Douglas-Rachford splitting needs only these two.
 
     For weights w and matrices Y of spectral norm at most gamma, ``-1/2 |w|^2 - |Y|^2 / (4 lam) - C * sum of max(0, 1 -
     (s_i - s_j) - Y_ij)`` is a lower bound of the objective; the multipliers of the splitting are such matrices Y.
@@ -199,7 +201,7 @@ class NuclearNormObjective:
         Parameters
         ----------
         accuracy : float
-            Duality gap that the problem in w may keep, in the unit of the objective.
+            Largest duality gap allowed for the problem in w, in the unit of the objective.
         interrupted : threading.Event, optional
             Stops the solver of that problem when set; value and bound remain valid.
 
@@ -224,7 +226,7 @@ class NuclearNormObjective:
         point : NuclearNormPoint
             The point.
         accuracy : float
-            Duality gap that the problem in w may keep.
+            Largest duality gap allowed for the problem in w.
 
         Returns
         -------
@@ -244,7 +246,8 @@ class NuclearNormObjective:
             return self._values(query, alpha, point.matrices[query], multipliers, excess)
 
         found = self._by_query(values)
-        # not w minus the gradient, which may belong to other alpha if these are known to few digits
+        # the weights are summed up over alpha: w minus the gradient may belong to other alpha, if alpha has few correct
+        # digits
         return NuclearNormPoint(point.matrices, *self._value_and_bound(found, self._weights()), self._solution.w)
 
     # -- private methods ---------------------------------------------------------------------------------------------
@@ -286,9 +289,11 @@ class NuclearNormObjective:
         return self._length * float(np.clip(factor, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
 
     def _advance(self, query: int, last_length: float) -> tuple[LowRank, _Values, tuple[float, float]]:
-        """Value at the new dual variables; squared move of the proximal point, and its squared distance from them.
+        """Advance the splitting of one query; returns its next matrix, its values, and two squared lengths.
 
-        Writes the next variables of the splitting and their reflection, and returns the matrix that belongs to it.
+        The values are at the new dual variables. The lengths are those of the move of the proximal point, and of its
+        difference from the dual variables. The next variables of the splitting and their reflection, to which the
+        matrix belongs, are written.
         """
         alpha = self._alpha(query)
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
@@ -367,7 +372,7 @@ class NuclearNormObjective:
         return w
 
     def _value_and_bound(self, values: list[_Values], w: np.ndarray | None = None) -> tuple[float, float, float]:
-        """Value, its error and a lower bound; w: weights of the dual variables; None: weights of the solution."""
+        """Value, its error and a lower bound; w: weights of the dual variables; None: computed from the solution."""
         sums, point = _Values(*np.sum(values, axis=0).tolist()), self._solution.point
         # the weights of the dual variables: the weights of the solution minus its gradient
         w = point.w - point.gradient if w is None else w

@@ -59,16 +59,17 @@ class QueryMatrices:
         return tuple(array.shape for array in (self.values, self.left, self.right)) == shapes
 
     def factors(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Singular values of a query's matrix, its left and its right singular vectors (rows of views)."""
+        """The singular values of a query's matrix, and views whose rows are its left and its right singular vectors."""
         values = self.values[self._first_value[query] : self._first_value[query + 1]]
         part = slice(self._first_entry[query], self._first_entry[query + 1])
         shape = len(values), self._pointers[query + 1] - self._pointers[query]
         return values, self.left[part].reshape(shape), self.right[part].reshape(shape)
 
     def entries(self, query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Entries of a query's matrix by the numbers of their documents in it, each ``(i[t], j[t])``."""
+        """The entries ``(i[t], j[t])`` of a query's matrix; i and j number the documents within the query."""
         values, left, right = self.factors(query)
-        # only for the given documents: one preferred to thousands of others has a matrix of one row
+        # the matrix is computed for the given documents only: if one is preferred to thousands of others, it has one
+        # row
         rows, columns = (np.bincount(each, minlength=left.shape[1]) > 0 for each in (i, j))
         dense = (left[:, rows].T * values) @ right[:, columns]
         found: np.ndarray = dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]

@@ -6,8 +6,9 @@ import numpy as np
 
 __all__ = ["LowRank", "soft_threshold"]
 
-# Threshold, relative to the Frobenius norm, below which squares lose digits: eigenvalues of the Gram matrix have errors
-# of 1e-16 times the largest, singular values at the threshold t have errors of 1e-16 s^2 / t.
+# Threshold, relative to the Frobenius norm, below which squares lose digits. If s is the largest singular value,
+# eigenvalues of the Gram matrix have errors of 1e-16 s^2, and so singular values at the threshold t have errors of
+# 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
 
 
@@ -71,16 +72,17 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     block : ndarray of float64, shape (m, n)
         The matrix, finite.
     threshold : float
-        At least 0. At 0 A is ``block``, with its nonzero singular values.
+        At least 0. If it is 0, A is ``block``, with its nonzero singular values.
 
     Returns
     -------
     LowRank
         The minimum, to 1e-10 of the largest singular value of ``block``.
 
-    Notes ----- Singular vectors are eigenvectors of the smaller Gram matrix, unless the threshold is so small that
-    squaring would lose digits. BLAS and LAPACK release the interpreter lock in all of these steps, so each thread may
-    take a block.
+    Notes
+    -----
+    Singular vectors are eigenvectors of the smaller Gram matrix, unless the threshold is so small that squaring would
+    lose digits. BLAS and LAPACK release the interpreter lock in all of these steps, so each thread may take a block.
 
     References
     ----------
