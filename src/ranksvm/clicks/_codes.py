@@ -38,7 +38,7 @@ Ids = ArrayLike | Coded
 
 
 def coded(name: str, values: Ids) -> Coded:
-    """Ids of any type as codes; values that already are `Coded` stay.
+    """Ids of any type as codes; values that are already `Coded` are returned unchanged.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Columns of a click log: the valid values of each, and the order of its rows."""
+"""Validation of the columns of a click log, and the order of the rows."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ __all__ = ["impressions", "propensities", "ranks", "times"]
 
 
 def ranks(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
-    """Whole numbers from 1."""
+    """Ranks as int32; DataError if they are not whole numbers from 1."""
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iu":
         numbers = numeric_column(name, values)
@@ -42,7 +42,7 @@ def propensities(values: ArrayLike, clicked: np.ndarray) -> np.ndarray:
 
 
 def times(values: ArrayLike, n_rows: int) -> np.ndarray:
-    """Numbers, or times of NumPy."""
+    """Times as float64, or unchanged if they are dates, times or durations of NumPy."""
     times = np.asarray(values)
     check_one_per_row("time", times, n_rows, "clicked")
     return times if times.dtype.kind in "mM" else numeric_column("time", times)

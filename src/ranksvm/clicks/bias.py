@@ -40,8 +40,9 @@ class PositionBias(Tabular):
     propensity : array-like of shape (n_ranks,)
         Propensity of each rank from 1, in (0, 1]; NaN if the data do not identify it.
     offset : array-like of shape (n_ranks,), optional
-        Trust bias: click rate of a document without relevance at each rank; None: 0. If relevance is the click rate at
-        rank 1, as in an estimate, the offset is negative if documents without relevance are clicked on at rank 1.
+        Trust bias: click rate of a document without relevance at each rank; None: 0. An estimate takes
+        the click rate at rank 1 as relevance; its offsets are then negative if documents without relevance attract
+        clicks mainly at rank 1.
     low, high : ndarray of shape (n_ranks,), optional
         Confidence interval of the propensities; None if they were not estimated.
     offset_low, offset_high : ndarray of shape (n_ranks,), optional
@@ -133,7 +134,7 @@ class PositionBias(Tabular):
         return self.propensity / np.maximum(self.propensity, self.clip) - 1.0
 
     def clipped(self, clip: float) -> "PositionBias":
-        """A copy that raises propensities to at least ``clip``: less variance, and the bias of `clip_bias`.
+        """A copy that raises propensities to at least ``clip``: less variance, but the bias `clip_bias`.
 
         Parameters
         ----------
@@ -264,7 +265,7 @@ class PositionBias(Tabular):
         Raises
         ------
         DataError
-            When it is not such a file.
+            When `save` did not write the file.
         """
         name = os.fspath(path)
         with open(path, "rb") as file:
@@ -325,5 +326,5 @@ class PositionBias(Tabular):
         return f"PositionBias([{shown}{more}], {self.n_ranks} ranks, method {self.method!r}){notes}"
 
 
-# Propensities of ranks, the ones in the log, or none.
+# Propensities of ranks, propensities in the log, or no propensities.
 Bias = PositionBias | Literal["log"] | None

@@ -1,4 +1,4 @@
-"""Counts of impressions and clicks, added up block by block: the only input of the estimators of position bias."""
+"""Counts of impressions and clicks, added up block by block: the input of the estimators of position bias."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -135,13 +135,13 @@ class ClickCounts:
 
     @property
     def item(self) -> np.ndarray:
-        """Number, from 0, of the pair of query and document of each entry; entries of one pair are adjacent."""
+        """Number, from 0, of each entry's pair (query, document); entries with the same pair are adjacent."""
         new = (self.query[1:] != self.query[:-1]) | (self.document[1:] != self.document[:-1])
         return np.concatenate(([0], np.cumsum(new)))
 
 
 def groups_of(query: np.ndarray, most: int) -> tuple[np.ndarray, int]:
-    """Group of the query of each entry, and the number of groups; more than ``most`` queries form random groups.
+    """Group of each entry's query, and the number of groups; more than ``most`` queries form random groups.
 
     A bootstrap over random groups of queries has the same mean square error as one over queries, and needs less memory.
     """

@@ -98,16 +98,16 @@ def interleave(
     The papers leave details open; these are the exact rules. All methods stop at ``length`` documents, or when both
     rankings are exhausted.
 
-    - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): while documents are missing, the team with
-      fewer documents picks, or, if both have the same, a fair coin decides; a team picks the highest document of its
-      ranking that is not in the list yet. A team whose ranking is exhausted passes, and the other one picks.
+    - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): the team with fewer documents picks next;
+      if both teams have the same number, a fair coin decides. A team picks the highest document of its ranking that is
+      not in the list yet. A team whose ranking is exhausted passes, and the other one picks.
     - ``"balanced"`` (Joachims 2003; algorithm 1 of the paper above): one fair coin decides who is first. Let k_a and
       k_b be the numbers of documents read from A and B. The next document is read from A if ``k_a < k_b``, or if they
       are equal and A is first; else from B. It is appended if it is not in the list yet. If one ranking is exhausted,
       the other one is read.
-    - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place, a fair coin chooses a ranking. A
-      document is drawn from those of its documents that are not in the list yet, with probability proportional to
-      ``rank ** -3``, where the rank is in the whole ranking. An exhausted ranking is not chosen.
+    - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place, a fair coin chooses a ranking. One
+      of this ranking's documents that are not in the list yet is drawn, with probability proportional to
+      ``rank ** -3``, where ``rank`` is the place in the whole ranking. An exhausted ranking is not chosen.
 
     Parameters
     ----------
@@ -222,16 +222,15 @@ def interleaving_credits(
 ) -> np.ndarray:
     """The winner of each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
 
-    - ``"team_draft"``: the sign of the number of clicks on documents of team A minus the number of clicks on documents
-      of team B; the log's ``ranker`` names the team of each row.
+    - ``"team_draft"``: the sign of (clicks on documents of team A minus clicks on documents of team B); the log's
+      ``ranker`` names the team of each row.
     - ``"balanced"``: let k be the better of the two ranks, in A and B, of the lowest document that was clicked on. The
-      credit is the sign of the number of clicks on the first k documents of A minus the number of clicks on the first k
-      documents of B.
-    - ``"probabilistic"``: the expectation of the sign of ``"team_draft"`` over all teams that could have led to the
-      list (a number between -1 and 1). Given the list, the teams at different places are independent: document d
-      belongs to team A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where P_A and P_B are the softmax probabilities
-      of A and B among the documents that are left. So the paper's sum over 2^n assignments becomes a convolution over
-      the clicks.
+      credit is the sign of (clicks on the first k documents of A minus clicks on the first k documents of B).
+    - ``"probabilistic"``: the expectation of the credit of ``"team_draft"`` over all assignments of documents to teams
+      that could have led to the list (a number between -1 and 1). Given the list, the teams at different places are
+      independent: document d belongs to team A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where P_A and P_B are
+      the softmax probabilities of A and B among the documents that are left. So the paper's sum over 2^n assignments
+      becomes a convolution over the clicks.
 
     Parameters
     ----------
@@ -254,7 +253,9 @@ def interleaving_credits(
     Raises
     ------
     DataError
-        When a row is of another team, or scores or rankers are missing or do not match.
+        When a row is of another team, or the log has no rankers, or the log or the scores do not match the data.
+    OptionError
+        When ``method`` is unknown, or needs ``data`` and ``scores`` and one of them is missing.
 
     Examples
     --------

@@ -49,18 +49,19 @@ def click_pairs(
 ) -> ClickPairs:
     """Preferences of clicked documents over others, each click weighted by 1 / propensity of its rank.
 
-    Let document i have relevance r_i, the probability of a click once examined. With the right propensities and
-    ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i for each impression that shows both, whatever
-    the ranks and whichever ranker made the list (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with
-    biased feedback", WSDM 2017, section 5: PropensitySVM-rank, whose loss for one click on document i is the sum of the
-    hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). With ``rule="shown"``, impressions
-    with clicks on both documents do not count, because they prefer neither. The expected weight is then ``r_i (1 - p_j
-    r_j)``, where p_j is the propensity of the rank of j: of two almost equally relevant documents, this rule favors the
-    one shown above the other. Weights of equal pairs from many impressions are added up.
+    Let document i have relevance r_i, the probability of a click on it once it is examined. With the right propensities
+    and ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i for each impression that shows both
+    documents, whatever the ranks and whichever ranker made the list. This is PropensitySVM-rank (Joachims, Swaminathan
+    & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5). Its loss for one click on
+    document i is the sum of the hinges of ``s_i - s_j`` over the other documents j, divided by the propensity. With
+    ``rule="shown"``, impressions with clicks on both documents do not count, because they prefer neither. The
+    expected weight is then ``r_i (1 - p_j r_j)``, where p_j is the propensity of the rank of j: of two almost equally
+    relevant documents, this rule favors the one shown above the other. Weights of equal pairs from many impressions are
+    added up.
 
     Unlike `relevance` and `metrics.estimate`, this function does not use exposures over all impressions of a query. A
-    pair exists only if one list shows both documents, so with such weights a document that only few lists show would
-    win against all others in these lists.
+    pair exists only if one list shows both documents. If clicks were divided by exposures, a document that only few
+    lists show would therefore win against all others in these lists.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def click_pairs(
         Propensities of the ranks; ``"log"``: propensities of the log's rows. None: every click weighs 1 (naive).
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         Documents of the same impression to which a clicked document is preferred: all without a click (``"shown"``),
-        all others (``"shown_all"``), or all without a click above it, which needs no propensities (``"skip_above"``;
+        all others (``"shown_all"``), or all above it without a click (``"skip_above"``, which needs no propensities;
         see `pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015): for
@@ -138,8 +139,8 @@ def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
     """Estimate relevance of documents from clicks: the sum of ``click - offset`` divided by the sum of propensities.
 
     Both sums are over the impressions of the query by any ranker. The quotient estimates the probability of a click on
-    an examined document, with far less variance than the mean of ``click / propensity``, and corrects for trust bias by
-    its offsets (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). To learn from it, use
+    an examined document, with far less variance than the mean of ``click / propensity``. The offsets correct for trust
+    bias (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). To learn from it, use
     ``RankSVM(pair_weighting="label_gap")``, which never lists the pairs: it prefers the more relevant of two documents,
     weighted by the difference of their relevance.
 

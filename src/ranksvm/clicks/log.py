@@ -135,7 +135,7 @@ class ClickLog(Tabular):
         Parameters
         ----------
         frame : DataFrame
-            Of pandas, polars, pyarrow or another library supported by narwhals.
+            A DataFrame of pandas, polars, pyarrow or another library supported by narwhals.
         **columns : str
             Names of columns that differ from the parameters of `ClickLog`, such as ``clicked="click"``.
 
@@ -147,7 +147,7 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a required column is missing, or for the reasons of `ClickLog`.
+            When a required column is missing, or when `ClickLog` raises it.
         """
         from ranksvm.clicks.log_file import known_columns
         from ranksvm.data import frames
@@ -177,8 +177,8 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a click belongs to no impression, or to a document that its impression did not show, or for the reasons
-            of `ClickLog`.
+            When a click belongs to no impression, or to a document that its impression did not show, or when `ClickLog`
+            raises it.
 
         Examples
         --------
@@ -220,8 +220,8 @@ class ClickLog(Tabular):
         Parameters
         ----------
         path : path-like
-            The file: Parquet, or CSV or TSV if its name says so. Columns are named like the parameters of `ClickLog`;
-            others are not read.
+            The file: CSV or TSV if its name ends in .csv or .tsv, otherwise Parquet. Columns are named like the
+            parameters of `ClickLog`; others are not read.
         **columns : str
             Names of columns that differ, such as ``clicked="click"``.
 
@@ -235,7 +235,7 @@ class ClickLog(Tabular):
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file cannot be read or lacks a column, or for the reasons of `ClickLog`.
+            When the file cannot be read or lacks a column, or when `ClickLog` raises it.
         """
         from ranksvm.clicks.log_file import ClickLogFile
 
@@ -266,7 +266,7 @@ class ClickLog(Tabular):
         return ClickLogFile(path, columns, block_rows)
 
     def save(self, path: PathLike) -> None:
-        """Write the log to a file: Parquet, or CSV or TSV if the name of the file says so.
+        """Write the log to a file: CSV or TSV if its name ends in .csv or .tsv, otherwise Parquet.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class ClickLog(Tabular):
         return log
 
     def rows(self, data: RankingData) -> np.ndarray:
-        """Row of the data of each row of the log.
+        """For each row of the log, its row in the data.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class ClickLog(Tabular):
         return {"rank": np.arange(1, len(shown) + 1), "shown": shown, "clicks": clicks, "click_rate": clicks / shown}
 
     def plot(self, ax: "Axes | None" = None) -> "ClickRateDisplay":
-        """Draw the click rate of each rank, for each ranker if these are known.
+        """Draw the click rate of each rank, for each ranker if there are several.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ __all__ = ["rows_of"]
 
 
 def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
-    """Row of the data of each row of the log; see `ClickLog.rows`."""
+    """For each row of the log, its row in the data; see `ClickLog.rows`."""
     if not isinstance(data, RankingData):
         raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
     queries = data.queries

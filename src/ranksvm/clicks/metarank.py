@@ -88,15 +88,15 @@ def read_metarank(
     Returns
     -------
     MetarankEvents
-        The log, the features, and the number of events that were skipped. The labels of the features are the ``label``
-        of an item in a ranking, NaN if there is none.
+        The log, the features, and the number of events that were skipped. The labels of ``data`` are the ``label`` of
+        each item in its ranking, or NaN if it has none.
 
     Raises
     ------
     ParseError
         When a line is not a JSON object, or not an event, or a ranking has the id of an earlier one.
     DataError
-        When there are no rankings, or for the reasons of `ClickLog`.
+        When there are no rankings, or when `ClickLog` raises it.
     MissingDependencyError
         When the file is compressed by zstd, and zstandard is not installed.
 

@@ -61,9 +61,9 @@ def position_bias(
       ``C_kl + C_lk`` eliminates R and leaves a concave likelihood (a Bradley-Terry model). Both estimators are
       consistent.
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` is the rank of a document before the exchange
-      (Joachims, Swaminathan & Schnabel, WSDM 2017, section 5, exchange rank 1 with rank k). The method is the same, but
-      click rates are compared among documents with the same base rank, over all queries, instead of for each document.
-      So queries need not repeat. The choice of the exchanged ranks must not depend on the query.
+      (as Joachims, Swaminathan & Schnabel, WSDM 2017, section 5, exchange rank 1 with rank k). The method is the same,
+      but click rates are compared among documents with the same base rank, over all queries, instead of for each
+      document. So queries need not repeat. The choice of the exchanged ranks must not depend on the query.
     - ``"em"``: expectation maximization of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
       "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data``, relevance
       is a logistic regression on the features (regression EM; the paper uses boosted trees), and the estimate is only
@@ -72,7 +72,8 @@ def position_bias(
       impressions of each query of MQ2008). The intervals do not include these errors, so prefer the other methods if
       they apply.
 
-    Intervals are percentiles of a bootstrap over queries (over 1,000 random groups of them if there are more).
+    Intervals are percentiles of a bootstrap over queries. If there are many queries, ``"harvest"`` and ``"swap"`` use
+    at most 1,000 random groups of queries instead.
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ def position_bias(
     Raises
     ------
     DataError
-        When the log cannot identify anything: one ranker for harvesting, no ``base_rank`` for swaps, no document at
-        two ranks, no clicks.
+        When the log cannot identify anything: it has only one ranker (``"harvest"``), no ``base_rank`` (``"swap"``), no
+        document at two ranks, or no clicks.
     OptionError
         When an option is out of range.
 
@@ -249,8 +250,8 @@ def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
 def _trust_moments(counts: ClickCounts) -> np.ndarray:
     """Sums over documents shown at rank 1 (twice at least) and at rank k, by group of queries: (n_groups, n_ranks, 5).
 
-    With x and y the click rates of a document at rank 1 and at k, and weight ``w = n_1 n_k / (n_1 + n_k)``: the sums of
-    w, w x, w y, w x^2 and w x y. ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
+    Let x and y be the click rates of a document at rank 1 and at k, and ``w = n_1 n_k / (n_1 + n_k)`` its weight. The
+    sums are those of w, w x, w y, w x^2 and w x y. ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
     """
     item = counts.item
     group, n_groups = groups_of(counts.query, _MOST_TRUST_GROUPS)

@@ -7,9 +7,9 @@ from ranksvm.clicks.counts import ClickCounts, groups_of
 __all__ = ["FEW_CLICKS", "against", "comparable", "connected", "fitted", "fitted_power", "harvested", "swapped"]
 
 # If a rank has fewer comparable clicks than this, the error of its propensity exceeds about 10 %. (On average over 10
-# logs of 10^5 clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks lowered pairwise
-# accuracy by .03 to .09, with C chosen for each log; learning without them, with the same C, by less than .002:
-# benchmarks/clicks_folds.py.)
+# logs of 10^5 clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks, with C chosen
+# for each log, lowered pairwise accuracy by .03 to .09. Learning without these ranks, with the same C, lowered it by
+# less than .002. See benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
 # Maximum size of a table of groups and pairs of ranks: 64 MB.
@@ -22,8 +22,8 @@ def harvested(counts: ClickCounts) -> np.ndarray:
     """Clicks of each rank against each other rank, by group of queries: shape (n_groups, n_ranks, n_ranks).
 
     A document that was shown n_k and n_l times at the ranks k and l, and clicked on c_k and c_l times, adds
-    ``c_k n_l / (n_k + n_l)`` to [k, l] and ``c_l n_k / (n_k + n_l)`` to [l, k]. Given the numbers of impressions, their
-    expectations are p_k and p_l times the same number.
+    ``c_k n_l / (n_k + n_l)`` to [k, l] and ``c_l n_k / (n_k + n_l)`` to [l, k]. Given the numbers of impressions, the
+    expectations of these two terms are p_k and p_l times the same number.
     """
     n_ranks = counts.n_ranks
     group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // n_ranks**2)))
@@ -54,7 +54,7 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """The table of `harvested` from impressions and clicks whose strata are the second to last axis."""
+    """The table of `harvested` from impressions and clicks by stratum and rank, the last two axes."""
     n_ranks = shown.shape[-1]
     found = np.zeros((*shown.shape[:-2], n_ranks, n_ranks))
     for stratum in range(shown.shape[-2]):
@@ -71,7 +71,7 @@ def comparable(wins: np.ndarray) -> np.ndarray:
 
 
 def connected(wins: np.ndarray) -> np.ndarray:
-    """Whether each rank can be compared with rank 1: one chain of clicks leads to rank 1, and another one back."""
+    """Whether each rank can be compared with rank 1: edges (k, l) with ``wins[k, l] > 0`` lead to rank 1 and back."""
     from scipy.sparse.csgraph import connected_components
 
     return _same_as_first(connected_components(wins > 0, directed=True, connection="strong")[1])
@@ -84,7 +84,8 @@ def _same_as_first(component: np.ndarray) -> np.ndarray:
 def fitted(wins: np.ndarray) -> np.ndarray:
     """Maximum-likelihood propensities relative to rank 1, from the clicks of pairs of ranks, shape (..., n_ranks).
 
-    ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p; Newton's method, all tables at once.
+    ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p. Newton's method maximizes it, for
+    all tables at once.
     """
     n_ranks = wins.shape[-1]
     log_p = np.zeros(wins.shape[:-1])
@@ -107,7 +108,7 @@ def fitted(wins: np.ndarray) -> np.ndarray:
 def fitted_power(wins: np.ndarray) -> np.ndarray:
     """Maximum-likelihood exponents eta of ``p_k = k ** -eta`` from the clicks of pairs of ranks, shape (...).
 
-    The likelihood of `fitted` as a function of eta is concave; Newton's method, all tables at once.
+    The likelihood of `fitted` as a function of eta is concave. Newton's method maximizes it, for all tables at once.
     """
     log_rank = np.log(np.arange(1.0, wins.shape[-1] + 1.0))
     distance = log_rank[None, :] - log_rank[:, None]  # log p_k - log p_l = eta * distance[k, l]

@@ -1,4 +1,4 @@
-"""Simulated users: clicks on rankings of labeled documents, whose examination and noise are known."""
+"""Simulated clicks of users on rankings of labeled documents, with known examination probabilities and noise."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -50,7 +50,7 @@ def simulate_clicks(
 ) -> ClickLog:
     """Clicks of simulated users on rankings of labeled documents.
 
-    Each impression shows the first ``n_ranks`` documents of a random query, as a random one of the rankers orders them.
+    Each impression shows the first ``n_ranks`` documents of a random query, in the order of a randomly chosen ranker.
     A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness ``a
     = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``; if ``relevance`` is given, g is 1 for labels of
     at least ``relevance``, and 0 for others.
@@ -62,7 +62,7 @@ def simulate_clicks(
     - ``"trust"``: examined documents near the top are clicked more often than their relevance deserves (Agarwal et al.,
       "Addressing trust bias for unbiased learning-to-rank", WWW 2019): relevant ones with probability
       ``1 - (min(k, 20) + 1) / 100``, others with ``max(noise, 0.65 / min(k, 10))``, as simulated by Vardasbi,
-      Oosterhuis & de Rijke (CIKM 2020); grades in between are interpolated by g.
+      Oosterhuis & de Rijke (CIKM 2020); for grades in between, the probability is interpolated linearly in g.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def simulate_clicks(
     drift : float, default 0.0
         Severity changes linearly during the log, from ``eta`` to ``eta + drift``.
     swap : {"none", "top", "adjacent", "shuffle", "last"}, default "none"
-        Randomization of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
+        Randomization of the lists; ``base_rank`` is the rank before it. ``"top"`` exchanges rank 1 with a random rank
         (itself included) in each list (the swaps of Joachims, Swaminathan & Schnabel 2017), ``"adjacent"`` exchanges
         a random pair of neighbors with probability 1/2, ``"shuffle"`` orders the list at random. ``"last"`` fills the
-        last rank with a random one of all documents that the ranks above do not show, so that every document is shown
-        some time; its ``base_rank`` may lie below the list.
+        last rank with a random document that the ranks above do not show, so that every document is shown at some time;
+        its ``base_rank`` may be greater than ``n_ranks``.
     query_popularity : array-like of shape (n_queries,), optional
         Relative frequency of each query, in the order of the queries' first rows. None: all are equally frequent.
     propensities : bool, default False
@@ -211,7 +211,7 @@ def _scores(data: RankingData, ranker: RankerOrScores) -> np.ndarray:
 
 
 def _lists(scores: np.ndarray, queries: Queries, depth: int | None) -> np.ndarray:
-    """Rows of the ranking of each query down to a depth, shape (n_queries, ranks); -1 if it has fewer."""
+    """Rows of the ranking of each query down to a depth, shape (n_queries, ranks); -1 after the last document."""
     numbers = queries.numbers()
     order = np.lexsort((-scores, numbers))
     place = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes)

@@ -26,9 +26,10 @@ __all__ = ["ClickValidation", "fit_from_clicks"]
 _BUDGETS = 10.0 ** np.arange(6)
 # share of the queries used to compare values of C
 _HELD_OUT = 0.25
-# maximum number of values beyond an edge of the default grid, as long as they are better
+# maximum number of values added beyond the edges of the default grid, one at a time while the best value is at an edge
 _MOST_BEYOND = 3
-# minimum gain, as a share of the interval's width: models with small C rank alike, and only the last digits differ
+# minimum gain that counts as better, as a share of the interval's width: models with small C rank almost alike, and
+# their estimates differ only in the last digits
 _MATERIAL = 0.02
 
 
@@ -43,8 +44,8 @@ class ClickValidation(Tabular):
     C : float or None
         The chosen C; None if the model has none.
     Cs : ndarray of float64, shape (n_Cs,)
-        The values tried, in ascending order. Default values are for the whole log: fits to a part of it had the same
-        product of C and the sum of the weights.
+        The values tried, in ascending order. Default values are given for the whole log. The fits on a part of the log
+        used a C with the same product of C and the sum of the weights.
     estimates : list of CounterfactualEstimate
         Quality of the model for each value, by the clicks on held-out queries.
     metric : str
@@ -92,9 +93,9 @@ def fit_from_clicks(
 ) -> ClickValidation:
     """Fit a ranker on a log, with C chosen by clicks alone: counterfactual validation.
 
-    A quarter of the queries is held out. For every C, a model is fitted on the clicks of the other queries. The quality
-    of its rankings of the held-out queries is estimated by `metrics.estimate` from the clicks on these, with the same
-    propensities (by inverse exposures, ``"ips"``). The best C is used for a fit on the whole log.
+    A quarter of the queries is held out. For every C, a model is fitted on the clicks of the other queries. Then
+    `metrics.estimate` estimates how well this model ranks the held-out queries, from the clicks on those queries and
+    with the same propensities (by inverse exposures, ``"ips"``). The best C is used for a fit on the whole log.
 
     Parameters
     ----------
@@ -113,10 +114,10 @@ def fit_from_clicks(
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         As for `click_pairs`. ``"skip_above"`` uses the propensities in the validation only.
     Cs : array-like of float, optional
-        Values of C. None: 1, 10, ... 1e5 over the sum of the weights of the pairs (online rankers: 2^-8, 2^-6, ...
-        2^4), and up to three more if the best one is at an edge.
+        Values of C. None: 1, 10, ... 1e5, each divided by the sum of the weights of the pairs (online rankers: 2^-8,
+        2^-6, ... 2^4), and up to three more if the best one is at an edge.
     metric : str, default "dcg@10"
-        What to choose by: "dcg@k" or "mean_relevant_rank".
+        The metric that C is chosen by: "dcg@k" or "mean_relevant_rank".
     random_state : int, Generator or None, default 0
         Source of randomness for the choice of the held-out queries.
 

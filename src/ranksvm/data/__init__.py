@@ -1,4 +1,4 @@
-"""Ranking data in memory: queries, pairs, weights, design matrices, scalers; where user input is validated."""
+"""Ranking data in memory: queries, pairs, weights, design matrices and scalers, and validation of user input."""
 
 import importlib
 import warnings
@@ -19,7 +19,7 @@ from ranksvm.data.two_blocks import TwoBlocks
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler
 else:
-    # They moved to `ranksvm.datasets`.
+    # These names moved to `ranksvm.datasets`.
     _MOVED = (
         *("ConvertedData", "Qrels", "RankingData", "Run", "convert_to_cache", "iter_data", "iter_letor"),
         *("make_ranking", "make_ranking_stream", "read_data", "read_letor", "read_qrels", "read_run"),

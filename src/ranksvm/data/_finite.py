@@ -10,7 +10,7 @@ from ranksvm._util.types import Features, SparseMatrix
 
 # rows of a dense matrix that are searched at once
 ROWS = 4096
-# columns listed in a message, those with the most such values
+# maximum number of columns listed in a message; those with the most NaN or infinite values come first
 LISTED = 5
 
 

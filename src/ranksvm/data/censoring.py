@@ -1,4 +1,4 @@
-"""Right-censored times: which of two documents is known to have the longer one."""
+"""Right-censored times: which of two documents is known to have the longer time."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ __all__ = ["checked_event", "order_of_times", "strata_or_rows"]
 
 
 def checked_event(event: ArrayLike, n_rows: int) -> np.ndarray:
-    """Whether the event of each row was observed, validated.
+    """Validate whether the event of each row was observed.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def checked_event(event: ArrayLike, n_rows: int) -> np.ndarray:
     Raises
     ------
     DataError
-        When the length differs, or a value is neither 0 nor 1.
+        When there is not one value for each row, or a value is neither 0 nor 1.
     """
     values = numeric_column("event", event, cure="it must be 1 (observed) or 0 (censored) in every row")
     check_one_per_row("event", values, n_rows)
@@ -64,7 +64,7 @@ def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
 
 
 def strata_or_rows(queries: Queries) -> Queries:
-    """Groups that folds keep together: the strata; if there is only one, single rows, which are independent.
+    """Groups that folds keep together: the strata, or, if there is only one stratum, single rows.
 
     Parameters
     ----------

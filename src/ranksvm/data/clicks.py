@@ -30,12 +30,12 @@ def pairs_from_clicks(
     - ``"shown_all"``: to every other document, clicked or not, ``{(i, j): i in K, j != i}``, the pairs of
       PropensitySVM-rank (Joachims, Swaminathan & Schnabel 2017). They need the same weights.
     - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002): to the documents above it without a click,
-      ``{(i, j): i in K, j not in K, r_j < r_i}``. The rule assumes that the user has seen and skipped them, so that it
-      needs no weights. A click on the first document gives no pair, so a ranker that keeps learning from its own lists
-      gets worse.
-    - ``"last_click_skip_above"``, Last Click > Skip Above (Joachims et al. 2005): the subset of these pairs where i is
-      the last click of its impression. With ``click_time`` this is the latest click, as in the paper; without it, the
-      lowest one, as for a user who reads from the top.
+      ``{(i, j): i in K, j not in K, r_j < r_i}``. The rule assumes that the user has seen and skipped these documents,
+      so it needs no weights. Every pair contradicts the order shown, and a click on the first document gives no pair,
+      so a ranker that keeps learning from its own lists gets worse.
+    - ``"last_click_skip_above"``, Last Click > Skip Above (Joachims et al. 2005): only the pairs of ``"skip_above"``
+      whose i is the last click of its impression. With ``click_time``, the last click is the latest one, as in the
+      paper; without ``click_time``, it is the lowest one, as for a user who reads from the top.
 
     Time O(n log n + pairs) for n rows, O(n + pairs) if the rows of each impression are contiguous with ascending ranks;
     memory O(n + pairs).
@@ -61,8 +61,8 @@ def pairs_from_clicks(
     -------
     pairs : ndarray of int64, shape (n_pairs, 2)
         Row numbers (preferred, other): impressions in the order in which they first appear; within each, preferred
-        documents from the top, and for each of these the other documents from the top. No rows if no click prefers
-        anything.
+        documents from the top, and for each of these the other documents from the top. Empty if the clicks give
+        no pair.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def pairs_from_clicks(
 
 
 def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
-    """`_pairs_within` for one impression, with a third of the NumPy calls: services learn from single impressions."""
+    """`_pairs_within` for the single impressions that services learn from, with a third of the NumPy calls."""
     places = np.flatnonzero(clicked)
     others = rows if rule == "shown_all" else rows[~clicked]
     if rule != "skip_above":
@@ -143,8 +143,8 @@ def _pairs_within(
 ) -> np.ndarray:
     """All pairs of preferred positions with the candidates between their own start and stop.
 
-    They are counted first, then filled in: the candidates in ``start .. stop`` have the numbers ``before[start] ..
-    before[stop]``.
+    The pairs are counted first, then filled in: the candidates at the positions ``start .. stop`` are numbered
+    ``before[start] .. before[stop]``.
     """
     others = np.flatnonzero(candidates)
     before = np.concatenate(([0], np.cumsum(candidates)))

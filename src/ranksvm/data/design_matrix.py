@@ -33,11 +33,11 @@ SHARED_VALUES = 1 << 20
 
 
 class RowProducts(Protocol):
-    """Products with some rows of features, numbered by position.
+    """Products with some rows of features; each row is identified by its position.
 
     The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. Sums are in
-    float64 unless the caller allowed others. The methods of a compiled class (`ranksvm._compiled.passes.RowProducts`)
-    run within a pass over all rows.
+    float64 unless the caller allowed another type. If the class is compiled (`ranksvm._compiled.passes.RowProducts`), a
+    pass over all rows computes the products without calls from Python.
     """
 
     def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
@@ -60,7 +60,7 @@ class Basis(Protocol):
     def n_numbers(self) -> int: ...
 
     def expanded(self, w: np.ndarray) -> np.ndarray:
-        """The vector for weights w: ``X w = Y expanded(w)`` for the rows Y of the products."""
+        """The vector for weights w: ``X w = Y expanded(w)``, where Y are the rows that the products use."""
 
     def contracted(self, total: np.ndarray) -> np.ndarray:
         """The transposed map: ``X' u = contracted(Y' u)``; the argument is overwritten."""
@@ -70,7 +70,7 @@ class DesignMatrix(Protocol):
     """Rows of features, read without copying.
 
     ``rows`` maps positions to rows (None if they are the same); the methods work on the positions ``start .. stop``,
-    and arrays named ``*_range`` hold only these. All sums are in float64 unless the caller allows others.
+    and arrays named ``*_range`` hold only these. All sums are in float64 unless the caller allows another type.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class DesignMatrix(Protocol):
 
     @property
     def vector_basis(self) -> "Basis | None":
-        """The basis of the vectors that products take; None if these have one number for each feature."""
+        """The map from weights to the vectors that products take; None if products take the weights themselves."""
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions; unless ``double``, sums may be in the features' type."""
@@ -100,9 +100,9 @@ class DesignMatrix(Protocol):
         """``out += (X * X)' u``."""
 
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
-        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are.
+        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are float32.
 
-        ``out`` may have more columns than X: they become 0.
+        ``out`` may have more columns than X: the extra columns become 0.
         """
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
@@ -357,7 +357,7 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
 
 
 def csr_arrays(X: CSRMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """A CSR matrix for compiled loops: columns and pointers have the same type, int32 or int64.
+    """The arrays of a CSR matrix for compiled loops: column numbers and pointers have one type, int32 or int64.
 
     The loops trust pointers and column numbers; `check_sparse_format` has checked them for every user's matrix.
 

@@ -123,7 +123,7 @@ def device_features(X: object) -> DeviceFeatures | None:
     Raises
     ------
     DataError
-        When X has other than two dimensions, no rows or no columns, or no real numbers.
+        When X does not have two dimensions, has no rows or no columns, or does not hold real numbers.
     """
     if isinstance(X, DeviceFeatures):
         return X

@@ -52,7 +52,7 @@ _CONTAINERS = ("xgboost.DMatrix", "xgboost.QuantileDMatrix", "lightgbm.Dataset",
 _SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
-# Remedy for a column whose name suggests these parameters.
+# Parameter -> remedy for a column whose name suggests that it holds the values of the parameter.
 _CURES = {
     "qid": "name it, qid={!r}; or drop it if the ids are given apart",
     "docid": "drop it",
@@ -74,7 +74,7 @@ def _narwhals() -> ModuleType:
 
 
 def is_frame(X: object) -> TypeGuard[DataFrame]:
-    """Whether X is a DataFrame: of pandas, polars, a pyarrow Table, or another one supported by narwhals.
+    """Whether X is a DataFrame of pandas or polars, a pyarrow Table, or another table that narwhals supports.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def column(X: DataFrame, name: str) -> np.ndarray:
 
 
 def drop_column(X: DataFrame, name: str) -> DataFrame:
-    """A DataFrame without one of its columns, of the same library."""
+    """A DataFrame of the same library, without one of the columns."""
     return _frame(X).drop(name).to_native()
 
 
@@ -139,7 +139,7 @@ def texts(X: DataFrame, name: str) -> list[str | None]:
 
 
 def with_columns(X: DataFrame, columns: Mapping[str, np.ndarray]) -> DataFrame:
-    """A DataFrame with other values in some of its columns, of the same library."""
+    """A DataFrame of the same library, with other values in some of the columns."""
     nw, frame = _narwhals(), _frame(X)
     series = [nw.new_series(name, values, backend=frame.implementation) for name, values in columns.items()]
     if frame.implementation.is_pandas_like():
@@ -210,7 +210,7 @@ def column_names(X: object) -> list[str]:
 
 
 def refuse_containers(X: object) -> None:
-    """Raise DataError for an object that contains features but is not an array of them; it says what to pass instead.
+    """Raise DataError, saying what to pass instead, for an object that contains features but is not an array of them.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _frame_from(columns: Mapping[str, np.ndarray], name: str) -> DataFrame | Non
     lists = {key: values.tolist() for key, values in columns.items()}
     try:
         return _narwhals().from_dict(lists, backend=name).to_native()
-    except (ImportError, ValueError, TypeError):  # not installed, or (named by a file) no such library
+    except (ImportError, ValueError, TypeError):  # not installed, or no such library (a file may have named it)
         return None
 
 
@@ -344,8 +344,8 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric, if the columns differ from the columns of
-        the fit or their order, or (with ``reset``) if one is named like ids or labels.
+        As raised by `validate_data`; DataError if a column is not numeric, if the columns or their order differ from
+        those of the fit, or (with ``reset``) if a column is named like ids or labels.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -423,7 +423,7 @@ class _Names:
 
 
 def _named(X: DataFrame, frame: "nw.DataFrame") -> object:
-    """An object from which scikit-learn reads the names of X: before 1.9 pandas or the interchange protocol."""
+    """An object whose column names scikit-learn can read; before 1.9, pandas or one with the interchange protocol."""
     import sklearn
 
     knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)

@@ -10,7 +10,7 @@ from ranksvm._util.types import Features
 
 __all__ = ["largest_value", "note_on_largest_value"]
 
-# Squares of larger values leave few digits of a sum for values of ordinary size.
+# A sum that contains squares of larger values keeps few digits of the values of ordinary size.
 LARGE = 1e7
 
 

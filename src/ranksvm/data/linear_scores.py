@@ -14,7 +14,7 @@ PREDICT_ROWS = 1 << 15
 
 
 def linear_scores(X: Features | DeviceFeatures, w: np.ndarray, n_threads: int) -> np.ndarray:
-    """``X @ w`` of a C-contiguous float array, CSR matrix or array on a device, summed in float64, on the host."""
+    """``X @ w`` in host memory, summed in float64, for a C-contiguous float array, CSR matrix or array on a device."""
     if isinstance(X, DeviceFeatures):
         return X.device.copy_out(X.scores(w))
     return scores_by_threads(as_design_matrix(X).products(), X.shape[0], w, n_threads)

@@ -1,4 +1,4 @@
-"""A column of numbers, of NumPy, pandas, polars, pyarrow, a GPU or a list, as float64; missing values are refused."""
+"""Columns of numbers from NumPy, pandas, polars, pyarrow, a GPU or a list, as float64; missing values are refused."""
 
 from collections.abc import Iterator
 
@@ -53,7 +53,7 @@ def numeric_column(
     ------
     DataError
         When a value is missing (None, NaN, NA, NaT, a masked or null value), is not a number, is too large for float64,
-        or is infinite although ``finite``. The message names the first such row, and how many are missing.
+        or is infinite and ``finite`` is True. The message names the first such row, and how many are missing.
     """
     array = as_array(name, values)
     if array.ndim == 0:

@@ -1,4 +1,4 @@
-"""The pairs of each query as a block: preferred documents by other documents, the shape of the dual variables."""
+"""The pairs of each query as a matrix (block) of preferred by other documents, the shape of the dual variables."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ __all__ = ["PairBlocks"]
 
 
 class PairBlocks:
-    """One matrix for each query; rows are documents preferred to another one, columns documents below another one.
+    """One matrix per query: its rows are the preferred documents of pairs, and its columns the other documents.
 
     Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones. With two levels
     a block is a full rectangle of pairs. With more levels it is block-triangular and has entries that are not pairs:
-    entries for two documents of intermediate levels that are equal or in reverse order. The entries of all blocks are
-    stored in one array, block after block, each by row.
+    the two documents have the same intermediate level, or their levels are in reverse order. The entries of all blocks
+    are stored in one array, block after block, each by row.
 
     Parameters
     ----------
@@ -24,9 +24,10 @@ class PairBlocks:
     Attributes
     ----------
     preferred, other : ndarray of int64
-        Position of the document of each row, and of each column, of the blocks one after another.
+        Positions of the documents: those of the rows, and those of the columns, block after block.
     rows, columns : ndarray of int64, shape (n_queries + 1,)
-        Start of the rows, and of the columns, of each query in these arrays. A query without pairs has none.
+        Where the rows of each query start in ``preferred``, and its columns in ``other``. A query without pairs has
+        neither.
     first : ndarray of int64, shape (rows[-1],)
         Column, within its block, at which the pairs of each row begin.
     offsets : ndarray of int64, shape (n_queries + 1,)

@@ -17,15 +17,15 @@ __all__ = ["PairList", "groups_of_pairs", "row_numbers"]
 class PairList:
     """A list of pairs (i, j), document i preferred to document j.
 
-    The rows are grouped into connected *components*, with no pair between components; these are used as queries.
-    Rows without a pair are omitted.
+    The rows are grouped into connected *components*, with no pair between components. The components are used as
+    queries. Rows without a pair are omitted.
 
     Parameters
     ----------
     pointers : ndarray of int64, shape (n_components + 1,)
         First position of each component.
     rows : ndarray of int64, shape (n_positions,), or None
-        Row of each position; None when they are the same.
+        Row of each position; None when position and row are the same.
     pair_pointers : ndarray of int64, shape (n_components + 1,)
         First pair of each component.
     preferred, other : ndarray of int32, shape (n_pairs,)
@@ -193,7 +193,7 @@ class PairList:
         first : int
             Number of the component, from 0.
         last : int, optional
-            The components are ``first .. last``; None: one.
+            The components are ``first`` to ``last - 1``; None: only component ``first``.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class PairList:
         Parameters
         ----------
         first, last : int
-            The components ``first .. last``.
+            The components are ``first`` to ``last - 1``.
         limit : int
             Maximum number of pairs in a part.
 

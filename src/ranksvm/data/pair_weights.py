@@ -50,7 +50,7 @@ class PairWeights:
         Raises
         ------
         DataError
-            When a weight is negative or not finite, a query's weight varies within it, or a propensity is not in
+            When a weight is negative or not finite, ``query_weight`` varies within a query, or a propensity is not in
             (0, 1].
         """
         if self.sample_weight is None and self.query_weight is None and self.propensity is None:

@@ -17,17 +17,19 @@ from ranksvm.exceptions import NoComparablePairsError
 __all__ = ["ComparablePairs"]
 
 # The margin sweep computes sums over all pairs of a query of m documents in time O(m log m), without visiting pairs.
-# For up to this many levels k it has a direct form, O(k) per document; for more a partition, O(log k).
+# For up to this many levels k it has a direct form, which takes O(k) per document; for more levels it uses a partition,
+# which takes O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
 # A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
 # queries are swept (by the margin sweep). With 5 levels the limit is 95 pairs per document, about 240 documents.
-# Measured with AVX2 as benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3
-# and 5 levels both ways take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
+# Measured with AVX2 as benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: both ways
+# take the same time at 80 to 90 pairs per document with 2, 3 and 5 levels, and at about 300 if all labels are distinct.
 VISIT_LIMIT = 5.0
 
-# Ranking labels takes about 5 ns per row, waking a thread up to 0.4 ms: for fewer rows one thread ranks them.
+# Ranking labels takes about 5 ns per row, and waking a thread takes up to 0.4 ms, so one thread ranks the labels of
+# fewer rows than this.
 # (Measured with MQ2008, where a second thread doubled the time.)
 PARALLEL_ROWS = 1 << 17
 
@@ -48,7 +50,7 @@ class ComparablePairs:
     pointers : ndarray of int64, shape (n_queries + 1,)
         First position of each query.
     rows : ndarray of int64, shape (n_rows,), or None
-        Row of each position; None when they are the same.
+        Row of each position; None when position and row are the same.
     levels : ndarray of int32, shape (n_rows,)
         Rank of each label among the distinct labels of its query, from 0.
     n_levels : ndarray of int32, shape (n_queries,)
@@ -62,8 +64,8 @@ class ComparablePairs:
     direct_limit : int
         Maximum number of levels for which the direct form of the sweep is used.
     visit_limit : float
-        Up to this many times ``14 + min(levels, 40)`` pairs a document, all pairs of a query are visited; queries of
-        more pairs are swept.
+        A query is visited pair by pair if it has at most this many times ``14 + min(levels, 40)`` pairs per document;
+        other queries are swept.
 
     Attributes
     ----------
@@ -159,8 +161,9 @@ class ComparablePairs:
             All pairs of different labels, or only pairs whose labels are adjacent among the query's distinct labels
             (Lee & Lin 2014, section 5).
         weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
-            Weight of a pair before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
-            ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows. A row of zero ``sample_weight`` is ignored.
+            Factor of a pair's weight, in this order: 1; 1 divided by the weight of all pairs of its query;
+            ``y_i - y_j``; ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows. A row of zero
+            ``sample_weight`` is ignored.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
         event : ndarray of float64, shape (n_rows,), optional
@@ -183,8 +186,8 @@ class ComparablePairs:
         NoComparablePairsError
             When no query has two different labels (or no such pair has a positive weight).
         DataError
-            When a weight is negative or not finite, a query's weight varies within it, a propensity is not in (0, 1],
-            or the weights of the pairs overflow.
+            When a weight is negative or not finite, ``query_weight`` varies within a query, a propensity is not in
+            (0, 1], or the weights of the pairs overflow.
         """
         pointers, rows, y_sorted = queries.pointers, queries.order, queries.to_sorted(y)
         preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
@@ -213,7 +216,7 @@ class ComparablePairs:
                 lambda v: cls(*parts, v, v if observed is None else v * observed, None, adjacent),
             )
         if observed is not None:
-            # a pair whose other time is censored is not comparable: its weight is 0
+            # if the time of the other document is censored, the pair is not comparable: its weight is 0
             preferred = np.ones(len(observed)) if preferred is None else preferred
             other = observed if other is None else other * observed
         pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, pointers, largest_label), adjacent)
@@ -267,7 +270,7 @@ class ComparablePairs:
         first : int
             Number of the query, from 0.
         last : int, optional
-            The queries are ``first .. last``; None: one query.
+            The queries are ``first`` to ``last - 1``; None: only query ``first``.
 
         Returns
         -------
@@ -310,7 +313,7 @@ class ComparablePairs:
         Parameters
         ----------
         first, last : int
-            The queries ``first .. last``.
+            The queries are ``first`` to ``last - 1``.
         limit : int
             Number of pairs of a part, roughly; the pairs of one preferred document stay together.
 
@@ -489,7 +492,7 @@ class ComparablePairs:
         return positions[np.append(drawn, (upper.argmax(), lower.argmin()))]
 
     def _pairs_with_next_level(self, query: int) -> np.ndarray:
-        """Weight of the pairs of each level (but the last) of a query with the next one."""
+        """For each level of a query but the last, the weight of its pairs with the next level."""
         part = slice(self.pointers[query], self.pointers[query + 1])
         levels, k = self.levels[part], int(self.n_levels[query])
         sums = [

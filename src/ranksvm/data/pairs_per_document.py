@@ -1,4 +1,4 @@
-"""Pairs per document: how densely the labels of a data set compare its documents."""
+"""Pairs per document: how many comparisons the labels of a data set imply, relative to its documents."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ __all__ = ["pairs_per_document"]
 
 
 def pairs_per_document(y: ArrayLike, qid: ArrayLike | None) -> float:
-    """Mean over queries of the number of pairs of a query divided by the number of its documents.
+    """Mean, over queries, of the number of pairs divided by the number of documents.
 
     A pair is two documents of one query with different labels. A query without pairs counts 0, and a row is a document
     of its query. This is the statistic of Table 1 of Xu et al. (IEEE TKDE 2019), which prints 30.6 for OHSUMED and 2.45

@@ -46,12 +46,12 @@ def partition(pairs: Any, n_parts: int) -> list[Any]:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Join the pairs of several parts; the rows of X of the parts are stacked in this order.
+    """Join the pairs of several parts, for X whose rows are those of the parts, stacked in the same order.
 
     Parameters
     ----------
     parts : sequence of ComparablePairs or PairList
-        The pairs of each part, all of one kind, rows numbered by position (`ComparablePairs.renumbered`); at least one.
+        The pairs of one or more parts, all of one type, with rows numbered by position (`ComparablePairs.renumbered`).
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _pointers(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def _or_ones(parts: Sequence[ComparablePairs], name: str) -> np.ndarray | None:
-    """One array per part, of ones if the part has none; None if no part has one."""
+    """The arrays of all parts, concatenated; 1 for a part without this array, and None if no part has it."""
     values = [getattr(part, name) for part in parts]
     if all(value is None for value in values):
         return None

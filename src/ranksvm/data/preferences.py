@@ -179,7 +179,7 @@ class Preferences:
         Raises
         ------
         DataError
-            When such an argument was also passed.
+            When one of these arguments was also passed.
         """
         for name, value in given.items():
             if value is not None:

@@ -56,7 +56,7 @@ class Queries:
         n_rows : int, optional
             Number of rows expected.
         name : str, default "qid"
-            What errors call the ids.
+            Name of the ids in error messages.
 
         Returns
         -------
@@ -263,7 +263,7 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries of about ``limit`` values each, or one larger query: query q has ``ends[q] .. ends[q + 1]``."""
+    """Ranges of queries with at most ``limit`` values, or one larger query; query q has ``ends[q] .. ends[q + 1]``."""
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)

@@ -1,4 +1,4 @@
-"""Scores of retrievers (lexical, vectors, ...) as search engines normalize them before they add them up."""
+"""Scores of retrievers (lexical, vectors, ...) as search engines normalize them before adding them up."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["NORMALIZERS", "normalized_scores"]
 
 # Engine -> the normalizers that it has, by the names of `RetrieverScaler`.
 NORMALIZERS = {"elasticsearch": ("minmax", "l2_norm", "none"), "opensearch": ("minmax", "l2_norm")}
-# Elasticsearch treats scores that differ by less as equal, and does not divide by a smaller norm.
+# Elasticsearch treats scores that differ by less than this as equal, and does not divide by a norm below this.
 ES_EPSILON = np.float32(1e-6)
 # OpenSearch: what the lowest score becomes, so that it differs from the 0 of a document that was not returned.
 OPENSEARCH_LOWEST = 0.001

@@ -87,8 +87,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds NaN or infinite values, ``qid`` and X differ in length, or it is missing for more than 1,000
-            rows.
+            When X holds NaN or infinite values, ``qid`` and X differ in length, or ``qid`` is None and there are more
+            than 1,000 rows.
         """
         check_is_fitted(self)
         X, qid, _ = frames.split_qid(X, qid)

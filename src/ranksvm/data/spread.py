@@ -59,7 +59,7 @@ def within_query_variance(X: Features, queries: Queries, n_threads: int = 1) -> 
 def cell_squares(
     X: "sparse.csr_matrix", query: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums of squares around the mean for each cell, a query and a feature with stored values; implicit zeros count.
+    """Sum of squares around the mean, with implicit zeros, for each cell: a query and a feature with stored values.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def cell_squares(
     cells, first, cell = np.unique(keys, return_index=True, return_inverse=True)
     rows = sizes[cells // n_features]
     missing = rows - np.bincount(cell, minlength=len(cells))
-    # Around 0 if there are zeros, else around the first value: a constant feature has variance exactly 0.
+    # Values are centered at 0 if there are zeros, else at the first value: a constant feature has variance exactly 0.
     centered = X.data.astype(np.float64)
     centered -= np.where(missing, 0, centered[first])[cell]
     mean = np.bincount(cell, weights=centered, minlength=len(cells)) / rows
@@ -111,7 +111,7 @@ def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np
     start, sizes = queries.pointers[first], queries.sizes[first:last]
     values = _gather(X, queries, int(start), int(queries.pointers[last]))
     sizes_filled = sizes[sizes > 0]
-    # Around the first row of the query, so that a constant feature is exactly 0; then around the mean.
+    # Values are centered at the first row of the query, so that a constant feature is exactly 0; then at the mean.
     values -= np.repeat(values[queries.pointers[first:last][sizes > 0] - start], sizes_filled, axis=0)
     linear.center_queries(queries.pointers, first, last, values)
     return np.einsum("ij,ij->j", values, values)

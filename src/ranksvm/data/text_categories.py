@@ -65,7 +65,7 @@ def recoded(places: np.ndarray, own: Sequence[str], others: Sequence[str]) -> np
     places : ndarray of float, shape (n_rows,)
         Places in ``own``; NaN where the text is missing.
     own, others : sequence of str
-        The categories of the places, and those wanted.
+        The list that ``places`` refers to, and the list that the result refers to.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class TwoBlocks:
 
     @staticmethod
     def joined(first: Features, second: Features) -> "TwoBlocks | CSRMatrix":
-        """Join two blocks of rows: a `TwoBlocks` if both are arrays of one type; otherwise a copy.
+        """Join two blocks of rows: a `TwoBlocks` if both are arrays (converted to one type), otherwise a CSR matrix.
 
         Parameters
         ----------

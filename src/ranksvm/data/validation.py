@@ -88,9 +88,9 @@ def check_grouped(
 ) -> None:
     """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
 
-    A few rows are plausibly one query, as in a first trial and in scikit-learn's checks of estimators; beyond
-    `MOST_ROWS_WITHOUT_QID` they are plausibly several, whose rows must not be compared. The message names the function,
-    ``caller``, and the operation ``done`` on any two rows of a query.
+    A few rows are probably one query, as in a first trial and in scikit-learn's checks of estimators. More than
+    `MOST_ROWS_WITHOUT_QID` rows probably belong to several queries, and rows of different queries must not be compared.
+    The message names the function, ``caller``, and the operation ``done`` on any two rows of a query.
     """
     if qid is not None or group is not None or n_rows < 2:
         return
@@ -113,18 +113,18 @@ def check_grouped(
 def check_finite(
     X: Features | DeviceFeatures, n_threads: int, names: Sequence[str] | None = None, pairwise: bool = False
 ) -> None:
-    """Raise DataError if features have NaN or infinite values; it gives their number and the place of the first one.
+    """Raise DataError, with the number of NaN and infinite values and the place of the first one, if X has any.
 
     Parameters
     ----------
     X : ndarray, CSR matrix or DeviceFeatures
-        The features, otherwise validated.
+        The features, which are otherwise valid.
     n_threads : int
         Number of threads.
     names : array-like of str, optional
         Names of the features.
     pairwise : bool
-        Whether X is a kernel matrix, whose columns are also rows.
+        Whether X is a kernel matrix, whose columns are documents, not features.
     """
     if isinstance(X, DeviceFeatures):
         if not np.isfinite(X.largest()).all():
@@ -139,7 +139,7 @@ def check_finite(
 def largest_values(
     X: Features | DeviceFeatures | TwoBlocks, n_threads: int, names: Sequence[str] | None = None, pairwise: bool = False
 ) -> np.ndarray | None:
-    """`check_finite`, and for an array, in the same pass, the largest absolute value of each column (else None)."""
+    """Check as `check_finite` does; return the largest absolute value of each column of a dense array, else None."""
     if isinstance(X, DeviceFeatures):
         largest = X.largest()
         if not np.isfinite(largest).all():
