@@ -63,7 +63,7 @@ def explain(
 
 
 def feature_importance(model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
-    """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
+    """Importance of each feature: how much its contribution to scores varies within queries.
 
     For a ranker, this calls its method, `RankSVM.feature_importance` or `AdditiveRankSVM.feature_importance`, which
     defines the importance. For a Pipeline, the features are the input of the ranker.

@@ -148,7 +148,7 @@ def read_metarank(
 
 
 def has_metarank_events(path: PathLike) -> bool:
-    """Whether the first line of a file is a JSON object, as it is in a file of Metarank's events."""
+    """Whether a file begins like a JSON object, as a file of Metarank's events does."""
     with open(path, "rb") as file:
         head = file.read(_HEAD)
         file.seek(0)

@@ -109,7 +109,7 @@ def simulate_clicks(
     Raises
     ------
     DataError
-        When the data have no labels above 0, or scores do not match the rows.
+        When no document is relevant, or scores do not match the rows.
     OptionError
         When an option is out of range.
 

@@ -402,7 +402,7 @@ class ComparablePairs:
         )
         rows = positions if self.rows is None else self.rows[positions]
         parts = pointers, rows, self.levels[positions], self.n_levels[chosen]
-        return ComparablePairs(*parts, preferred, other, gain, self.adjacent, self.direct_limit)
+        return ComparablePairs(*parts, preferred, other, gain, self.adjacent, self.direct_limit, self.visit_limit)
 
     def renumbered(self) -> "ComparablePairs":
         """The same pairs with rows numbered by position, for X whose rows are taken in that order.
@@ -413,7 +413,7 @@ class ComparablePairs:
             The pairs.
         """
         parts = self.pointers, None, self.levels, self.n_levels, self.preferred, self.other, self.gain
-        return ComparablePairs(*parts, self.adjacent, self.direct_limit)
+        return ComparablePairs(*parts, self.adjacent, self.direct_limit, self.visit_limit)
 
     def sample(
         self, n_rows: int, seed: int = 0, n_queries: int = SAMPLE_QUERIES

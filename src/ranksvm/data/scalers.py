@@ -60,7 +60,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds NaN or infinite values, or ``qid`` and X differ in length.
+            When X holds infinite values, or NaN that the scaler does not take, or ``qid`` and X differ in length.
         """
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
@@ -87,8 +87,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds NaN or infinite values, ``qid`` and X differ in length, or ``qid`` is None and there are more
-            than 1,000 rows.
+            When X holds infinite values, or NaN that the scaler does not take, ``qid`` and X differ in length, or
+            ``qid`` is None and there are more than 1,000 rows.
         """
         check_is_fitted(self)
         X, qid, _ = frames.split_qid(X, qid)

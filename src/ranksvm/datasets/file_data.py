@@ -102,9 +102,10 @@ def unpacked(
     limit : int, str or None
         The memory limit: see `memory_bytes`.
     missing : bool
-        Whether features in a file may be missing, and may hold text: in additive models.
+        Whether the model is additive: then features in a file may be missing, and those in ``categorical`` may hold
+        text.
     categorical : sequence of str or int
-        Those that may hold text.
+        Names or numbers of features.
 
     Returns
     -------

@@ -17,9 +17,17 @@ from ranksvm.fits.options import FitOptions
 from ranksvm.losses import Pairs
 from ranksvm.metrics import Metric
 
-__all__ = ["EvalArguments", "ListedPairs", "TrainingArguments", "TrainingSet", "training_pairs", "training_set"]
+__all__ = [
+    "EvalArguments",
+    "ForEachSet",
+    "ListedPairs",
+    "TrainingArguments",
+    "TrainingSet",
+    "training_pairs",
+    "training_set",
+]
 
-# Values for each of several sets, or of a single one.
+# One value for each of several evaluation sets, or the value for a single set.
 ForEachSet = ArrayLike | Sequence[ArrayLike | None] | None
 
 

@@ -48,7 +48,7 @@ class Objective(Protocol[P]):
     positions_at_once : int
         Number of positions to pass to `line` at a time: 1 if each costs as much as the first.
     reserve : float
-        The fraction of the gap that a solver reserves for round-off: `goal` and `smoothing_suffices` leave it.
+        The part of the allowed gap that a solver keeps for round-off: `goal` and `smoothing_suffices` use the rest.
     """
 
     positions_at_once: int

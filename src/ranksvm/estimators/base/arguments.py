@@ -8,6 +8,7 @@ from ranksvm._util.types import Features, MatrixLike, PathLike
 from ranksvm.data import Preferences
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.datasets.ranking_data import RankingData
+from ranksvm.fits.training_set import ForEachSet
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Convention, Metric
 
@@ -38,8 +39,6 @@ Validated = Features | DeviceFeatures
 EvalSet = tuple[MatrixLike, ArrayLike] | tuple[MatrixLike, ArrayLike, ArrayLike] | Preferences
 EvalSets = EvalSet | Sequence[EvalSet]
 EvalFeatures = MatrixLike | tuple[MatrixLike, ...]
-# One value for each of several evaluation sets, or the value for a single set.
-ForEachSet = ArrayLike | Sequence[ArrayLike | None]
 Names = str | Sequence[str]
 
 MetricsLike = str | Metric | Sequence[str | Metric]
