@@ -354,3 +354,17 @@ def test_a_model_without_steps_is_linear():
     function = steps([], [0.0], coef=2.0)
     weights = json.loads(export(with_function(function), to="solr").text)["params"]["weights"]
     assert weights == {"f1": 2.0}
+
+
+def test_notes_say_which_number_stands_for_which_text():
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(0)
+    brands = np.array([f"brand {number:02d}" for number in range(12)])[random.integers(0, 12, 240)]
+    X = pandas.DataFrame({"price": random.normal(size=240), "brand": brands, "new": random.choice(["no", "yes"], 240)})
+    y = np.clip(np.round(X["price"] + (X["new"] == "yes")), 0, 3)
+    ranker = AdditiveRankSVM(0.1, categorical=["brand", "new"], linear=False).fit(X, y, qid=np.arange(240) // 12)
+    for target in ("xgboost", "sql", "python"):
+        notes = export(ranker, to=target, names={"new": "is_new"}, X=X[:12]).notes
+        assert "feature 'is_new' takes numbers: 0 for 'no', 1 for 'yes'; -1 for any other text." in notes
+        (brand,) = [note for note in notes if "'brand'" in note]
+        assert "9 for 'brand 09', ... (`categories_` of the model lists all 12); -1 for any other text." in brand

@@ -28,6 +28,8 @@ __all__ = ["export"]
 
 # File names that are safe in a comment of any format: no line breaks, quotes or ends of comments.
 _PLAIN_FILE = re.compile(r"[\w.,+=@%-]+")
+# Texts of a feature that a note lists with their numbers.
+_TEXTS = 10
 
 
 def export(
@@ -141,10 +143,23 @@ def export(
                 "with a MinMaxScaler, which stores them."
             )
     content = target.write(request)
+    request.notes += _notes_on_texts(steps_of(model)[-1], scoring.names, request.names)
     result = Export(to, content, request.names, request.notes, request.test)
     if path is not None:
         result.save(path)
     return result
+
+
+def _notes_on_texts(ranker: "BaseEstimator", features: list[str], names: list[str]) -> list[str]:
+    """A sentence for each feature that held text in training: the numbers that its texts have in the file."""
+    categories: dict[str, list[str]] = getattr(ranker, "categories_", {})
+    notes = []
+    for feature, name in zip(features, names, strict=True):
+        if texts := categories.get(feature):
+            listed = ", ".join(f"{place} for {text!r}" for place, text in enumerate(texts[:_TEXTS]))
+            more = f", ... (`categories_` of the model lists all {len(texts)})" if len(texts) > _TEXTS else ""
+            notes.append(f"feature {name!r} takes numbers: {listed}{more}; -1 for any other text.")
+    return notes
 
 
 def _check_expressible(target: Target, scoring: Scoring) -> None:
