@@ -387,7 +387,8 @@ def test_real_data_through_every_form(shared_data, tmp_path):
     ],
 )
 def test_it_is_no_features_but_for_rank_svm(call):
-    with pytest.raises(DataError, match=r"RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid"):
+    message = r"RankingData are not an array of features: give X=data.X, y=data.y, qid=data.qid"
+    with pytest.raises(DataError, match=message):
         call(make_ranking(n_queries=4, n_docs=5, n_features=3, random_state=0))
 
 

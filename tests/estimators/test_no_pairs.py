@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm import SOLARRanker
+from ranksvm import Preferences, SOLARRanker
 from ranksvm.exceptions import DataError
 
 
@@ -20,3 +20,9 @@ def test_no_pairs(pairs, weight):
     assert (model.n_pairs_, model.n_queries_) == (1, 3)
     with pytest.raises(DataError):
         model.partial_fit_pairs(np.full((3, 3), np.nan), pairs)
+
+
+def test_preferences_are_refused():
+    X = np.eye(4)
+    with pytest.raises(DataError, match=r"Preferences are not an array of features: give their arrays, X=data.X"):
+        SOLARRanker().partial_fit_pairs(Preferences(X[:2], X[2:]), [[0, 1]])

@@ -213,8 +213,7 @@ class Preferences:
 
     def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
         raise DataError(
-            "Preferences are no array of features. What does not take them takes their arrays: X=data.X, "
-            "pairs=data.pairs, qid=data.qid."
+            "Preferences are not an array of features: give their arrays, X=data.X, pairs=data.pairs, qid=data.qid."
         )
 
     def __repr__(self) -> str:

@@ -163,7 +163,7 @@ class RankingData:
         return self._loaded is not None and getattr(self, name) is self._loaded[1][name]
 
     def __array__(self, *args: object, **kwargs: object) -> np.ndarray:
-        raise DataError("RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid.")
+        raise DataError("RankingData are not an array of features: give X=data.X, y=data.y, qid=data.qid.")
 
     def select(self, rows: ArrayLike | slice) -> "RankingData":
         """Some of the rows.
