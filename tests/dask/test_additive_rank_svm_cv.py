@@ -1,5 +1,8 @@
 """DaskAdditiveRankSVMCV against AdditiveRankSVMCV: the same scores, choice and model, wherever the rows are."""
 
+import os
+import signal
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import pytest
 import ranksvm
 from ranksvm import AdditiveRankSVMCV, Preferences
 from ranksvm.dask import DaskAdditiveRankSVMCV
+from ranksvm.dask.choosing_ranker import Choosing
 from ranksvm.exceptions import NoComparablePairsError, OptionError
 
 pytestmark = pytest.mark.usefixtures("client")
@@ -128,3 +132,26 @@ def test_errors(data, values):
     y = np.where(data.qid == data.qid[0], data.y, 0.0)
     with pytest.raises(NoComparablePairsError, match="training part of fold"):
         DaskAdditiveRankSVMCV(**OPTIONS).fit(given[0], cut(y), qid=cut(data.qid))
+
+
+def test_an_interrupt_ends_a_choice_with_the_settings_that_were_solved(data, values, monkeypatch):
+    on_sets = Choosing.on_sets
+
+    def interrupted(self, models):
+        found = on_sets(self, models)
+        os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(Choosing, "on_sets", interrupted)
+    given = cut(values), cut(data.y)
+    options = OPTIONS | {"step_weights": [0.0, 1.0, 2.0]}
+    ranker = DaskAdditiveRankSVMCV(**options, keep_on_interrupt=True)
+    ranker.fit(*given, qid=cut(data.qid), eval_set=[given], eval_qid=[cut(data.qid)])
+    assert ranker.step_weights_.tolist() == [0.0]
+    assert ranker.duality_gap_ <= 1e-9 * ranker.objective_
+
+
+def test_an_interrupt_of_folds_is_an_interrupt(data, values, monkeypatch):
+    monkeypatch.setattr(Choosing, "on_fold", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        DaskAdditiveRankSVMCV(**OPTIONS, keep_on_interrupt=True).fit(cut(values), cut(data.y), qid=cut(data.qid))

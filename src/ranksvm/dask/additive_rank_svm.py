@@ -183,6 +183,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
             rows.close()
         model = self._new_local()
         model._assign_function(function)
+        model.categories_ = {}  # text is refused
         model.candidate_bounds_, model.interaction_bounds_ = candidates, bounds
         model.monotone_ = levels.signs
         model._assign_outcome(problem.outcome(result))

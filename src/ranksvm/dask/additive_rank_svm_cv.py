@@ -25,6 +25,7 @@ from ranksvm.estimators.path import solve_along
 from ranksvm.exceptions import NoComparablePairsError
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.options import LinearOptions
+from ranksvm.fits.problem import interruptible_if
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Convention, Metric
 from ranksvm.model_selection.choice import mean_and_standard_error
@@ -147,21 +148,27 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         return super()._prepared(cluster, given, describing(cluster, self._options()))
 
     def _chosen(
-        self, choosing: Choosing, given: Given, options: LinearOptions, interrupted: threading.Event | None
+        self, choosing: Choosing, given: Given, options: LinearOptions
     ) -> tuple[AdditiveRankSVMCV, list[Solved]]:
         assert isinstance(options, AdditiveOptions)
         model: AdditiveRankSVMCV = self._new_local()
+        model.categories_ = {}  # text is refused
         cluster, prepared = choosing.cluster, choosing.prepared
         again = partial(prepared_rows, cluster, given, prepared.n_partitions)
         rows = AdditiveRows(cluster, prepared, prepared.described, options, effective_n_jobs(self.n_jobs), again)
         settings, Cs = model._settings(rows), model._tried_cs()
         try:
             if choosing.held_out:
-                choice, problem, result, solved = self._on_sets(choosing, model, rows, options, settings, interrupted)
+                prepared.rows.clear()  # they are in the parts now
+                with interruptible_if(self.keep_on_interrupt) as interrupted:
+                    choice, problem, result, solved = self._on_sets(
+                        choosing, model, rows, options, settings, interrupted
+                    )
             else:
                 choice = self._by_folds(choosing, model, options, settings, Cs)
                 problem, solved = model._problem(rows, options, settings[choice.setting_number]), []
-                result = problem.solve(choice.C, interrupted=interrupted)
+                with interruptible_if(self.keep_on_interrupt) as interrupted:
+                    result = problem.solve(choice.C, interrupted=interrupted)
             model._assign_outcome(problem.outcome(result))
             model._assign_choice(choice)
             model._assign_solution(problem, result.w)
@@ -179,10 +186,14 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         interrupted: threading.Event | None,
     ) -> tuple[Choice, Any, SolverResult, list[Solved]]:
         """The choice on the evaluation sets, its problem and solution, and the scores of all solutions."""
-        Cs, tried, solved = model._tried_cs(), [], []
+        Cs, solved = model._tried_cs(), []
+        tried: list[tuple[Any, list[SolverResult]]] = []
         for setting in settings:
             problem = model._problem(rows, options, setting)
             results = [result for _, result in solve_along(problem, Cs, interrupted)]
+            if interrupted is not None and interrupted.is_set() and tried:
+                settings = settings[: len(tried)]  # the interrupted setting has no solutions to compare
+                break
             tried.append((problem, results))
             solved.append(choosing.on_sets([problem.function(result.w) for result in results]))
         n_tried = [len(each.means) for each in solved]

@@ -1,6 +1,5 @@
 """Base of the estimators on Dask that choose C: the arguments of ``fit``, evaluation sets, and folds."""
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -25,7 +24,6 @@ from ranksvm.estimators.base.evaluation_rounds import checked_patience, is_exhau
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.fits.evaluation import joined_sets, metrics_of_sets
 from ranksvm.fits.options import LinearOptions
-from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.metrics import Convention, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
@@ -204,17 +202,14 @@ class DaskChoosingRanker(DaskRanker):
             elif not held_out and event is not None:
                 metrics = [only_metric("censored times", CONCORDANCE, metric)]
             choosing = Choosing(cluster, prepared, held_out, metrics, convention, patience)
-            with interruptible_if(self.keep_on_interrupt) as interrupted:
-                model, solved = self._chosen(choosing, given, options, interrupted)
+            model, solved = self._chosen(choosing, given, options)
             model.n_queries_ = prepared.n_queries
             model.evals_result_ = _evals_result(solved)
             model.fitted_params_ = model._params_now() | {"metric": metrics[0].name}
             self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
         return self
 
-    def _chosen(
-        self, choosing: Choosing, given: Given, options: LinearOptions, interrupted: threading.Event | None
-    ) -> tuple[Any, list[Solved]]:
+    def _chosen(self, choosing: Choosing, given: Given, options: LinearOptions) -> tuple[Any, list[Solved]]:
         """The local model of the choice, and the scores of all solutions on the sets of ``eval_set``."""
         raise NotImplementedError
 

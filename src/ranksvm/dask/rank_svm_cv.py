@@ -24,6 +24,7 @@ from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
 from ranksvm.exceptions import NoComparablePairsError
 from ranksvm.fits.options import LinearOptions, loss_of
+from ranksvm.fits.problem import interruptible_if
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Convention, Metric
 from ranksvm.model_selection.choice import mean_and_standard_error
@@ -127,16 +128,15 @@ class DaskRankSVMCV(DaskChoosingRanker):
         self.n_partitions = n_partitions
         self.timeout = timeout
 
-    def _chosen(
-        self, choosing: Choosing, given: Given, options: LinearOptions, interrupted: threading.Event | None
-    ) -> tuple[RankSVMCV, list[Solved]]:
+    def _chosen(self, choosing: Choosing, given: Given, options: LinearOptions) -> tuple[RankSVMCV, list[Solved]]:
         Cs = np.sort(c_values(self.Cs))
         model: RankSVMCV = self._new_local()
         term = self._term(choosing.cluster, given, choosing.prepared)
         problem, solved = self._problem(term, options), []
         with closing(term):
             if choosing.held_out:
-                solutions = self._solve(term, options, Cs, interrupted)
+                with interruptible_if(self.keep_on_interrupt) as interrupted:
+                    solutions = self._solve(term, options, Cs, interrupted)
                 solved.append(choosing.on_sets([solution.w for solution in solutions]))
                 means, errors, _ = solved[0]
                 scores, Cs = means[:, np.newaxis], Cs[: len(means)]
@@ -146,7 +146,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
                     fold = self._fold_term(choosing.cluster, choosing.prepared, term, train)
                     if fold.weight <= 0.0:
                         raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
-                    coefs = [solution.w for solution in self._solve(fold, options, Cs, interrupted)]
+                    coefs = [solution.w for solution in self._solve(fold, options, Cs, None)]
                     columns.append(choosing.on_fold(coefs, test))
                 scores = np.array(columns).T
                 means, errors = mean_and_standard_error(scores)
@@ -155,7 +155,8 @@ class DaskRankSVMCV(DaskChoosingRanker):
             if choosing.held_out:
                 result = solutions[choice.C_number]
             else:
-                result = problem.solve(choice.C, interrupted=interrupted)
+                with interruptible_if(self.keep_on_interrupt) as interrupted:
+                    result = problem.solve(choice.C, interrupted=interrupted)
         model._assign_solution(problem, result.w)
         model._assign_outcome(problem.outcome(result))
         model._assign_choice(choice)

@@ -362,6 +362,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 found.append(evaluations)
                 if rounds.ended or (interrupted is not None and interrupted.is_set()):
                     break
+        if interrupted is not None and interrupted.is_set():
+            _leave_out_interrupted(tried, found)
         first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
         choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
         problem, results = tried[choice.setting_number]
@@ -550,3 +552,14 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 
     def _params_now(self) -> dict[str, Any]:
         return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
+
+
+def _leave_out_interrupted(tried: list[tuple[RankSVMProblem, list[SolverResult]]], found: list[list[Parts]]) -> None:
+    """Remove the solutions that an interrupt has cut short, and their scores, unless there are no others."""
+    results, evaluations = tried[-1][1], found[-1]
+    whole = sum(result.status is not Status.INTERRUPTED for result in results)
+    if not whole and len(tried) == 1:
+        return
+    del results[whole:], evaluations[whole:]
+    if not whole:
+        del tried[-1], found[-1]
