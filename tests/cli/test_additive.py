@@ -345,13 +345,15 @@ def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
     out, numbers = texts / "model", texts / "numbers.csv"
     ranksvm("train", texts / "train.csv", *ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "-o", out)
     numbers.write_text("label,qid,price,brand,color\n1,1,0.5,1,0\n0,1,0.25,0,1\n")
-    # a column of numbers is text to a model that knows its texts: they are new ones
-    scores = np.array(ranksvm("predict", out, numbers).stdout.split(), dtype=float)
-    model = package.load(out)
-    expected = model.predict(package.datasets.read_data(numbers).to_frame(library="pandas")[model.feature_names_in_])
-    assert expected[0] != scores[0]  # 0 and 1 are not the places of texts
-    unknown = np.array([[0.5, -1.0, -1.0], [0.25, -1.0, -1.0]])
-    np.testing.assert_allclose(scores, model._function().scores(unknown, 1), rtol=1e-12)
+    # 0 and 1 are not the places of texts
+    stderr = ranksvm("predict", out, numbers, code=1).stderr
+    assert "feature 'brand' holds text in the model, and numbers in" in stderr
+    package.datasets.write_data(package.datasets.read_data(numbers), texts / "numbers.parquet")
+    stderr = ranksvm("predict", out, texts / "numbers.parquet", code=1).stderr
+    assert "feature 'brand' holds text in the model, and numbers in" in stderr
+    model, frame = package.load(out), package.datasets.read_data(numbers).to_frame(library="pandas")
+    with pytest.raises(package.exceptions.DataError, match="column 'brand' of X held text when the model was trained"):
+        model.predict(frame[model.feature_names_in_])
     stderr = ranksvm("predict", out, folder / "test.txt", code=1).stderr
     assert "feature 'brand' holds text in the model, and numbers in" in stderr
     ranksvm("convert", texts / "train.csv", texts / "train.rsd", "--categorical", "brand,color")
@@ -383,3 +385,28 @@ def test_a_file_of_text_larger_than_memory(ranksvm, texts, monkeypatch):
     assert found.categories_ == expected.categories_
     np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=1e-4)
     ranksvm("predict", out, texts / "valid.parquet")
+
+
+def test_folds_of_text(ranksvm, texts):
+    for number in (1, 2):
+        for name in ("train", "vali", "test"):
+            folder = texts / "folds" / f"Fold{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            shop(texts / "part.csv", 10 * number + len(name))
+            ranksvm("convert", texts / "part.csv", texts / "part.rsd", "--categorical", "brand,color")
+            (texts / "part.rsd").rename(folder / f"{name}.txt")
+    ranksvm("folds", texts / "folds", *ADDITIVE, "--categorical", "brand,color", "-C", 0.1)
+    for options in (("-C", 0.1), (*ADDITIVE, "-C", 0.1)):
+        stderr = ranksvm("folds", texts / "folds", *options, code=2).stderr
+        assert "give --model additive --categorical brand,color" in stderr
+
+
+def test_columns_whose_names_are_numbers(ranksvm, tmp_path):
+    path, out = tmp_path / "train.csv", tmp_path / "model"
+    X = shop(path, 0)
+    text = path.read_text().replace("price,brand,color", "5,1,2", 1)
+    path.write_text(text)
+    ranksvm("train", path, *ADDITIVE, "--categorical", "1,2", "-C", 0.1, "-o", out)
+    model = package.load(out)
+    assert (model.categorical, list(model.categories_)) == ([1, 2], ["1", "2"])
+    assert len(X.columns) == 3

@@ -143,7 +143,7 @@ def test_text_that_is_not_listed_is_refused(tmp_path, suffix):
         read_data(written(tmp_path / f"data{suffix}"))
 
 
-@pytest.mark.parametrize("categorical", ["brand", [1.5], [-1], [None]])
+@pytest.mark.parametrize("categorical", ["brand", [1.5], [-1], [None], 5, {"brand": "zeta"}])
 def test_invalid_lists(tmp_path, categorical):
     with pytest.raises(OptionError, match="categorical must be a list of names or numbers of features"):
         read_data(written(tmp_path / "data.csv"), categorical=categorical)
@@ -179,3 +179,38 @@ def test_altered_metadata_are_refused(tmp_path, altered):
     (tmp_path / "altered.parquet").write_bytes(out.getvalue())
     with pytest.raises(DataError, match="metadata do not describe categories"):
         read_data(tmp_path / "altered.parquet")
+
+
+def test_a_known_text_is_never_missing(tmp_path):
+    path = written(tmp_path / "data.csv", brand=["NA", "b", "", "NA", "b", "null"])
+    data = read_data(path, categorical={"brand": ["NA", "b"]}, missing=True)
+    assert texts_of(data) == ["NA", "b", None, "NA", "b", None]
+    with pytest.raises(DataError, match="the text 'NA' of feature 'brand' stands for a missing value in CSV"):
+        write_data(data, tmp_path / "other.csv")
+    write_data(data, tmp_path / "other.parquet")
+    assert texts_of(read_data(tmp_path / "other.parquet", missing=True)) == ["NA", "b", None, "NA", "b", None]
+
+
+def test_texts_that_only_python_takes_for_numbers(tmp_path):
+    for texts in (["1_0", "10", "1_0", "1_1", "10", "10"], ["١٢", "12", "12", "7", "7", "7"]):
+        assert texts_of(read_data(written(tmp_path / "data.csv", brand=texts), categorical=["brand"])) == texts
+    path = written(tmp_path / "data.csv", brand=["1", "", "2.5", "-3e2", "1", "2"])
+    data = read_data(path, categorical=["brand"], missing=True)
+    assert data.categories == {}
+    np.testing.assert_array_equal(data.X[:, 1], [1.0, np.nan, 2.5, -300.0, 1.0, 2.0])
+
+
+def test_no_list_is_an_empty_one(tmp_path):
+    path = written(tmp_path / "data.csv", brand=[1, 2, 1, 2, 1, 2])
+    np.testing.assert_array_equal(read_data(path, categorical=None).X, read_data(path).X)
+    assert RankingData(np.zeros((2, 1)), np.zeros(2), categories=None).categories == {}
+    with pytest.raises(DataError, match="categories must be lists of texts by name"):
+        RankingData(np.zeros((2, 1)), np.zeros(2), feature_names=["a"], categories={"a": "xy"})
+
+
+def test_damaged_headers_are_refused(tmp_path):
+    data = read_data(written(tmp_path / "data.csv"), categorical=["brand"])
+    object.__setattr__(data, "categories", {"brand": [1, 2]})
+    data.save(tmp_path / "data.rsd")
+    with pytest.raises(DataError, match="its header does not describe categories"):
+        RankingData.load(tmp_path / "data.rsd")

@@ -1,14 +1,19 @@
 """Additive models of categories that are text."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import ranksvm
 from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, RankSVM, RankSVMCV
+from ranksvm.clicks import fit_from_clicks, position_bias, simulate_clicks
+from ranksvm.data.text_categories import features_for
 from ranksvm.datasets import file_data, read_data, training_file
 from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.report import make_report
+from ranksvm.serving.simulation import each_query
 
 pandas = pytest.importorskip("pandas")
 BRANDS = np.array(["acme", "bolt", "corp"])
@@ -196,3 +201,59 @@ def test_data_of_text_that_no_one_named(file):
         AdditiveRankSVM().fit(file)
     with pytest.raises(DataError, match="features 'brand', 'color' held text"):
         RankSVMCV().fit(data)
+
+
+def test_names_of_features_that_hold_numbers_in_a_file(tmp_path):
+    X, _, y, qid = make_data()
+    path = tmp_path / "data.csv"
+    X.assign(label=y, qid=qid, brand=np.unique(X["brand"], return_inverse=True)[1]).drop(columns="color").to_csv(
+        path, index=False
+    )
+    for categorical in (["brand"], [1], np.array([1])):
+        ranker = AdditiveRankSVM(C=0.1, categorical=categorical).fit(path)
+        assert ranker.is_categorical_.tolist() == [0, 1]
+
+
+def test_a_column_of_numbers_in_place_of_text():
+    X, numbers, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    with pytest.raises(DataError, match="column 'brand' of X held text when the model was trained, and holds numbers"):
+        ranker.predict(X.assign(brand=numbers[:, 1]))
+    X.loc[::7, "brand"] = None
+    ranker = fitted(X, y, qid)
+    missing = ranker.predict(X.assign(brand=np.nan))
+    np.testing.assert_array_equal(missing, ranker.predict(X.assign(brand=None)))
+
+
+def test_python_functions_take_data_with_other_categories(file):
+    X, _, y, qid = make_data()
+    ranker, data = fitted(X, y, qid), read_data(file, categorical=["brand", "color"])
+    renumbered = read_data(file, categorical={"brand": ["corp", "x", "bolt"], "color": []})
+    assert renumbered.categories["brand"] == ["corp", "x", "bolt", "acme"]
+    assert features_for(ranker, data) is data.X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn: these arrays have no names
+        np.testing.assert_array_equal(ranker.predict(features_for(ranker, renumbered)), ranker.predict(X))
+        logs = [simulate_clicks(each, ranker, 200, random_state=0) for each in (data, renumbered)]
+    np.testing.assert_array_equal(logs[0].clicked, logs[1].clicked)
+    np.testing.assert_array_equal(logs[0].document, logs[1].document)
+    linear = RankSVM().fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(DataError, match="features 'brand', 'color' hold text, but the model was trained on numbers"):
+        simulate_clicks(data, linear, 200, random_state=0)
+    with pytest.raises(DataError, match="hold text, but learning from clicks takes numbers"):
+        fit_from_clicks(RankSVM(), data, logs[0], np.ones(10))
+    with pytest.raises(DataError, match="hold text, but the method 'em' takes numbers"):
+        position_bias(logs[0], "em", data=data)
+    with pytest.raises(DataError, match="hold text, but a service takes numbers"):
+        next(each_query(data, passes=1, drift="none"))
+
+
+def test_a_report_on_data_with_other_categories(file):
+    pytest.importorskip("matplotlib")
+    X, _, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    renumbered = read_data(file, categorical={"brand": ["corp", "x", "bolt"], "color": []})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        page = make_report(ranker, renumbered).html
+    assert f"{ranker.score(X, y, qid=qid):.4f}" in page

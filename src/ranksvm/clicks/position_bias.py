@@ -20,6 +20,7 @@ from ranksvm.clicks.rank_pairs import (
     harvested,
     swapped,
 )
+from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.click_weights import check_log
@@ -321,6 +322,7 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
 
 def _features(counts: ClickCounts, log: Log, data: RankingData) -> np.ndarray:
     """Standardized features of the documents of the counts, in their order."""
+    refuse_texts(data, "the method 'em' takes numbers")
     key_of: dict[int, int] = {}
     n_documents = int(counts.document.max()) + 1
     for block in log.blocks():

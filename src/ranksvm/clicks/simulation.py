@@ -12,6 +12,7 @@ from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.text_categories import features_for
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
@@ -203,7 +204,7 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
 
 
 def _scores(data: RankingData, ranker: RankerOrScores) -> np.ndarray:
-    scores = ranker.predict(data.X) if hasattr(ranker, "predict") else ranker
+    scores = ranker.predict(features_for(ranker, data)) if hasattr(ranker, "predict") else ranker
     scores = numeric_column("scores of a ranker", scores)
     if scores.shape != (data.n_rows,):
         raise DataError(f"a ranker has scores of shape {scores.shape}, but the data have {data.n_rows} rows.")

@@ -15,6 +15,7 @@ from ranksvm.clicks.log import ClickLog
 from ranksvm.clicks.log_file import ClickLogFile, Log
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
 from ranksvm.metrics.click_weights import check_log
@@ -154,6 +155,7 @@ def fit_from_clicks(
         raise OptionError(f"{type(estimator).__name__} has no C to choose: call its fit with click_pairs(...).")
     check_log(log)
     log = log.read() if isinstance(log, ClickLogFile) else log
+    refuse_texts(data, "learning from clicks takes numbers")
     learner = _learner(estimator, data, bias, form, rule)
     queries = np.unique(log.query[log.clicked])
     if len(queries) < 4:

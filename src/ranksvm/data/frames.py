@@ -26,6 +26,7 @@ __all__ = [
     "drop_column",
     "has_column",
     "is_frame",
+    "is_missing",
     "is_plain_vector",
     "library",
     "refuse_containers",
@@ -129,6 +130,13 @@ def text_columns(X: DataFrame, among: Collection[str] | None = None) -> list[str
         if is_object or kind in (nw.String, nw.Categorical, nw.Enum):
             found.append(name)
     return found
+
+
+def is_missing(X: DataFrame, name: str) -> bool:
+    """Whether a column of a DataFrame has no value in any row."""
+    column = _frame(X).get_column(name)
+    nan = column.is_nan() if column.dtype.is_float() else column.is_null()
+    return bool((column.is_null() | nan).all())
 
 
 def texts(X: DataFrame, name: str) -> list[str | None]:

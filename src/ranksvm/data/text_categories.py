@@ -1,17 +1,27 @@
 """Columns of text in DataFrames as numbers: the place of each text in a list of categories."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from ranksvm._util.types import DataFrame
+from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.types import DataFrame, Features
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 
-__all__ = ["UNKNOWN", "coded", "learned_categories", "recoded", "texts_at"]
+__all__ = ["UNKNOWN", "coded", "features_for", "learned_categories", "recoded", "refuse_texts", "texts_at"]
 
 # The number of a text that is none of the categories.
 UNKNOWN = -1.0
+
+
+class Data(Protocol):
+    """What the functions here need of RankingData."""
+
+    X: Any
+    feature_names: tuple[str, ...] | None
+    categories: dict[str, list[str]]
 
 
 def learned_categories(X: DataFrame, names: Collection[str]) -> dict[str, list[str]]:
@@ -50,7 +60,13 @@ def coded(X: DataFrame, categories: Mapping[str, list[str]]) -> DataFrame:
         `UNKNOWN`, and a missing one NaN.
     """
     numbers = {}
-    for name in frames.text_columns(X, categories):
+    columns = frames.text_columns(X, categories)
+    for name in categories:
+        if name not in columns and frames.has_column(X, name) and not frames.is_missing(X, name):
+            raise DataError(
+                f"column {name!r} of X held text when the model was trained, and holds numbers now: read it as text."
+            )
+    for name in columns:
         places: dict[str | None, float] = {text: float(place) for place, text in enumerate(categories[name])}
         places[None] = np.nan
         numbers[name] = np.array([places.get(text, UNKNOWN) for text in frames.texts(X, name)])
@@ -74,6 +90,43 @@ def recoded(places: np.ndarray, own: Sequence[str], others: Sequence[str]) -> np
     """
     wanted = {text: float(place) for place, text in enumerate(others)}
     return np.array([*(wanted.get(text, UNKNOWN) for text in own), np.nan])[_whole(places, len(own))]
+
+
+def features_for(model: object, data: Data) -> Features:
+    """The features of data for a model: places of texts as they are in the model's own lists of categories.
+
+    Parameters
+    ----------
+    model : estimator
+        The model that takes the features.
+    data : RankingData
+        The data.
+
+    Returns
+    -------
+    ndarray or CSR matrix, shape (n_rows, n_features)
+        X itself if no text has another place.
+
+    Raises
+    ------
+    DataError
+        When a feature holds text, and the model learned from numbers.
+    """
+    known: dict[str, list[str]] = getattr(steps_of(model)[-1], "categories_", {})
+    refuse_texts(data, "the model was trained on numbers", known)
+    X = data.X
+    for name, texts in data.categories.items():
+        if texts != known[name]:
+            assert data.feature_names is not None
+            X, column = X.copy() if X is data.X else X, data.feature_names.index(name)
+            X[:, column] = recoded(X[:, column], texts, known[name])
+    return X
+
+
+def refuse_texts(data: Data, why: str, known: Collection[str] = ()) -> None:
+    """Raise DataError if features of RankingData, other than those in ``known``, hold text."""
+    if texts := [name for name in data.categories if name not in known]:
+        raise DataError(f"the features {', '.join(map(repr, texts))} hold text, but {why}: encode them, or drop them.")
 
 
 def texts_at(places: np.ndarray, categories: Sequence[str]) -> np.ndarray:

@@ -119,6 +119,13 @@ def write_csv(path: PathLike, data: "RankingData", escape_formulas: bool) -> Non
     """Write the fields of a RankingData; see `RankingData.to_csv`."""
     pa = pyarrow_with("csv", "writing CSV and TSV")
     columns: dict[str, Any] = data._columns()
+    missing = set(pa.csv.ConvertOptions().null_values)
+    for name, texts in data.categories.items():
+        if lost := missing.intersection(texts):
+            raise DataError(
+                f"the text {min(lost)!r} of feature {name!r} stands for a missing value in CSV: write Parquet or a "
+                "cache."
+            )
     if escape_formulas:
         columns = {
             without_formula(name): values if values.dtype.kind in "iuf" else list(map(without_formula, values.tolist()))

@@ -110,7 +110,7 @@ def unpacked(
     Returns
     -------
     tuple of (X, y, qid, text_features)
-        What to fit to; the last is None if no feature held text.
+        What to fit to; the last is None if no feature held text, and none is in ``categorical`` by name.
     """
     if isinstance(X, str | os.PathLike):
         from ranksvm.datasets.training_file import training_file
@@ -127,14 +127,14 @@ def unpacked(
         return X, y, qid, None
     data = X
     texts = None
-    if data.categories:
-        if not missing:
-            raise DataError(
-                f"the features {', '.join(map(repr, data.categories))} held text: only AdditiveRankSVM learns from "
-                "categories. Drop them, or encode them, for example with scikit-learn's OneHotEncoder."
-            )
-        assert data.feature_names is not None
+    named = any(isinstance(each, str) for each in categorical)
+    if data.feature_names is not None and (data.categories or named):
         texts = TextFeatures(data.feature_names, data.categories)
+    if data.categories and not missing:
+        raise DataError(
+            f"the features {', '.join(map(repr, data.categories))} held text: only AdditiveRankSVM learns from "
+            "categories. Drop them, or encode them, for example with scikit-learn's OneHotEncoder."
+        )
     own_ids = qid is None and group is None
     if data.source is not None and pairs is None and _stays_in_file(data, limit):
         if not data.source_is_unchanged():

@@ -173,14 +173,11 @@ def _contents(
     if not isinstance(noted, dict) or not all(map(_are_texts, noted.values())):
         raise ValueError("its metadata do not describe categories")
     noted = {column: texts for column, texts in noted.items() if column in known.features}
-    # a listed column of numbers stays one; one with known texts is read as text
-    texts = [
-        column
-        for column in known.features
-        if column in (noted | known.categories)
-        or (column in known.texts and not _is_numeric(pa, schema.field(column).type))
-    ]
-    return info, replace(known, texts=texts, categories=noted | known.categories)
+    # a listed column of numbers stays one
+    wanted = [*noted, *known.texts]
+    texts = [name for name in known.features if name in wanted and not _is_numeric(pa, schema.field(name).type)]
+    categories = {name: listed for name, listed in (noted | known.categories).items() if name in texts}
+    return info, replace(known, texts=texts, categories=categories)
 
 
 def _are_texts(given: object) -> bool:

@@ -94,7 +94,10 @@ class RankingData:
                 raise DataError(
                     f"there are {len(self.feature_names)} feature names but X has {self.X.shape[1]} columns."
                 )
-        self.categories = {name: [str(text) for text in texts] for name, texts in self.categories.items()}
+        given = {} if self.categories is None else self.categories
+        if any(isinstance(texts, str) for texts in given.values()):
+            raise DataError(f"categories must be lists of texts by name, got {given!r}.")
+        self.categories = {name: [str(text) for text in texts] for name, texts in given.items()}
         for name, texts in self.categories.items():
             if name not in (self.feature_names or ()):
                 raise DataError(f"there are categories of {name!r}, but no feature has this name.")

@@ -36,7 +36,7 @@ def iter_data(
     missing: bool = False,
     **options: Any,
 ) -> Iterator[RankingData]:
-    """Read ranking data query by query, in bounded memory.
+    """Read ranking data query by query, in bounded memory; a log of features in JSON is read whole.
 
     The file may have any format that `read_data` reads. A query is a run of rows with
     one id: if an id occurs again later, that run is a separate query.

@@ -51,7 +51,7 @@ class Columns:
     ignore: Sequence[str] = ()
     require_labels: bool = True
     missing: bool = False
-    categorical: Sequence[str | int] | Mapping[str, Sequence[str]] = ()
+    categorical: Sequence[str | int] | Mapping[str, Sequence[str]] | None = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
@@ -61,10 +61,13 @@ class Columns:
             raise OptionError(f"label, qid and docid must be column names, got {named!r}.")
         if len(set(named)) < len(named):
             raise OptionError(f"label, qid and docid must be three columns, got {', '.join(map(repr, named))}.")
-        listed = not isinstance(self.categorical, str) and all(
-            isinstance(each, str) or is_integer(each, 0) for each in self.categorical
-        )
-        if not listed:
+        if isinstance(self.categorical, Mapping):
+            listed = not any(isinstance(texts, str) for texts in self.categorical.values())
+        else:
+            given = [] if self.categorical is None else self.categorical
+            listed = isinstance(given, list | tuple | np.ndarray)
+            object.__setattr__(self, "categorical", tuple(given) if listed else given)
+        if not listed or not all(isinstance(each, str) or is_integer(each, 0) for each in self.categorical or ()):
             raise OptionError(
                 "categorical must be a list of names or numbers of features, or texts by name, got "
                 f"{self.categorical!r}."
@@ -137,7 +140,7 @@ class Table:
     def with_categories(self, pa: ModuleType, parts: Iterable["Rows"]) -> "Table":
         """The same columns with the texts that some tables hold: those known already first, then the alphabet.
 
-        A column of which all texts are numbers, as a column of CSV may be, is a column of numbers.
+        A column is one of numbers if all of its texts are numbers, and none of them is known.
         """
         if not self.texts:
             return self
@@ -150,7 +153,7 @@ class Table:
         for name, texts in found.items():
             known = self.categories.get(name, [])
             new = sorted(texts.difference(known, self.missing_texts))
-            if known or not all(map(_is_number, new)):
+            if not texts.isdisjoint(known) or not _are_numbers(pa, new):
                 categories[name] = [*known, *new]
         return replace(self, categories=categories)
 
@@ -160,11 +163,13 @@ class Table:
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         encoded = column.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
-        places: dict[str, float] = {text: place for place, text in enumerate(self.categories.get(title, ()))}
-        numbers = [
-            np.nan if text in self.missing_texts else places[text] if title in self.categories else float(text)
-            for text in texts
-        ]
+        if title in self.categories:
+            places: dict[str, float] = dict.fromkeys(self.missing_texts, np.nan)
+            places |= {text: place for place, text in enumerate(self.categories[title])}
+            numbers = [places[text] for text in texts]
+        else:
+            there = [None if text in self.missing_texts else text for text in texts]
+            numbers = pa.array(there, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False).tolist()
         values = np.array([*numbers, np.nan])[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)]
         if not missing:
             self._refuse_rows(np.isnan(values), "missing values", title, first_row)
@@ -254,14 +259,15 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
         )
     known = columns.categorical if isinstance(columns.categorical, Mapping) else {}
     categories = {column: list(known[column]) for column in features if column in known}
-    texts = [column for number, column in enumerate(features) if {column, number} & set(columns.categorical)]
+    listed = list(columns.categorical or ())
+    texts = [column for number, column in enumerate(features) if column in listed or number in listed]
     return Table(name, label, qid, docid, features, columns.missing, texts, categories)
 
 
-def _is_number(text: str) -> bool:
+def _are_numbers(pa: ModuleType, texts: list[str]) -> bool:
     try:
-        float(text)
-    except ValueError:
+        pa.array(texts, pa.string()).cast(pa.float64())
+    except pa.ArrowInvalid:
         return False
     return True
 

@@ -99,7 +99,8 @@ def levels_with(
     signs : ndarray of int64, shape (n_features,), or None
         Features in which the score must increase (1) or decrease (-1).
     """
-    categorical = feature_numbers("categorical", options.categorical or (), n_features, feature_names)
+    listed = [] if options.categorical is None else list(options.categorical)
+    categorical = feature_numbers("categorical", listed, n_features, feature_names)
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if signs is not None and (wrong := [j for j in categorical if signs[j]]):
         raise OptionError(f"monotone has a sign for feature {wrong[0]}, which is a category: these have no order.")

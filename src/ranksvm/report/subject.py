@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.analysis import WeightIntervals, explain, feature_importance, weight_intervals
 from ranksvm.data import ComparablePairs
+from ranksvm.data.text_categories import features_for
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
 from ranksvm.fits.results.explanation import Explanation
@@ -137,7 +138,7 @@ def examine(
         }
 
     found = evaluations(names)
-    linear = hasattr(steps_of(model)[-1], "explain")
+    linear, X = hasattr(steps_of(model)[-1], "explain"), features_for(model, data)
     features = data.feature_names
     intervals, why_none = _intervals(model, train, n_jobs, features)
     return Subject(
@@ -153,13 +154,13 @@ def examine(
         correction=correction,
         intervals=intervals,
         why_no_intervals=why_none,
-        explanation=explain(model, data.X, data.query_ids, feature_names=features) if linear else None,
-        importance=feature_importance(model, data.X, data.query_ids) if linear else None,
+        explanation=explain(model, X, data.query_ids, feature_names=features) if linear else None,
+        importance=feature_importance(model, X, data.query_ids) if linear else None,
     )
 
 
 def _scores(model: Any, data: RankingData) -> np.ndarray:
-    return predict_scores(model, data.X, data.query_ids)
+    return predict_scores(model, features_for(model, data), data.query_ids)
 
 
 def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], correction: str) -> list[Comparison]:

@@ -12,6 +12,7 @@ import numpy as np
 from ranksvm._util.types import Json
 from ranksvm.clicks import attractiveness
 from ranksvm.clicks.simulation import clicks_on_lists, examination
+from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import CumulativeMetrics
@@ -188,6 +189,7 @@ def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[
     tuple of RankingData and ndarray
         A query, and the relevance of its documents, from 0 to 1: the g of `ranksvm.clicks.simulate_clicks`.
     """
+    refuse_texts(data, "a service takes numbers")
     random, gain = np.random.default_rng(0), attractiveness(data, 0.0)
     n_queries, number = passes * data.queries.n_queries, 0
     for _ in range(passes):

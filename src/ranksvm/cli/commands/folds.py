@@ -181,10 +181,12 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
     data.check_scaler(options["scaler"])
     if chooses(options):
         data.check_choice(options["folds"])
+    resolved = data.resolved(options)
+    data.check_texts(resolved["categorical"], options["model"] == "additive", [options["scaler"]])
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
     # made before the timer starts, because this imports its class
-    ranker = make_ranker(data.resolved(options), only_fit=True)
+    ranker = make_ranker(resolved, only_fit=True)
     with watch("training"):
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))
     test = data.parts["test"]

@@ -109,9 +109,9 @@ def check_additive_options(options: dict[str, Any]) -> None:
 
 
 def listed_features(text: str) -> list[str | int]:
-    """The names, and numbers from 0, of a list of features as an option has it."""
-    items = map(str.strip, text.split(","))
-    return [int(each) - 1 if each.isascii() and each.isdigit() and int(each) else each for each in items]
+    """The names, and numbers from 0, of a list of features as an option has it; digits may be a name, too."""
+    names = [each.strip() for each in text.split(",")]
+    return [*names, *(int(each) - 1 for each in names if each.isascii() and each.isdigit() and int(each))]
 
 
 def check_texts(texts: Sequence[str], listed: Sequence[str], additive: bool, scalers: Sequence[str]) -> None:

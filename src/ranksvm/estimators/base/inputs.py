@@ -78,7 +78,7 @@ def resolve_files(
     """
     if _is_plain(given.X) and memory_limit is None:
         return given
-    listed = () if categorical is None else categorical
+    listed = [] if categorical is None else list(categorical)
     X, y, qid, texts = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing, listed)
     return replace(given, X=X, y=y, qid=qid, text_features=texts)
 
