@@ -134,6 +134,15 @@ def test_errors(data, values):
         DaskAdditiveRankSVMCV(**OPTIONS).fit(given[0], cut(y), qid=cut(data.qid))
 
 
+@pytest.fixture
+def interruptible():
+    """Handle SIGINT as in the foreground: a process that was started in the background ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_a_choice_with_the_settings_that_were_solved(data, values, monkeypatch):
     on_sets = Choosing.on_sets
 
@@ -151,6 +160,7 @@ def test_an_interrupt_ends_a_choice_with_the_settings_that_were_solved(data, val
     assert ranker.duality_gap_ <= 1e-9 * ranker.objective_
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_of_folds_is_an_interrupt(data, values, monkeypatch):
     monkeypatch.setattr(Choosing, "on_fold", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
