@@ -227,3 +227,11 @@ def test_comparable_pairs_of_a_list_have_the_rows_in_them():
     part.rows = rows
     for found, wanted in zip(written_out(part), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_divided_pairs_keep_their_limits():
+    pairs = ComparablePairs.from_labels(Queries.from_qid([1, 1, 1, 2, 2, 3, 3]), np.array([0.0, 1, 2, 1, 0, 0, 0]))
+    for name, value in (("direct_limit", 7), ("visit_limit", 0.25)):
+        setattr(pairs, name, value)
+        assert getattr(pairs.of_queries(np.array([0])), name) == value
+        assert getattr(pairs.renumbered(), name) == value
