@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
     @property
     def verdict(self) -> str | None:
-        """That of the judgment."""
+        """The verdict of the judgment; None without one."""
         return None if self.judgment is None else self.judgment.verdict
 
 
@@ -109,7 +109,7 @@ class Compared:
     ) -> None:
         """Add a figure; without one of the two, or where data are not the paper's, it is not judged.
 
-        The spread is the standard deviation over folds or orders; the error is that of `Judgment`.
+        The spread is the standard deviation over folds or orders; the error is the `error` of `Judgment`.
         """
         self.entries.append(Entry(tuple(labels), name, measure, ours, published, spread, error, judged))
 

@@ -1,6 +1,6 @@
-// Rows of features with rows of codes beside them, for a pass over the rows. The weights are the weights of the features, then
-// the value of every level; X'u has the sums for the features, then the sums over the rows of each level. Rows themselves
-// (gather) have the features times their scales, then the variables of the levels.
+// Rows of features with rows of codes beside them, for a pass over the rows. The weights are one for each feature, then the
+// value of every level; X'u has the sums for the features, then the sums over the rows of each level. Rows themselves (gather)
+// have the features times their scales, then the variables of the levels.
 #ifndef RANKSVM_CODED_ROWS_HPP
 #define RANKSVM_CODED_ROWS_HPP
 

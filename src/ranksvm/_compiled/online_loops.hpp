@@ -34,7 +34,7 @@ struct OnlineModel {
     double count;
 };
 
-// The committee perceptron (Elsas et al., 2008): a perceptron, and those of its earlier models that survived the most pairs.
+// The committee perceptron (Elsas et al., 2008): a perceptron, and its earlier models that ordered the most pairs.
 struct Committee {
     double *experts;    // (size, n)
     double *survivals;  // (size,) pairs in order before the expert met one that was not; 0: no expert yet

@@ -119,8 +119,8 @@ struct NestedSets {
     Vector<double> met, left, gains;  // of each level: weights, and the gain of its documents
 };
 
-// Writes the rows of nested sets, from documents in ascending order of their scores: the p-th loses to those of higher levels
-// among the first outer[p].
+// Writes the rows of nested sets, from documents in ascending order of their scores: the p-th loses to the documents
+// of higher levels among the first outer[p].
 template <class Real>
 static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order, const int32_t *outer, bool adjacent,
                                  const Real *X, int64_t n, double factor, Real *row, NestedSets<Real> &sets) {

@@ -270,7 +270,7 @@ def described_sample(
 
 
 def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.ndarray:
-    """The rows from which quantiles are computed: those of positive weight, or 65,536 evenly spaced ones of these.
+    """The rows from which quantiles are computed: all rows of positive weight, or 65,536 of them at even distances.
 
     Parameters
     ----------

@@ -45,7 +45,9 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
 
 
 def matched_to(model: "Model", data: "RankingData", path: Path) -> "Features":
-    """The features of a file in the order of those of a model."""
+    """The features of a file in the order of a model's features."""
+    from ranksvm.data.text_categories import categories_of
+
     return matched(data, names_in(model), model.n_features_in_, path, "the model", categories_of(model))
 
 
@@ -115,13 +117,10 @@ def name_features(model: T, names: Sequence[str] | None, categories: Mapping[str
     return model
 
 
-def categories_of(model: "Model") -> dict[str, list[str]]:
-    """The texts of the columns that held text when a model was trained."""
-    return getattr(steps_of(model)[-1], "categories_", {})
-
-
 def known_texts(models: Iterable["Model"]) -> dict[str, list[str]]:
     """The texts of the columns that held text when some models were trained: all that one of the models knows."""
+    from ranksvm.data.text_categories import categories_of
+
     known: dict[str, list[str]] = {}
     for model in models:
         for name, texts in categories_of(model).items():
@@ -157,7 +156,7 @@ def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> 
 
 
 def _with_places(
-    X: Any,
+    X: "Features",
     found: Mapping[str, list[str]],
     names: Sequence[str] | None,
     path: Path,
@@ -165,7 +164,7 @@ def _with_places(
     categories: Mapping[str, list[str]],
 ) -> "Features":
     """Features with the places of their texts in other lists of categories."""
-    from ranksvm.data.text_categories import recoded
+    from ranksvm.data.text_categories import placed
     from ranksvm.exceptions import DataError
 
     own = {name: texts for name, texts in found.items() if names is None or name in names}
@@ -173,13 +172,7 @@ def _with_places(
         if (name in own) != (name in categories):
             text, numbers = (titled(path), of) if name in own else (of, titled(path))
             raise DataError(f"feature {name!r} holds text in {text}, and numbers in {numbers}: use one kind in both.")
-    copied = False
-    for name, texts in own.items():
-        if texts != categories[name]:
-            assert names is not None
-            X, copied, column = X if copied else X.copy(), True, list(names).index(name)
-            X[:, column] = recoded(X[:, column], texts, categories[name])
-    return X
+    return placed(X, names or (), own, categories)
 
 
 def _by_place(X: Any, n_features: int, path: Path) -> "Features":

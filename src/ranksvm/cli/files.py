@@ -58,15 +58,15 @@ def read(
 ) -> "RankingData":
     """A data file of any format, read with the options of `reading_options`; a progress line reports its contents.
 
-    Features that held text when one of ``models`` was trained may hold text. With ``qrels`` the labels are those of
-    relevance judgments, not those of the file, which may have none.
+    Features that held text when one of ``models`` was trained may hold text. With ``qrels``, relevance judgments give
+    the labels, and the file need not have any.
     """
     from ranksvm.datasets.files import read_data
 
     require_labels = require_labels and qrels is None
     name = titled(path)
     refuse_trec(path)
-    if texts := known_texts(models):
+    if models and (texts := known_texts(models)):
         reading = {**reading, "categorical": texts}
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)

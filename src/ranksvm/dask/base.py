@@ -40,7 +40,7 @@ from ranksvm.fits.evaluation import (
 )
 from ranksvm.fits.options import LinearOptions, loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem
-from ranksvm.fits.training_set import EvalArguments
+from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
 from ranksvm.metrics.names import CONCORDANCE
@@ -223,6 +223,20 @@ class DaskRanker(BaseEstimator):
         cluster.check_workers()
         check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
         return cluster
+
+    def _given(self, cluster: Cluster, training: TrainingArguments) -> Given:
+        """The parts of the training data."""
+        return given_rows(
+            training.X,
+            training.y,
+            training.qid,
+            training.weights(),
+            group=training.group,
+            pairs=training.pairs,
+            pair_weight=training.pair_weight,
+            count=cluster.computed,
+            missing=self._local._takes_missing,
+        )
 
     def _gathered(self, cluster: Cluster, given: Given) -> dict[str, Any]:
         """The data in this process, as arguments of ``fit``; also stores the names of the features."""

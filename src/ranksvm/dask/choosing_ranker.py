@@ -14,7 +14,7 @@ from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, Scorer, Sums, evaluated
 from ranksvm.dask.gathered import evaluation_set, fit_arguments
-from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.inputs import Given
 from ranksvm.dask.listed_pairs import Listed, queries_of_pairs, unpacked_preferences
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
@@ -167,30 +167,24 @@ class DaskChoosingRanker(DaskRanker):
         checks.check(rule=checks.one_of(self.rule, RULES))
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
-            self.pair_selection, self.pair_weighting
+        training = TrainingArguments(
+            X,
+            y,
+            qid=qid,
+            group=group,
+            pairs=pairs,
+            pair_weight=pair_weight,
+            sample_weight=sample_weight,
+            query_weight=query_weight,
+            propensity=propensity,
+            event=event,
         )
+        training.check_pairs(self.pair_selection, self.pair_weighting)
         patience = checked_patience(self.early_stopping_rounds, eval_set)
         metrics = metrics_of_sets(eval_metric, eval_at, metric)
-        weights = {
-            "sample_weight": sample_weight,
-            "query_weight": query_weight,
-            "propensity": propensity,
-            "event": event,
-        }
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             cluster = self._cluster()
-            given = given_rows(
-                X,
-                y,
-                qid,
-                weights,
-                group=group,
-                pairs=pairs,
-                pair_weight=pair_weight,
-                count=cluster.computed,
-                missing=self._local._takes_missing,
-            )
+            given = self._given(cluster, training)
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":

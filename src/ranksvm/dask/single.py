@@ -9,7 +9,7 @@ from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, scoring_function
-from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.inputs import Given
 from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
@@ -106,30 +106,24 @@ class DaskSingleRanker(DaskRanker):
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._options()
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
-        TrainingArguments(X, y, pairs=pairs, pair_weight=pair_weight, event=event).check_pairs(
-            self.pair_selection, self.pair_weighting
+        training = TrainingArguments(
+            X,
+            y,
+            qid=qid,
+            group=group,
+            pairs=pairs,
+            pair_weight=pair_weight,
+            sample_weight=sample_weight,
+            query_weight=query_weight,
+            propensity=propensity,
+            event=event,
         )
+        training.check_pairs(self.pair_selection, self.pair_weighting)
         self._check_options()
-        weights = {
-            "sample_weight": sample_weight,
-            "query_weight": query_weight,
-            "propensity": propensity,
-            "event": event,
-        }
         metrics = metrics_of_sets(eval_metric, eval_at)
         with all_or_nothing(self), verbosity(self.verbose):
             cluster = self._cluster()
-            given = given_rows(
-                X,
-                y,
-                qid,
-                weights,
-                group=group,
-                pairs=pairs,
-                pair_weight=pair_weight,
-                count=cluster.computed,
-                missing=self._local._takes_missing,
-            )
+            given = self._given(cluster, training)
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":

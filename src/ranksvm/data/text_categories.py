@@ -1,7 +1,7 @@
 """Columns of text in DataFrames as numbers: the place of each text in a list of categories."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -10,7 +10,18 @@ from ranksvm._util.types import DataFrame, Features
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 
-__all__ = ["UNKNOWN", "coded", "features_for", "learned_categories", "recoded", "refuse_texts", "texts_at"]
+__all__ = [
+    "UNKNOWN",
+    "are_texts",
+    "categories_of",
+    "coded",
+    "features_for",
+    "learned_categories",
+    "placed",
+    "recoded",
+    "refuse_texts",
+    "texts_at",
+]
 
 # The number of a text that is none of the categories.
 UNKNOWN = -1.0
@@ -112,15 +123,46 @@ def features_for(model: object, data: Data) -> Features:
     DataError
         When a feature holds text, and the model learned from numbers.
     """
-    known: dict[str, list[str]] = getattr(steps_of(model)[-1], "categories_", {})
+    known = categories_of(model)
     refuse_texts(data, "the model was trained on numbers", known)
-    X = data.X
-    for name, texts in data.categories.items():
-        if texts != known[name]:
-            assert data.feature_names is not None
-            X, column = X.copy() if X is data.X else X, data.feature_names.index(name)
-            X[:, column] = recoded(X[:, column], texts, known[name])
-    return X
+    return placed(data.X, data.feature_names or (), data.categories, known)
+
+
+def placed(
+    X: Features, names: Sequence[str], found: Mapping[str, list[str]], wanted: Mapping[str, list[str]]
+) -> Features:
+    """Features with the places of their texts in other lists of categories.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    names : sequence of str
+        Their names.
+    found, wanted : mapping of str to list of str
+        The categories of the places in X, and those of the result, by name.
+
+    Returns
+    -------
+    ndarray or CSR matrix, shape (n_rows, n_features)
+        X itself if no text has another place.
+    """
+    result: Any = X
+    for name, texts in found.items():
+        if texts != wanted[name]:
+            result, column = result.copy() if result is X else result, list(names).index(name)
+            result[:, column] = recoded(result[:, column], texts, wanted[name])
+    return result
+
+
+def categories_of(model: object) -> dict[str, list[str]]:
+    """The texts of the features that held text when a model was trained, by name."""
+    return getattr(steps_of(model)[-1], "categories_", {})
+
+
+def are_texts(given: object) -> TypeGuard[list[str]]:
+    """Whether a value that was read from a file is a list of texts."""
+    return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
 def refuse_texts(data: Data, why: str, known: Collection[str] = ()) -> None:

@@ -15,7 +15,7 @@ from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
 from ranksvm._util.feature_names import feature_label, feature_labels
 from ranksvm._util.types import PathLike
-from ranksvm.data.text_categories import texts_at
+from ranksvm.data.text_categories import are_texts, texts_at
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
 from ranksvm.exceptions import DataError, RankSVMError
 
@@ -170,7 +170,7 @@ def _contents(
         raise ValueError("its metadata do not describe features")
     known = table(name, schema.names, columns, known_features=bool(info))
     noted = info.get("categories", {})
-    if not isinstance(noted, dict) or not all(map(_are_texts, noted.values())):
+    if not isinstance(noted, dict) or not all(map(are_texts, noted.values())):
         raise ValueError("its metadata do not describe categories")
     noted = {column: texts for column, texts in noted.items() if column in known.features}
     # a listed column of numbers stays one
@@ -178,10 +178,6 @@ def _contents(
     texts = [name for name in known.features if name in wanted and not _is_numeric(pa, schema.field(name).type)]
     categories = {name: listed for name, listed in (noted | known.categories).items() if name in texts}
     return info, replace(known, texts=texts, categories=categories)
-
-
-def _are_texts(given: object) -> bool:
-    return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
 def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:

@@ -183,7 +183,9 @@ class RankingData:
         """
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
-        return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names, self.categories)
+        taken = RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
+        taken.categories = self.categories  # they are valid; there may be many
+        return taken
 
     def save(self, path: PathLike) -> None:
         """Write a binary cache that `load` maps into memory; its name usually ends in ``.rsd``.

@@ -109,7 +109,7 @@ def check_additive_options(options: dict[str, Any]) -> None:
 
 
 def listed_features(text: str) -> list[str | int]:
-    """The names, and numbers from 0, of a list of features as an option has it; digits may be a name, too."""
+    """The features in the value of an option: each item as a name and, if it is a number, also as a number from 0."""
     names = [each.strip() for each in text.split(",")]
     return [*names, *(int(each) - 1 for each in names if each.isascii() and each.isdigit() and int(each))]
 

@@ -24,6 +24,7 @@ from ranksvm._util.mapped_file import MappedFile
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
 from ranksvm._util.types import PathLike
+from ranksvm.data.text_categories import are_texts
 from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.exceptions import DataError
 
@@ -192,7 +193,7 @@ def _checked_header(name: str, header: object) -> dict[str, Any]:
     if not (whole and named and isinstance(arrays, list) and is_integer(fields.get("block", 1), 1)):
         raise DataError(f"{name} is altered: its header is not a header of a cache.")
     categories = fields.get("categories", {})
-    if not isinstance(categories, dict) or not all(_are_texts(texts) for texts in categories.values()):
+    if not isinstance(categories, dict) or not all(are_texts(texts) for texts in categories.values()):
         raise DataError(f"{name} is altered: its header does not describe categories.")
     return {**fields, "feature_names": names, "categories": categories}
 
@@ -268,10 +269,6 @@ def _entry(described: object, start: int, offset: int, block: int) -> _Entry | N
     if not isinstance(checksums, list) or len(checksums) != n_blocks or not all(map(is_integer, checksums)):
         return None
     return _Entry(described["name"], dtype, tuple(shape), start + offset, stop, checksums, block)
-
-
-def _are_texts(given: object) -> TypeGuard[list[str]]:
-    return isinstance(given, list) and all(isinstance(text, str) for text in given)
 
 
 def _are_sizes(shape: object) -> TypeGuard[list[int]]:
