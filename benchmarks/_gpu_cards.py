@@ -8,8 +8,9 @@ import numpy as np
 from ranksvm import RankingData
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import DeviceCosts, Variant
-from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, N_THREADS, cached_bytes, half_shared_bytes
+from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, N_THREADS, cached_bytes, large_block_bytes
 from ranksvm.device.host import HostDevice
+from ranksvm.device.source import LARGE_BLOCKS
 from ranksvm.fits.work import linear_work
 from ranksvm.losses import LossSpec
 from ranksvm.terms.device.term import DeviceTerm
@@ -113,9 +114,10 @@ class _Noted(HostDevice):
         super().__init__(
             n_blocks=BLOCKS_PER_MULTIPROCESSOR * card.n_multiprocessors,
             n_threads=N_THREADS,
-            half_shared_bytes=half_shared_bytes(own.shared, own.reserved, own.shared_of_block),
+            large_block_bytes=large_block_bytes(own.shared, own.reserved, own.shared_of_block),
             cached_bytes=cached_bytes(card.cache),
         )
+        self.n_large_blocks = LARGE_BLOCKS * card.n_multiprocessors
         self.launches: list[tuple[str, tuple, int, int]] = []
 
     def launch(self, variant: Variant, kernel: str, arguments: Any, *, n_blocks: int, shared: int = 0) -> None:
@@ -173,7 +175,7 @@ def evaluation(card: Card, data: RankingData) -> Evaluation:
     term = DeviceTerm(device, design, LOSS.over(pairs))
     device.launches.clear()
     term.evaluate(np.zeros(data.n_features), None)
-    fit = linear_work(LOSS, pairs, design).on_gpu(card.costs())
+    fit = linear_work(LOSS, pairs, design)._replace(rows=0.0).on_gpu(card.costs())
     found = Evaluation(int(design.row_bytes), 2.0 * pairs.n_pairs, len(device.launches), fit)
     for kernel, arguments, n_blocks, shared in device.launches:
         if kernel == "scores":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,15 @@ class Check(NamedTuple):
         return self.converged and self.repeated and self.difference <= max(CLOSE, self.certificate)
 
 
-def checks(device: str, smoke: bool) -> Iterator[Check]:
-    """Every loss, with every kind of features, pairs and weights."""
+def checks(device: str, smoke: bool, only: str = "") -> Iterator[Check]:
+    """Every loss, with every kind of features, pairs and weights; of these, fits with ``only`` in their names."""
+    for fit in fits_to_check(device, smoke):
+        if only in fit.args[0]:
+            yield fit()
+
+
+def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
+    """The checks; each is to be run before the next is asked for."""
     sizes = (4, 8, 4) if smoke else (400, (1, 100), 46)
     data = make_ranking(*sizes, random_state=SEED)
     rng = np.random.default_rng(SEED)
@@ -44,15 +52,15 @@ def checks(device: str, smoke: bool) -> Iterator[Check]:
     weights = {"sample_weight": rng.integers(0, 3, n), "query_weight": 0.5 + qid % 3, "propensity": 1.0 / (1.0 + y)}
     for loss in LOSSES:
         labels: dict[str, Any] = {"y": y, "qid": qid}
-        yield checked(f"{loss}, float32", device, data.X, labels, loss=loss)
-        yield checked(f"{loss}, float64", device, data.X.astype(np.float64), labels, loss=loss)
-        yield checked(f"{loss}, CSR", device, scipy.sparse.csr_array(sparse), labels, loss=loss)
-        yield checked(f"{loss}, tron", device, data.X, labels, loss=loss, solver="tron")
-        yield checked(f"{loss}, rows weighted", device, data.X, labels | weights, loss=loss)
-        yield checked(f"{loss}, pairs listed", device, data.X, {"pairs": pairs, "qid": qid}, loss=loss)
+        yield partial(checked, f"{loss}, float32", device, data.X, labels, loss=loss)
+        yield partial(checked, f"{loss}, float64", device, data.X.astype(np.float64), labels, loss=loss)
+        yield partial(checked, f"{loss}, CSR", device, scipy.sparse.csr_array(sparse), labels, loss=loss)
+        yield partial(checked, f"{loss}, tron", device, data.X, labels, loss=loss, solver="tron")
+        yield partial(checked, f"{loss}, rows weighted", device, data.X, labels | weights, loss=loss)
+        yield partial(checked, f"{loss}, pairs listed", device, data.X, {"pairs": pairs, "qid": qid}, loss=loss)
         for weighting in ("per_query", "label_gap", "gain_gap"):
-            yield checked(f"{loss}, {weighting}", device, data.X, labels, loss=loss, pair_weighting=weighting)
-        yield checked(f"{loss}, adjacent levels", device, data.X, labels, loss=loss, pair_selection="adjacent")
+            yield partial(checked, f"{loss}, {weighting}", device, data.X, labels, loss=loss, pair_weighting=weighting)
+        yield partial(checked, f"{loss}, adjacent levels", device, data.X, labels, loss=loss, pair_selection="adjacent")
     few = data.qid <= (10 if smoke else 60)
     X, labels_of_few = data.X[few], {"y": y[few], "qid": qid[few]}
     for kernel in ("rbf", "laplacian", "poly", "cosine", "linear"):
@@ -60,21 +68,23 @@ def checks(device: str, smoke: bool) -> Iterator[Check]:
             options = {"kernel": kernel, "approximation": approximation, "gamma": 0.02, "kernel_dtype": "float64"}
             options |= {"n_components": 50, "random_state": 0, "C": 0.01, "model": KernelRankSVM}
             name = f"kernel {kernel}, {approximation or 'exact'}"
-            yield checked(name, device, X, labels_of_few, **options)
+            yield partial(checked, name, device, X, labels_of_few, **options)
     sparse_few = scipy.sparse.csr_array(sparse[few])
     options = {"gamma": 0.02, "kernel_dtype": "float64", "C": 0.01, "model": KernelRankSVM}
-    yield checked("kernel rbf, exact, CSR", device, sparse_few, labels_of_few, **options)
+    yield partial(checked, "kernel rbf, exact, CSR", device, sparse_few, labels_of_few, **options)
     many = make_ranking(2, 60 if smoke else 6000, 5, n_levels=None, random_state=SEED)
     lists: dict[str, Any] = {"y": many.y, "qid": many.qid}
-    yield checked(f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)
+    yield partial(checked, f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)
     wide = make_ranking(*((4, (5, 90), 300) if smoke else (6, (5, 60), 400)), random_state=SEED)
     lists = {"y": wide.y, "qid": wide.qid}
     for loss in LOSSES:
-        yield checked(f"{loss}, some lists larger than shared memory", device, wide.X, lists, loss=loss, C=0.01)
+        yield partial(
+            checked, f"{loss}, some lists larger than shared memory", device, wide.X, lists, loss=loss, C=0.01
+        )
     with streaming(wide.X.nbytes // 4):
         for loss in LOSSES:
-            yield checked(f"{loss}, X streams through", device, wide.X, lists, loss=loss, C=0.01)
-    yield checked("squared_hinge, scores with an offset", device, data.X.astype(np.float64) + 1e4, labels)
+            yield partial(checked, f"{loss}, X streams through", device, wide.X, lists, loss=loss, C=0.01)
+    yield partial(checked, "squared_hinge, scores with an offset", device, data.X.astype(np.float64) + 1e4, labels)
 
 
 @contextmanager

@@ -124,6 +124,7 @@ def auto_gpu(monkeypatch):
     """Makes a calibrated GPU, which is the host: called with its costs, or the seconds that everything costs there."""
     from ranksvm.device import calibration, names
     from ranksvm.device.host import HostDevice
+    from ranksvm.fits import work
 
     def made(costs: float | calibration.DeviceCosts) -> HostDevice:
         device = HostDevice(name="host:0")
@@ -131,6 +132,8 @@ def auto_gpu(monkeypatch):
         if isinstance(costs, float):
             costs = calibration.DeviceCosts(costs, *[costs / 1e6] * 3, compilation=0.0)
         monkeypatch.setattr(calibration, "_calibrated", [(device, costs)])
+        monkeypatch.setattr(work, "PREPARATION", 0.0)
+        monkeypatch.setattr(work, "PREPARATION_OF_ROW", 0.0)
         return device
 
     return made

@@ -41,7 +41,7 @@ def test_occupancy(arch, registers, shared, expected):
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
 def test_every_row_is_read(card):
     """Lists that fit into shared memory, lists that fit in part, and one that takes all blocks."""
-    qid = np.repeat(np.arange(701), [30] * 400 + [600] * 300 + [3000])
+    qid = np.repeat(np.arange(1401), [30] * 400 + [300] * 500 + [600] * 500 + [3000])
     data = RankingData(np.zeros((len(qid), 46), dtype=np.float32), np.arange(len(qid)) % 3.0, qid)
     found = evaluation(card, data)
     assert found.n_rows == data.n_rows

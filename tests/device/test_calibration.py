@@ -31,9 +31,9 @@ class Slowed(HostDevice):
         super().__init__()
         self.kernel, self.seconds, self.copy = kernel, launch, copy
 
-    def copy_in(self, values, into=None):
+    def copy_in(self, values, into=None, n_threads=1):
         time.sleep(self.copy if values.nbytes > 1000 else 0.0)
-        return super().copy_in(values, into)
+        return super().copy_in(values, into, n_threads)
 
     def launch(self, variant, kernel, arguments, **options):
         work = arguments[-2] > 0
@@ -56,7 +56,7 @@ def test_a_device_that_is_slower_costs_more(cost, costs_of):
         "visit": Slowed("visit_others", launch=0.1),
     }
     costs = costs_of(slow[cost])
-    units = {"copy_byte": 8 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
+    units = {"copy_byte": 32 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
     seconds = {name: getattr(costs, name) * n for name, n in units.items()}
     assert seconds.pop(cost) >= 0.09
     assert max(seconds.values()) < 0.05

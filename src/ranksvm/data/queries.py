@@ -266,7 +266,7 @@ def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
     """Ranges of queries with at most ``limit`` values, or one larger query; query q has ``ends[q] .. ends[q + 1]``."""
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
+        last = max(first + 1, int(ends.searchsorted(ends[first] + limit, side="right")) - 1)
         yield first, min(last, n_queries)
         first = last
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm._util.threads import available_cpus
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Argument, Device, Variant
 from ranksvm.exceptions import OptionError
@@ -17,7 +18,7 @@ REPETITIONS = 5
 # Number of values that each thread reads and number of other documents that it visits: 140 MB and 3e8 visits on a GPU
 # of 132 multiprocessors. Then bytes of the copy, and float64 numbers that an evaluation copies there and back.
 READ_VALUES, VISITS = 128, 1024
-COPIED_BYTES = 8 << 20
+COPIED_BYTES = 32 << 20
 ROUND_NUMBERS = 64
 # Maximum share of the free memory that is read.
 READ_SHARE = 1 / 8
@@ -127,7 +128,7 @@ def _measure(device: Device) -> DeviceCosts:
     empty = _seconds(device, lambda: launch("read_values", values, 0, sums))
     read = _seconds(device, lambda: launch("read_values", values, n_values, sums))
     visited = _seconds(device, lambda: launch("visit_others", scores, n_visits, sums))
-    copied = _seconds(device, lambda: device.copy_in(block, of_block))
+    copied = _seconds(device, lambda: device.copy_in(block, of_block, available_cpus()))
     return DeviceCosts(
         round=of_round,
         copy_byte=copied / block.nbytes,

@@ -3,8 +3,10 @@
 import contextlib
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +14,21 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ranksvm._util.memory import in_words
+from ranksvm._util.threads import parallel_map
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
-from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
+from ranksvm.device.source import LARGE_BLOCKS, PARTS_OF_FITS, kernel_source, macros_of, part_of
 from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError, RankSVMError
 
 if TYPE_CHECKING:
     from cuda.core import Event, Kernel, ObjectCode
 
-__all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "half_shared_bytes"]
+__all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "large_block_bytes"]
 
 logger = logging.getLogger("ranksvm.device")
 
 INSTALL = "pip install 'ranksvm[cuda]'"
-# Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
+# Threads of a block, and blocks of this size that a multiprocessor has at a time; LARGE_BLOCKS of those with rows in
+# shared memory.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
 # The share of the L2 cache that may hold rows until they are read a second time. If it is below LEAST_CACHED_BYTES,
@@ -35,6 +39,9 @@ DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # CUDA may read an array of the host after the call that copies it. A copy of an array of up to KEPT_BYTES is kept until
 # then; the call waits if the array is larger, or if all kept copies take more than ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
+# An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most MOST_COPYING
+# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s on an H100 that can take 55.
+STAGED_BYTES, PINNED_BYTES, MOST_COPYING = 16 << 20, 2 << 20, 8
 
 
 class CudaDevice:
@@ -79,7 +86,8 @@ class CudaDevice:
         properties = self._device.properties
         self.n_blocks = BLOCKS_PER_MULTIPROCESSOR * int(properties.multiprocessor_count)
         self.shared_bytes = int(properties.max_shared_memory_per_block_optin)
-        self.half_shared_bytes = half_shared_bytes(
+        self.n_large_blocks = LARGE_BLOCKS * int(properties.multiprocessor_count)
+        self.large_block_bytes = large_block_bytes(
             int(properties.max_shared_memory_per_multiprocessor),
             int(properties.reserved_shared_memory_per_block),
             self.shared_bytes,
@@ -91,6 +99,9 @@ class CudaDevice:
         self._kept: list[np.ndarray] = []
         self._kept_bytes = 0
         self._lock = threading.Lock()
+        self._pins: weakref.WeakValueDictionary[tuple[int, int], _Pinned] = weakref.WeakValueDictionary()
+        self._buffers = SimpleQueue[_Buffer]()
+        self._n_buffers = 0
 
     @property
     def free_bytes(self) -> int:
@@ -116,7 +127,9 @@ class CudaDevice:
             ) from error
         return DeviceArray(int(memory.handle), tuple(shape), dtype, memory)
 
-    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
+    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None, n_threads: int = 1) -> DeviceArray:
+        if n_threads > 1 and values.nbytes >= STAGED_BYTES:
+            return self._copied_in_parts(np.ascontiguousarray(values), into, min(n_threads, MOST_COPYING))
         small = values.nbytes <= KEPT_BYTES
         values = np.array(values, order="C") if small else np.ascontiguousarray(values)
         array = self.empty(values.shape, values.dtype) if into is None else into
@@ -131,6 +144,26 @@ class CudaDevice:
                 self._wait_for_stream()
         return array
 
+    def _copied_in_parts(self, values: np.ndarray, into: DeviceArray | None, n_threads: int) -> DeviceArray:
+        """Copy through pinned buffers, which threads fill while earlier parts are on their way."""
+        array = self.empty(values.shape, values.dtype) if into is None else into
+        given = values.reshape(-1).view(np.uint8)
+        with self._lock:
+            for _ in range(2 * n_threads - self._n_buffers):
+                self._buffers.put(_Buffer(self))
+                self._n_buffers += 1
+
+        def copy(start: int) -> None:
+            buffer = self._buffers.get()
+            try:
+                buffer.send(given[start : start + PINNED_BYTES], array.pointer + start)
+            finally:
+                self._buffers.put(buffer)
+
+        parallel_map(copy, range(0, len(given), PINNED_BYTES), n_threads)
+        self._wait_for_stream()
+        return array
+
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         values = np.empty(array.shape, dtype=array.dtype)
         if values.nbytes:
@@ -141,13 +174,20 @@ class CudaDevice:
         return values
 
     def pin(self, values: np.ndarray) -> "_Pinned | None":
+        place = values.ctypes.data, values.nbytes
+        found = self._pins.get(place)
+        if found is not None:
+            return found
         flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
         with self._current():
-            status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
-        if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, but correct
-            logger.info("%s: X on the host cannot be pinned (%s): copies of it are slower", self.name, status.name)
+            status, *_ = self._driver.cuMemHostRegister(*place, flags)
+        if status == self._driver.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:  # by the user
             return None
-        return _Pinned(self, values)
+        if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, but correct
+            logger.info("%s: an array cannot be pinned (%s): copies of it are slower", self.name, status.name)
+            return None
+        found = self._pins[place] = _Pinned(self, values)
+        return found
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> "_Copy":
         with self._current(), self._failures():
@@ -240,22 +280,22 @@ class CudaDevice:
         return values
 
 
-def half_shared_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> int:
-    """`Device.half_shared_bytes`, from the shared memory of a GPU.
+def large_block_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> int:
+    """`Device.large_block_bytes`, from the shared memory of a GPU.
 
     Parameters
     ----------
     of_multiprocessor, of_block : int
         Maximum bytes of shared memory of a multiprocessor, and of a block.
     reserved : int
-        Bytes that the driver reserves for each block: with half of ``of_block``, two blocks would not fit.
+        Bytes that the driver reserves for each block: with half of ``of_block``, two blocks would not fit, for example.
 
     Returns
     -------
     int
         Bytes.
     """
-    return min(of_multiprocessor // 2 - reserved, of_block)
+    return min(of_multiprocessor // LARGE_BLOCKS - reserved, of_block)
 
 
 def cached_bytes(cache: int) -> int:
@@ -332,8 +372,7 @@ def compile_kernels(variant: Variant, part: int, arch: str) -> "ObjectCode":
         The machine code.
     """
     core, _ = _cuda()
-    macros = [*variant.macros(), ("RANKSVM_PART", str(part))]
-    options = core.ProgramOptions(name="ranksvm", arch=arch, std="c++17", define_macro=macros)
+    options = core.ProgramOptions(name="ranksvm", arch=arch, std="c++17", define_macro=macros_of(variant, part))
     try:  # cuda-core 1.1 and newer cache programs, in ~/.cache/cuda-python or the system's cache folder
         from cuda.core.utils import FileStreamProgramCache
 
@@ -364,6 +403,37 @@ class _Pinned:
         with self.device._current():
             self.device._copies.sync()
             self.device._driver.cuMemHostUnregister(self.values.ctypes.data)
+
+
+class _Buffer:
+    """Memory of the host through which parts of arrays go to a device; it is pinned as long as the device is open."""
+
+    def __init__(self, device: CudaDevice):
+        self._device = weakref.proxy(device)
+        self._values = np.empty(PINNED_BYTES, dtype=np.uint8)
+        self._end: Event | None = None
+        driver, pointer = device._driver, self._values.ctypes.data
+        with device._current():
+            status, *_ = driver.cuMemHostRegister(pointer, PINNED_BYTES, 0)
+        if status == driver.CUresult.CUDA_SUCCESS:  # else copies are slower, but correct
+            weakref.finalize(device, _unpin, driver, device._context, pointer).atexit = False
+
+    def send(self, values: np.ndarray, pointer: int) -> None:
+        """Begin to copy bytes to an address of the device, once the copy before has ended."""
+        device = self._device
+        with device._current(), device._failures():
+            if self._end is not None:
+                self._end.sync()
+            self._values[: len(values)] = values
+            there = pointer, self._values.ctypes.data, len(values), device._stream.handle
+            device._checked(device._driver.cuMemcpyHtoDAsync(*there))
+            self._end = device._stream.record()
+
+
+def _unpin(driver: ModuleType, context: object, pointer: int) -> None:
+    driver.cuCtxPushCurrent(context)
+    driver.cuMemHostUnregister(pointer)
+    driver.cuCtxPopCurrent()
 
 
 class _Copy:

@@ -25,7 +25,7 @@ class HostDevice:
         As in `Device`; small, so that small data have work for several blocks and for several rounds of each.
     backwards : bool
         Whether threads and blocks run in the opposite order: no result may depend on it.
-    half_shared_bytes, cached_bytes : int
+    large_block_bytes, cached_bytes : int
         As in `Device`.
     memory : int, optional
         Bytes that all arrays may take together; None: no limit.
@@ -38,7 +38,7 @@ class HostDevice:
         n_blocks: int = 3,
         n_threads: int = 16,
         backwards: bool = False,
-        half_shared_bytes: int = 1 << 15,
+        large_block_bytes: int = 1 << 15,
         cached_bytes: int = 0,
         memory: int | None = None,
         name: str = "host:0",
@@ -48,7 +48,8 @@ class HostDevice:
         self.n_threads = n_threads
         self.backwards = backwards
         self.shared_bytes = 1 << 16
-        self.half_shared_bytes = half_shared_bytes
+        self.n_large_blocks = max(1, n_blocks // 4)
+        self.large_block_bytes = large_block_bytes
         self.cached_bytes = cached_bytes
         self._memory = memory
         self._used = 0
@@ -66,7 +67,7 @@ class HostDevice:
         owner = _Owned(self, size)
         return DeviceArray(owner.values.ctypes.data, tuple(shape), np.dtype(dtype), owner)
 
-    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
+    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None, n_threads: int = 1) -> DeviceArray:
         array = self.empty(values.shape, values.dtype) if into is None else into
         if values.nbytes:
             _view(array)[...] = values

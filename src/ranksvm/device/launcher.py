@@ -49,9 +49,9 @@ class Launcher:
         """Number of blocks for ``work`` threads; at most the number that the device runs at a time."""
         return max(1, min(self.device.n_blocks, -(-work // self.n_threads)))
 
-    def copy_in(self, values: np.ndarray) -> DeviceArray:
+    def copy_in(self, values: np.ndarray, n_threads: int = 1) -> DeviceArray:
         """A new array with these values."""
-        return self.device.copy_in(np.ascontiguousarray(values))
+        return self.device.copy_in(np.ascontiguousarray(values), n_threads=n_threads)
 
     def scratch(self, name: str, size: int) -> DeviceArray:
         """An array of float64 of at least this size, whose values last until the next use of its name."""

@@ -66,11 +66,6 @@ class Variant(NamedTuple):
     def __str__(self) -> str:
         return f"{'listed' if self.listed else 'levels'}_{'sparse' if self.sparse else 'dense'}_{self.real}"
 
-    def macros(self) -> list[tuple[str, str]]:
-        """The macro definitions that ``kernels.hpp`` needs."""
-        values = (("LISTED", int(self.listed)), ("SPARSE", int(self.sparse)), ("REAL", self.real))
-        return [(f"RANKSVM_{name}", str(value)) for name, value in values]
-
 
 # An argument of a kernel: an array, None for no array, an integer or a float64 number.
 Argument = DeviceArray | int | float | None
@@ -89,8 +84,8 @@ class Device(Protocol):
         Number of threads of a block, a power of 2.
     shared_bytes : int
         Maximum bytes of shared memory of a block.
-    half_shared_bytes : int
-        Maximum bytes of shared memory of blocks of which a multiprocessor runs two at a time.
+    n_large_blocks, large_block_bytes : int
+        Number of blocks that use the whole device although each takes much shared memory, and the maximum bytes of it.
     cached_bytes : int
         Bytes of rows that are still in the cache when the next kernels read them; 0 if too few to gain from it.
     free_bytes : int
@@ -101,7 +96,8 @@ class Device(Protocol):
     n_blocks: int
     n_threads: int
     shared_bytes: int
-    half_shared_bytes: int
+    n_large_blocks: int
+    large_block_bytes: int
     cached_bytes: int
 
     @property
@@ -110,8 +106,8 @@ class Device(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
         """A new array; raises DeviceMemoryError if there is too little memory."""
 
-    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
-        """Copy a host array to the device, into a new array or an existing one."""
+    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None, n_threads: int = 1) -> DeviceArray:
+        """Copy a host array to the device, into a new array or an existing one; a large array by several threads."""
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         """Copy an array to the host, after all earlier launches have ended."""

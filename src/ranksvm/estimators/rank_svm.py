@@ -106,8 +106,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
         GPUs, which share the queries; or "auto", the GPU that `ranksvm.calibrate_device` has measured, if the fit is
         estimated to be faster there, and otherwise the CPU. Solvers, results and certificates are the same, with sums
-        in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. GPUs are experimental:
-        this code has never run on one (docs/gpu.md).
+        in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. docs/gpu.md
+        says when a GPU is worth it.
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the

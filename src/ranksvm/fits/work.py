@@ -26,8 +26,9 @@ HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
 # then take 0.7 to 1.6 times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of
 # hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
-# n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows.
-THREADS = 0.7
+# n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.17 to
+# 0.29 of the time of two for 500,000 to 2,300,000.
+THREADS = 0.77
 
 # Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.
 PRODUCTS = 100.0
@@ -36,13 +37,16 @@ PRODUCTS = 100.0
 # (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
 
-# Costs on a GPU in addition to those measured there (`device/calibration.py`). NOT YET MEASURED: READS, the time an
-# evaluation takes to read X, in plain reads; VISITS, a visit of a pair with its level and weights, in plain visits;
-# MULTIPLICATION, a multiplication of float64, in plain visits; EXPONENTIAL, in multiplications. Compilation for a fit
-# takes this multiple of the time for the kernels of the calibration: 0.75 and 1.6 s compared with 0.15 to 0.18 (without
-# a GPU, on a core of the EPYC).
-READS, VISITS, MULTIPLICATION, EXPONENTIAL = 2.0, 2.0, 0.25, 20.0
+# Costs on a GPU in addition to those measured there (`device/calibration.py`): READS, the time an evaluation takes to
+# read X, in plain reads; VISITS, a visit of a pair with its level and weights, in plain visits; not yet measured,
+# MULTIPLICATION, a multiplication of float64, in plain visits, and EXPONENTIAL, in multiplications. Compilation for a
+# fit takes this multiple of the time for the kernels of the calibration: 0.75 and 1.6 s compared with 0.15 to 0.18
+# (without a GPU, on a core of the EPYC).
+READS, VISITS, MULTIPLICATION, EXPONENTIAL = 3.0, 3.8, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
+# Seconds of a fit on a GPU that the CPU does not need, beside the copy of X: in all, and for each row. These and READS
+# and VISITS are fitted to evaluations and to fits of 1,000 to 1,000,000 rows on an H100 beside a Xeon.
+PREPARATION, PREPARATION_OF_ROW = 2.4e-4, 6.6e-8
 # Share of the free memory that X may take to stay there (terms/device/layout.py).
 RESIDENT_SHARE = 0.8
 
@@ -73,6 +77,8 @@ class Work(NamedTuple):
         Bytes that a GPU reads in a pass, and that are copied there and back.
     visits : float
         Visits of pairs, or equivalent work, in all passes.
+    rows : float
+        Rows that are put in the order of a GPU.
     resident : float
         Bytes that should stay on the GPU.
     copied, made : float
@@ -90,6 +96,7 @@ class Work(NamedTuple):
     read: float
     moved: float
     visits: float
+    rows: float
     resident: float
     copied: float
     made: float
@@ -151,7 +158,9 @@ class Work(NamedTuple):
         of_pass = costs.round + costs.read_byte * self.read + costs.copy_byte * self.moved
         put_there = costs.copy_byte * self.copied + costs.visit * self.made
         return (
-            self.passes * of_pass
+            PREPARATION
+            + PREPARATION_OF_ROW * self.rows
+            + self.passes * of_pass
             + costs.visit * self.visits
             + put_there * (1.0 if fits else self.passes)
             + (0.0 if compiled else ratio * costs.compilation)
@@ -193,6 +202,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         moved=0.0,
         # each pair is visited from both of its documents
         visits=2.0 * VISITS * n_pairs * passes + MULTIPLICATION * multiplications,
+        rows=float(n_rows),
         resident=there,
         copied=there,
         made=0.0,
@@ -258,6 +268,7 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
         read=item * values,
         moved=16.0 * n_rows,
         visits=0.0,
+        rows=float(n_rows),
         resident=item * values,
         copied=item * (values - made),
         made=MULTIPLICATION * made * (EXPONENTIAL + n_features),

@@ -45,9 +45,9 @@ TERMS = {
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
     # of the queries of `TermProblem` two fit into shared memory, and of the others two into the cache
-    "short queries, and pieces of others": on(HostDevice(n_blocks=50, half_shared_bytes=1216, cached_bytes=2000)),
-    "rows read again from the cache": on(HostDevice(half_shared_bytes=1216)),
-    "nothing fits into shared memory": on(HostDevice(half_shared_bytes=500)),
+    "short queries, and pieces of others": on(HostDevice(n_blocks=50, large_block_bytes=1216, cached_bytes=2000)),
+    "rows read again from the cache": on(HostDevice(large_block_bytes=1216)),
+    "nothing fits into shared memory": on(HostDevice(large_block_bytes=500)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
 }
@@ -73,7 +73,7 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
 
 
 @pytest.mark.parametrize(
-    ("half_shared_bytes", "n_blocks", "kernels"),
+    ("large_block_bytes", "n_blocks", "kernels"),
     [
         (1 << 15, 3, ["fused_loss"]),
         (1216, 3, ["fused_loss", "fused_loss"]),
@@ -81,14 +81,14 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
         (500, 3, ["loss"]),
     ],
 )
-def test_whole_queries_are_taken_by_a_block_if_that_is_even(half_shared_bytes, n_blocks, kernels, monkeypatch):
+def test_whole_queries_are_taken_by_a_block_if_that_is_even(large_block_bytes, n_blocks, kernels, monkeypatch):
     """Short ones with all rows in shared memory; others with some of them."""
     launched = []
     monkeypatch.setattr(
         HostDevice, "launch", lambda _self, _variant, kernel, *arguments, **_rest: launched.append((kernel, *arguments))
     )
     problem = TermProblem()
-    device = HostDevice(n_blocks=n_blocks, half_shared_bytes=half_shared_bytes)
+    device = HostDevice(n_blocks=n_blocks, large_block_bytes=large_block_bytes)
     term = on(device)(problem.X, problem.spec, problem.pairs)
     term.evaluate(np.ones(6), None)
     names = [name for name, _ in launched]
@@ -104,7 +104,7 @@ def test_all_blocks_work_on_no_more_queries_at_a_time_than_the_cache_holds(monke
     launched = []
     monkeypatch.setattr(HostDevice, "launch", lambda _self, _variant, *launch, **_rest: launched.append(launch))
     problem = TermProblem()
-    term = on(HostDevice(half_shared_bytes=500, cached_bytes=2000))(problem.X, problem.spec, problem.pairs)
+    term = on(HostDevice(large_block_bytes=500, cached_bytes=2000))(problem.X, problem.spec, problem.pairs)
     term.evaluate(np.ones(6), None)
     kernels = [name for name, _ in launched if name in ("scores", "loss", "accumulate_rows")]
     ranges = [arguments[-4:-2] for name, arguments in launched if name == "scores"]
@@ -306,8 +306,8 @@ def test_a_hessian_in_blocks_of_queries(monkeypatch):
     np.testing.assert_allclose(term.curvature_diagonal(at), diagonal, rtol=1e-13)
 
 
-@pytest.mark.parametrize("half_shared_bytes", [1 << 15, 500])
-def test_features_with_more_than_2_to_the_31_values(half_shared_bytes):
+@pytest.mark.parametrize("large_block_bytes", [1 << 15, 500])
+def test_features_with_more_than_2_to_the_31_values(large_block_bytes):
     """Rows at the end of 8.6 GB, of which the operating system makes only those that are written."""
     problem, n_all = TermProblem(), (1 << 31) // 6 + 1000
     try:
@@ -316,7 +316,7 @@ def test_features_with_more_than_2_to_the_31_values(half_shared_bytes):
         pytest.skip("the system does not promise 8.6 GB")
     n_rows = problem.pairs.n_rows
     X[-n_rows:] = problem.X[:n_rows] if problem.pairs.rows is None else problem.X[problem.pairs.rows]
-    device = HostDevice(half_shared_bytes=half_shared_bytes)
+    device = HostDevice(large_block_bytes=large_block_bytes)
     order = order_on_device(problem.pairs).positions
     run = Launcher(device, Variant(False, False, "float"))
     there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)

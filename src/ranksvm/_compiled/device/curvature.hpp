@@ -43,33 +43,53 @@ RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_
     }
 }
 
+// Sums of one document for several features at a time, which are `apart` from each other.
 struct RowVisit {
+    static constexpr int kFeatures = 4;
     const Ring &ring;
-    const double *scores, *column;  // of the feature, of the first gathered row
-    int64_t start, n;
-    double own, own_x, sum;
+    const double *scores, *column;  // of the first feature, of the first gathered row
+    int64_t start, n, apart[kFeatures];
+    double own, own_x[kFeatures], sums[kFeatures];
 
-    RANKSVM_DEVICE void below(int64_t j, double weight) {
-        if (ring.has(own - scores[j])) sum += weight * (own_x - column[(j - start) * n]);
-    }
-    RANKSVM_DEVICE void above(int64_t j, double weight) {
-        if (ring.has(scores[j] - own)) sum += weight * (own_x - column[(j - start) * n]);
+    RANKSVM_DEVICE void below(int64_t j, double weight) { add(own - scores[j], j, weight); }
+    RANKSVM_DEVICE void above(int64_t j, double weight) { add(scores[j] - own, j, weight); }
+
+private:
+    // rows are read whether they count or not: a GPU reads them together with the score
+    RANKSVM_DEVICE void add(double margin, int64_t j, double weight) {
+        const double *x = column + (j - start) * n;
+        const bool counts = ring.has(margin);
+        for (int k = 0; k < kFeatures; ++k) {
+            const double difference = own_x[k] - x[apart[k]];
+            sums[k] += counts ? weight * difference : 0.0;
+        }
     }
 };
 
-// Z = factor * L A of gathered rows A.
+// Z = factor * L A of gathered rows A. A block takes as many rows at a time as it has threads for.
 template <class Pairs>
 RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t start, int64_t stop, const double *scores,
                                    double factor, int64_t n, const double *A, double *Z) {
     const Block block = this_block();
+    const int64_t quarter = (n + RowVisit::kFeatures - 1) / RowVisit::kFeatures;
+    const int64_t width = quarter < block.n_threads ? quarter : block.n_threads, at_a_time = block.n_threads / width;
     RANKSVM_PHASE(thread) {
-        for (int64_t i = start + block.index; i < stop; i += block.count)
-            for (int64_t f = thread; f < n; f += block.n_threads) {
-                const int64_t at = (i - start) * n + f;
-                RowVisit visit = {ring, scores, A + f, start, n, scores[i], A[at], 0.0};
+        const int64_t own = block.index * at_a_time + thread / width;
+        RANKSVM_ROLLED
+        for (int64_t i = start + own; thread < at_a_time * width && i < stop; i += block.count * at_a_time) {
+            const int64_t row = (i - start) * n;
+            RANKSVM_ROLLED
+            for (int64_t f = thread % width; f < quarter; f += width) {
+                RowVisit visit = {ring, scores, A + f, start, n, {}, scores[i], {}, {}};
+                for (int k = 0; k < RowVisit::kFeatures; ++k) {
+                    visit.apart[k] = f + k * quarter < n ? k * quarter : 0;
+                    visit.own_x[k] = A[row + f + visit.apart[k]];
+                }
                 pairs.visit(i, visit);
-                Z[at] = factor * visit.sum;
+                for (int k = 0; k < RowVisit::kFeatures; ++k)
+                    if (f + k * quarter < n) Z[row + f + k * quarter] = factor * visit.sums[k];
             }
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 namespace ranksvm::device {
 
-// Number of threads, a warp, that copy a row together, and that take neighboring features when rows are added up.
+// Number of threads, a warp, that take neighboring features when rows are added up.
 constexpr int kGroup = 32;
 
 // The loss at the scores X w, with a width of 0 for the squared hinge: its slopes, and the sums of `evaluate_loss`.
@@ -18,7 +18,7 @@ struct LossOfScores {
     const Pairs &pairs;
     double width;
 
-    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &scores, double *sums) const {
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &scores, const FromFirst &, double *sums) const {
         return width > 0.0 ? visited(HuberHinge{width, 1.0 / width}, lane, i, scores, sums)
                            : visited(SquaredHinge{}, lane, i, scores, sums);
     }
@@ -36,17 +36,16 @@ private:
     }
 };
 
-// The Laplacian at other scores times X v.
+// The Laplacian at given scores times X v.
 template <class Pairs>
 struct FlowOfScores {
     const Pairs &pairs;
     const Ring &ring;
-    const double *scores;
     double factor;
 
-    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &v, double *sums) const {
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &v, const FromFirst &scores, double *sums) const {
         return add_lanes(lane, sums, [&](int own, double *) {
-            FlowVisit<FromFirst> visit = {ring, scores, v, scores[i], v[i], 0.0};
+            FlowVisit<FromFirst, FromFirst> visit = {ring, scores, v, scores[i], v[i], 0.0};
             pairs.visit(i, visit, own, kLanes);
             return factor * visit.sum;
         });
@@ -60,17 +59,20 @@ struct Tasks {
 };
 
 // scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times the
-// result of the work. Shared memory: the sums of each thread, w, sums for X' of each group of threads, two numbers for each
-// row, and the rows that are kept.
+// result of the work, which is given X w and the numbers `given` (unless null) of the rows. Shared memory: the sums of each
+// thread, w, sums for X' of each group of threads, three numbers for each row, and the rows that are kept.
 template <class Real, class Work>
 RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
-                                      double *scores, double *block_sums) {
+                                      const double *given, double *scores, double *block_sums) {
     const Block block = this_block();
     const int64_t n = X.n;
     const int group = block.n_threads < kGroup ? block.n_threads : kGroup, n_groups = block.n_threads / group;
     double *sums = block.shared, *weights = sums + kLossColumns * block.n_threads, *columns = weights + n;
-    double *products = columns + n_groups * n, *slopes = products + tasks.most_rows;
-    Real *rows = reinterpret_cast<Real *>(slopes + tasks.most_rows);
+    double *products = columns + n_groups * n, *slopes = products + tasks.most_rows, *beside = slopes + tasks.most_rows;
+    // at an even number, so that a copy may have 16 bytes
+    const int64_t before = kLossColumns * block.n_threads + (n_groups + 1) * n + 3 * tasks.most_rows;
+    Real *rows = reinterpret_cast<Real *>(block.shared + before + before % 2);
+    const int64_t wide = bytes_at_a_time(X.X, n);
     RANKSVM_PHASE(thread) {
         for (int c = 0; c < kLossColumns; ++c) sums[c * block.n_threads + thread] = 0.0;
         RANKSVM_ROLLED
@@ -84,10 +86,10 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
         const int64_t n_kept = n_rows < tasks.n_kept ? n_rows : tasks.n_kept;
         RANKSVM_PHASE(thread) {
             RANKSVM_ROLLED
-            for (int64_t t = thread / group; t < n_kept; t += n_groups) {
-                const Real *row = X.row(first + t);
-                for (int64_t f = thread % group; f < n; f += group) begin_copy(rows + t * n + f, row + f);
-            }
+            for (int64_t t = thread / kLanes; t < n_kept; t += block.n_threads / kLanes)
+                begin_copy(rows + t * n, X.row(first + t), n, wide, thread % kLanes, kLanes);
+            RANKSVM_ROLLED
+            for (int64_t t = thread; given != nullptr && t < n_rows; t += block.n_threads) beside[t] = given[first + t];
             await_copies();
         }
         RANKSVM_PHASE(thread) {
@@ -105,7 +107,7 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
             double own[3] = {0.0, 0.0, 0.0};
             RANKSVM_ROLLED
             for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
-                const double slope = work(thread % kLanes, first + t, FromFirst{products, first}, own);
+                const double slope = work(thread % kLanes, first + t, FromFirst{products, first}, FromFirst{beside, first}, own);
                 if (thread % kLanes == 0) slopes[t] = slope;
             }
             for (int c = 0; c < 3; ++c) sums[c * block.n_threads + thread] += own[c];

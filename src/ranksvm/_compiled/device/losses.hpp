@@ -123,18 +123,20 @@ RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_
     add_threads(block, 1, block_sums + block.index);
 }
 
-template <class Vector>
+template <class Scores, class Vector>
 struct FlowVisit {
     const Ring &ring;
-    const double *scores;
+    Scores scores;
     Vector v;
     double own, own_v, sum;
 
-    RANKSVM_DEVICE void below(int64_t j, double weight) {
-        if (ring.has(own - scores[j])) sum += weight * (own_v - v[j]);
-    }
-    RANKSVM_DEVICE void above(int64_t j, double weight) {
-        if (ring.has(scores[j] - own)) sum += weight * (own_v - v[j]);
+    RANKSVM_DEVICE void below(int64_t j, double weight) { add(own - scores[j], weight, v[j]); }
+    RANKSVM_DEVICE void above(int64_t j, double weight) { add(scores[j] - own, weight, v[j]); }
+
+private:
+    // v is read whether it counts or not: a GPU reads it together with the score
+    RANKSVM_DEVICE void add(double margin, double weight, double other_v) {
+        sum += ring.has(margin) ? weight * (own_v - other_v) : 0.0;
     }
 };
 
@@ -146,7 +148,7 @@ RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int
     RANKSVM_PHASE(thread) {
         RANKSVM_ROLLED
         for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
-            FlowVisit<const double *> visit = {ring, scores, v, scores[i], v[i], 0.0};
+            FlowVisit<const double *, const double *> visit = {ring, scores, v, scores[i], v[i], 0.0};
             pairs.visit(i, visit);
             out[i] = factor * visit.sum;
         }

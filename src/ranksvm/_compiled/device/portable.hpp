@@ -13,6 +13,9 @@
 #define RANKSVM_CALLED __device__ __noinline__
 #define RANKSVM_ROLLED _Pragma("unroll 1")
 #define RANKSVM_KERNEL(name) extern "C" __global__ void name
+// A kernel that keeps rows in shared memory: a multiprocessor has registers for RANKSVM_LARGE_BLOCKS of its blocks, which
+// have at most 256 threads.
+#define RANKSVM_LARGE_KERNEL(name) extern "C" __global__ void __launch_bounds__(256, RANKSVM_LARGE_BLOCKS) name
 #define RANKSVM_PHASE(thread) for (int thread = (__syncthreads(), static_cast<int>(threadIdx.x)); thread >= 0; thread = -1)
 
 #else
@@ -21,6 +24,7 @@
 #define RANKSVM_CALLED inline
 #define RANKSVM_ROLLED
 #define RANKSVM_KERNEL(name) inline void name
+#define RANKSVM_LARGE_KERNEL(name) inline void name
 // Also backwards: the result of a phase must not depend on the order of its threads, and a test runs both orders.
 #define RANKSVM_PHASE(thread)                                                                          \
     for (int thread##_turn = 0, thread = ranksvm::device::thread_in_turn(0);                            \
@@ -55,7 +59,7 @@ struct Block {
 
 #if defined(__CUDACC__)
 
-extern __shared__ double shared_memory[];
+extern __shared__ __align__(16) double shared_memory[];
 
 RANKSVM_DEVICE Block this_block() {
     return {static_cast<int64_t>(blockIdx.x), static_cast<int64_t>(gridDim.x), static_cast<int>(blockDim.x), shared_memory,
@@ -133,15 +137,48 @@ RANKSVM_DEVICE double add_lanes(int lane, double *sums, const Part &part) {
 #endif
 }
 
-// Copies a value from the memory of the device to the shared memory of the block. It is there once the thread has called
-// `await_copies`: on a GPU all copies of a phase run at the same time, and need no registers.
+// The number of bytes that `begin_copy` copies at a time: 16 or 8 if all rows of n values begin at multiples of it.
 template <class Real>
-RANKSVM_DEVICE void begin_copy(Real *to, const Real *from) {
+RANKSVM_DEVICE int64_t bytes_at_a_time(const Real *X, int64_t n) {
+#if defined(__CUDACC__)
+    const int64_t ends = static_cast<int64_t>(reinterpret_cast<unsigned long long>(X)) | n * static_cast<int64_t>(sizeof(Real));
+    for (int64_t wide = 16; wide > static_cast<int64_t>(sizeof(Real)); wide /= 2)
+        if (ends % wide == 0) return wide;
+#else
+    static_cast<void>(X);
+    static_cast<void>(n);
+#endif
+    return sizeof(Real);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+template <int kBytes>
+RANKSVM_DEVICE void begin_copy_of_bytes(unsigned to, const char *from, int64_t n_bytes, int lane, int lanes) {
+    for (int64_t byte = kBytes * lane; byte < n_bytes; byte += kBytes * lanes)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to + static_cast<unsigned>(byte)), "l"(from + byte),
+                     "n"(kBytes)
+                     : "memory");
+}
+#endif
+
+// Copies a row of n values from the memory of the device to the shared memory of the block, by `lanes` threads, each with its
+// number as `lane`. It is there once these have called `await_copies`: on a GPU all copies of a phase run at the same time,
+// and need no registers. `wide`: `bytes_at_a_time`.
+template <class Real>
+RANKSVM_DEVICE void begin_copy(Real *to, const Real *from, int64_t n, int64_t wide, int lane, int lanes) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(there), "l"(from), "n"(sizeof(Real)) : "memory");
+    const char *here = reinterpret_cast<const char *>(from);
+    const int64_t n_bytes = n * static_cast<int64_t>(sizeof(Real));
+    if (wide == 16)
+        begin_copy_of_bytes<16>(there, here, n_bytes, lane, lanes);
+    else if (wide == 8)
+        begin_copy_of_bytes<8>(there, here, n_bytes, lane, lanes);
+    else
+        begin_copy_of_bytes<4>(there, here, n_bytes, lane, lanes);
 #else
-    *to = *from;
+    static_cast<void>(wide);
+    for (int64_t f = lane; f < n; f += lanes) to[f] = from[f];
 #endif
 }
 

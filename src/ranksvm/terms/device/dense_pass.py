@@ -15,11 +15,8 @@ __all__ = ["LOSS_COLUMNS", "QueryPass"]
 
 # Columns of the sums of a loss: kLossColumns of losses.hpp.
 LOSS_COLUMNS = 4
-# Threads that add up rows together: kGroup of fused.hpp.
-GROUP = 32
-# A multiprocessor runs two blocks with rows in shared memory at a time (`Device.half_shared_bytes`): this many
-# times fewer than the other blocks that `Device.n_blocks` counts. Not yet measured.
-FEWER = 4
+# Threads that add up rows together, and numbers that a block keeps of each row beside its features: fused.hpp.
+GROUP, PER_ROW = 32, 3
 # Minimum number of rows in a task of a block, if there are queries for it, so that all threads have some.
 TASK_ROWS = 32
 
@@ -80,7 +77,7 @@ class QueryPass:
         self._rows = rows
         sizes = np.diff(order.pointers)
         fits = self._rows_that_fit()
-        target = -(-rows.n_rows // max(1, launcher.device.n_blocks // FEWER))
+        target = -(-rows.n_rows // launcher.device.n_large_blocks)
         longest = int(sizes[sizes <= fits].max(initial=0))
         self._most_rows = min(fits, max(longest, TASK_ROWS, target))
         self._parts: list[_Part] = []
@@ -223,11 +220,9 @@ class QueryPass:
 
     def _n_shared(self, sizes: np.ndarray) -> int:
         """Number of queries too large for shared memory, shortest first, that single blocks can take in even shares."""
-        n_blocks = max(1, self._run.device.n_blocks // FEWER)
         work = np.asarray(sizes, dtype=float) ** 2
-        evenly = work * n_blocks <= np.cumsum(work)
-        fits = np.array([self._bytes_left(int(size)) >= 0 for size in sizes], dtype=bool)
-        found = np.flatnonzero(evenly & fits)
+        evenly = work * self._run.device.n_large_blocks <= np.cumsum(work)
+        found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_left(0) - 8))
         return int(found[-1]) + 1 if len(found) else 0
 
     def _pieces(self, ends: np.ndarray) -> list[tuple[int, int]]:
@@ -236,24 +231,24 @@ class QueryPass:
         return [(int(ends[k]), int(ends[last])) for k, last in query_ranges(ends, limit)]
 
     def _n_blocks(self, n_tasks: int) -> int:
-        return max(1, min(n_tasks, self._run.device.n_blocks // FEWER))
+        return max(1, min(n_tasks, self._run.device.n_large_blocks))
 
     def _add_rows(self, n_rows: int) -> int:
         return -(-n_rows * LANES // self._run.n_threads) + self._run.n_threads // LANES
 
     def _rows_that_fit(self) -> int:
         """Rows that fit into the shared memory of a block."""
-        return max(0, int(self._bytes_left(0) / (self._row_bytes() + 16)))
+        return max(0, int((self._bytes_left(0) - 8) / (self._row_bytes() + 8 * PER_ROW)))
 
     def _bytes_left(self, n_rows: int) -> int:
         """Bytes of shared memory that are left for rows, in tasks of ``n_rows`` rows."""
-        return self._run.device.half_shared_bytes - 8 * self._shared(n_rows, 0)
+        return self._run.device.large_block_bytes - 8 * self._shared(n_rows, 0)
 
     def _shared(self, n_rows: int, n_kept: int) -> int:
         """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory."""
         n, n_threads = self._rows.n_features, self._run.n_threads
-        beside = LOSS_COLUMNS * n_threads + n + max(1, n_threads // GROUP) * n
-        return beside + 2 * n_rows + -(-n_kept * self._row_bytes() // 8)
+        before = (LOSS_COLUMNS * n_threads) + (1 + max(1, n_threads // GROUP)) * n + PER_ROW * n_rows
+        return before + before % 2 + -(-n_kept * self._row_bytes() // 8)
 
     def _row_bytes(self) -> int:
         return self._rows.n_features * (4 if self._run.variant.real == "float" else 8)

@@ -325,7 +325,7 @@ def rows_on(
     blocks : list of (int, int), optional
         Blocks of positions that stream through; None: all rows stay on the device.
     n_threads : int
-        Number of threads that look for the largest values.
+        Number of threads that look for the largest values and copy rows.
 
     Returns
     -------
@@ -339,7 +339,7 @@ def rows_on(
         data, indices, pointers, n_features = design._csr
         matrix = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, n_features))
         parts = data, as_int32(indices), pointers.astype(np.int64, copy=False)
-        values, columns, begin = (launcher.copy_in(part) for part in parts)
+        values, columns, begin = (launcher.copy_in(part, n_threads) for part in parts)
         return SparseRows(launcher, matrix, (values, columns, begin), rows, largest)
     if isinstance(design, DeviceDesign):
         return DenseRows(launcher, design.X.array, rows, largest)
@@ -347,18 +347,18 @@ def rows_on(
     if blocks is not None:
         return StreamedRows(launcher, design, rows, blocks, largest)
     if n_copied(design, len(rows)) < design.X.shape[0]:
-        return DenseRows(launcher, _gathered(launcher.device, design, rows), np.arange(len(rows)), largest)
+        return DenseRows(launcher, _gathered(launcher.device, design, rows, n_threads), np.arange(len(rows)), largest)
     if isinstance(design, TwoBlockDesign):
         first, second = design.X.first, design.X.second
         X = launcher.device.empty(design.X.shape, design.X.dtype)
-        launcher.device.copy_in(first.ravel(), X.part(0, first.size))
-        launcher.device.copy_in(second.ravel(), X.part(first.size, first.size + second.size))
+        launcher.device.copy_in(first.ravel(), X.part(0, first.size), n_threads)
+        launcher.device.copy_in(second.ravel(), X.part(first.size, first.size + second.size), n_threads)
     else:
-        X = launcher.copy_in(design.X)
+        X = launcher.copy_in(design.X, n_threads)
     return DenseRows(launcher, X, rows, largest)
 
 
-def _gathered(device: Device, design: DesignMatrix, rows: np.ndarray) -> DeviceArray:
+def _gathered(device: Device, design: DesignMatrix, rows: np.ndarray, n_threads: int) -> DeviceArray:
     """Some rows of the host on a device."""
     n = design.n_features
     X = device.empty((len(rows), n), design.dtype)
@@ -366,5 +366,5 @@ def _gathered(device: Device, design: DesignMatrix, rows: np.ndarray) -> DeviceA
     for start in range(0, len(rows), step):
         part = design.taken(rows[start : start + step])
         assert isinstance(part, DenseDesign)
-        device.copy_in(part.X.ravel(), X.part(start * n, start * n + part.X.size))
+        device.copy_in(part.X.ravel(), X.part(start * n, start * n + part.X.size), n_threads)
     return X
