@@ -31,9 +31,11 @@ step() {
 nvidia-smi > "$folder/nvidia-smi.log" 2>&1 || true
 step checks 60 "$python" benchmarks/gpu.py --checks
 if command -v compute-sanitizer > /dev/null; then
-    for tool in memcheck racecheck; do
-        step "$tool" 80 compute-sanitizer --tool "$tool" --error-exitcode 1 "$python" benchmarks/gpu.py --checks
-    done
+    step memcheck 120 compute-sanitizer --tool memcheck --error-exitcode 1 "$python" benchmarks/gpu.py --checks
+    # racecheck of all fits takes some minutes
+    races=(compute-sanitizer --tool racecheck --error-exitcode 1 "$python" benchmarks/gpu.py --checks --only)
+    step racecheck 40 "${races[@]}" "hinge, float32"
+    step racecheck_lists 40 "${races[@]}" "hinge, some lists larger"
 else
     echo "memcheck, racecheck: left out, compute-sanitizer is not installed" | tee -a "$folder/summary.txt"
 fi
