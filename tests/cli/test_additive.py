@@ -360,6 +360,12 @@ def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
     ranksvm("train", numbers, "-C", 0.1, "-o", out)
     stderr = ranksvm("predict", out, texts / "train.rsd", code=1).stderr
     assert "train.rsd, and numbers in the model: use one kind in both" in stderr
+    # a file in which text stands for these numbers
+    valid = ("--valid", texts / "train.csv", "--categorical", "brand,color")
+    for command in (("predict", out, texts / "train.csv"), ("train", numbers, *ADDITIVE, *valid, "-o", out)):
+        stderr = ranksvm(*command, code=1).stderr
+        assert "The training data hold no text in this column" in stderr
+        assert "list it" not in stderr
 
 
 def test_the_report_names_the_categories(ranksvm, texts):

@@ -143,6 +143,35 @@ def test_text_that_is_not_listed_is_refused(tmp_path, suffix):
         read_data(written(tmp_path / f"data{suffix}"))
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_reader_without_the_list_names_the_one_that_takes_it(tmp_path, suffix):
+    path = written(tmp_path / f"data{suffix}")
+    readers = [lambda: list(iter_data(path))]
+    if suffix == ".parquet":
+        readers.append(lambda: RankingData.from_parquet(path))
+    for read in readers:
+        with pytest.raises(DataError, match=r"read the whole file with read_data and list it there \(categorical\)"):
+            read()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("known", [{}, {"color": ["red"]}])
+def test_text_in_the_place_of_numbers_is_not_to_be_listed(tmp_path, suffix, known):
+    with pytest.raises(DataError, match=r"column 'brand' .* The training data hold no text in this column") as error:
+        read_data(written(tmp_path / f"data{suffix}"), categorical=known)
+    assert "list it" not in str(error.value)
+
+
+@pytest.mark.parametrize("categorical", [(), ["tags"], {"tags": ["a"]}])
+@pytest.mark.parametrize("tags", [[["a"], ["b", "a"], [], ["a"], ["c"], []], [{"size": 1}] * 6])
+def test_a_feature_with_several_values_in_a_row(tmp_path, categorical, tags):
+    path = written(tmp_path / "data.parquet", tags=tags)
+    for read in (lambda: read_data(path, categorical=categorical), lambda: list(iter_data(path))):
+        with pytest.raises(DataError, match=r"'tags' of .* has type (list|struct).*, but a feature is one number, or"):
+            read()
+    assert read_data(path, categorical=["brand"], ignore=["tags"]).n_features == 2
+
+
 @pytest.mark.parametrize("categorical", ["brand", [1.5], [-1], [None], 5, {"brand": "zeta"}])
 def test_invalid_lists(tmp_path, categorical):
     with pytest.raises(OptionError, match="categorical must be a list of names or numbers of features"):

@@ -66,8 +66,8 @@ def read(
     require_labels = require_labels and qrels is None
     name = titled(path)
     refuse_trec(path)
-    if models and (texts := known_texts(models)):
-        reading = {**reading, "categorical": texts}
+    if models:
+        reading = {**reading, "categorical": known_texts(models)}
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):

@@ -106,7 +106,7 @@ def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeL
         content.seek(0)
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
-        raise _refusal(name, error, names) from error
+        raise _refusal(name, error, names, columns) from error
     known = known.with_categories(pa, [rows])
     fields = _fields(pa, rows, known, dtype, 0)
     infinite = _Infinite(known.features)
@@ -160,7 +160,7 @@ def read_csv_blocks(
             parts = pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(known.texts, pa.string()), delimiter))
             known = known.with_categories(pa, parts)
         except (pa.ArrowInvalid, BrokenStreamError) as error:
-            raise _refusal(name, error, names) from error
+            raise _refusal(name, error, names, columns) from error
         content.seek(0)
         stream, _, _, _ = _opened(content, name)
     options = _options(pa, known, _booleans(names, first_values), delimiter)
@@ -175,7 +175,7 @@ def read_csv_blocks(
             yield fields
             row += len(batch)
     except (pa.ArrowInvalid, BrokenStreamError) as error:
-        raise _refusal(name, error, names) from error
+        raise _refusal(name, error, names, columns) from error
     infinite.check(pa, content, name)
 
 
@@ -324,16 +324,15 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _refusal(name: str, error: Exception, names: list[str] | None = None) -> DataError:
+def _refusal(name: str, error: Exception, names: list[str] | None = None, columns: Columns | None = None) -> DataError:
     found = _NOT_A_NUMBER.search(str(error))
-    if found is None or names is None:
+    if found is None or names is None or columns is None:
         return DataError(f"{name} cannot be read as a table of numbers: {error}")
     column, line, value = found.groups()
     place = "" if line is None else f" in line {line}"
     return DataError(
         f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
-        "docid; --qid, --docid at the command line); if it holds categories for an additive model, list it "
-        "(categorical, --categorical); else ignore it (ignore, --ignore) or encode it as numbers."
+        f"docid; --qid, --docid at the command line). {columns.cure_of_text}"
     )
 
 

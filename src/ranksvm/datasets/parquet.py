@@ -105,7 +105,7 @@ def read_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> It
     with open(path, "rb") as handle, _reading(pa, name), pa.parquet.ParquetFile(handle, **how) as file:
         info, known = _contents(pa, file, name, columns)
         known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
-        dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
+        dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, columns, dtype)
         row = 0
         for batch in file.iter_batches(batch_size=_STREAM_ROWS):
             fields: dict[str, Any] = {"y": known.labels(pa, batch, row), **known.ids(pa, batch, row)}
@@ -151,7 +151,7 @@ def _read_columns(
     if sparse:
         fields["X"] = _cast(_read_csr(file, info["n_features"], dtype), dtype, name, 0)
     else:
-        fields["X"] = _read_dense(pa, file, known, dtype)
+        fields["X"] = _read_dense(pa, file, known, columns, dtype)
     for rows in (labels, fields["X"]):
         _check_rows(rows.shape[0], file)
     fields["feature_names"], fields["categories"] = _names(info, known), known.categories
@@ -172,12 +172,25 @@ def _contents(
     noted = info.get("categories", {})
     if not isinstance(noted, dict) or not all(map(are_texts, noted.values())):
         raise ValueError("its metadata do not describe categories")
+    if not info.get("sparse"):
+        _refuse_lists(pa, schema, known)
     noted = {column: texts for column, texts in noted.items() if column in known.features}
     # a listed column of numbers stays one
     wanted = [*noted, *known.texts]
     texts = [name for name in known.features if name in wanted and not _is_numeric(pa, schema.field(name).type)]
     categories = {name: listed for name, listed in (noted | known.categories).items() if name in texts}
     return info, replace(known, texts=texts, categories=categories)
+
+
+def _refuse_lists(pa: ModuleType, schema: "pa.Schema", known: Table) -> None:
+    """Raise DataError if a feature has several values in a row."""
+    for column in known.features:
+        kind = schema.field(column).type
+        if pa.types.is_nested(kind):
+            raise DataError(
+                f"column {column!r} of {known.name} has type {kind}, but a feature is one number, or one text, in each "
+                "row: write a column for each of its values, or ignore it (ignore, --ignore)."
+            )
 
 
 def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:
@@ -201,7 +214,9 @@ def _names(info: dict[str, Any], known: Table) -> list[str] | None:
     return None if made_up and not info.get("feature_names") else known.features
 
 
-def _dense_type(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dtype: DTypeLike | None) -> DTypeLike:
+def _dense_type(
+    pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, columns: Columns, dtype: DTypeLike | None
+) -> DTypeLike:
     """Type of a dense X; DataError if there are no features or they are not numbers."""
     schema = file.schema_arrow
     if not known.features:
@@ -211,9 +226,7 @@ def _dense_type(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dt
         kind = schema.field(column).type
         if not _is_numeric(pa, kind):
             raise DataError(
-                f"column {column!r} of {known.name} has type {kind}: features must be numbers. If it holds categories "
-                "for an additive model, list it (categorical, --categorical); else encode it, or ignore it (ignore, "
-                "--ignore)."
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. {columns.cure_of_text}"
             )
     if dtype is not None:
         return dtype
@@ -221,8 +234,10 @@ def _dense_type(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dt
     return np.float32 if all(schema.field(column).type in narrow for column in numbers) else np.float64
 
 
-def _read_dense(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, dtype: DTypeLike | None) -> np.ndarray:
-    dtype = _dense_type(pa, file, known, dtype)
+def _read_dense(
+    pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table, columns: Columns, dtype: DTypeLike | None
+) -> np.ndarray:
+    dtype = _dense_type(pa, file, known, columns, dtype)
     X = np.empty((file.metadata.num_rows, len(known.features)), dtype=dtype)
     row = 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=known.features):

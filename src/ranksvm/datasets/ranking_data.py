@@ -312,7 +312,8 @@ class RankingData:
         from ranksvm.datasets.parquet import read_parquet
         from ranksvm.datasets.table import Columns
 
-        return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
+        columns = Columns(label, qid, docid, ignore, require_labels, takes_categorical=False)
+        return cls(**read_parquet(path, columns, dtype))
 
     def to_csv(self, path: PathLike, *, escape_formulas: bool = False) -> None:
         """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.

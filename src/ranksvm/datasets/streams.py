@@ -84,7 +84,7 @@ def iter_data(
     160
     """
     batch_queries = checked_batch_queries(batch_queries)
-    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing)
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing, takes_categorical=False)
     # a pipe is opened only once, by the function that reads it: its writer would notice if it were opened and closed
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
         return iter_letor(path, batch_queries=batch_queries, **options)

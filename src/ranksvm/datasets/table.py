@@ -43,6 +43,8 @@ class Columns:
     categorical : sequence of str or int, or mapping of str to list of str
         Names, or numbers from 0, of the features that may hold text; or the known texts of such features by name, of
         which a file may lack some.
+    takes_categorical : bool
+        Whether the caller's user can pass ``categorical``.
     """
 
     label: str = _LABEL
@@ -52,6 +54,7 @@ class Columns:
     require_labels: bool = True
     missing: bool = False
     categorical: Sequence[str | int] | Mapping[str, Sequence[str]] | None = ()
+    takes_categorical: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
@@ -72,6 +75,22 @@ class Columns:
                 "categorical must be a list of names or numbers of features, or texts by name, got "
                 f"{self.categorical!r}."
             )
+
+    @property
+    def cure_of_text(self) -> str:
+        """What to do about a feature that holds text, for messages."""
+        if isinstance(self.categorical, Mapping):
+            return (
+                "The training data hold no text in this column: write it as numbers, or ignore it (ignore, --ignore)."
+            )
+        if self.takes_categorical:
+            listed = "list it (categorical, --categorical)"
+        else:
+            listed = "read the whole file with read_data and list it there (categorical)"
+        return (
+            f"If it holds categories for an additive model, {listed}; else ignore it (ignore, --ignore) or encode it "
+            "as numbers."
+        )
 
 
 @dataclass(frozen=True)
