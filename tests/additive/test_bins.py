@@ -140,10 +140,12 @@ def test_infinite_values_and_new_missing_values_are_refused():
     X = columns()
     bins = feature_bins(X, 8)
     X[5, 0] = np.inf
-    with pytest.raises(DataError, match="infinite value in row 5, feature 0"):
+    with pytest.raises(DataError, match=r"contains infinity at X\[5, 0\] \(feature f1\)"):
         codes_of(bins, X)
+    with pytest.raises(DataError, match=r"contains infinity at X\[25, 0\] \(feature a0\)"):
+        codes_of(bins, X, names=[f"a{j}" for j in range(X.shape[1])], first_row=20)
     X[5, 0] = np.nan
-    with pytest.raises(DataError, match=r"missing value \(NaN\) in row 5, feature 0"):
+    with pytest.raises(DataError, match=r"contains NaN at X\[5, 0\] \(feature f1\): this feature had no missing value"):
         codes_of(bins, X)
 
 

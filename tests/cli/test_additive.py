@@ -211,6 +211,28 @@ def test_a_table_with_missing_values(ranksvm, ranksvm_json, train, tmp_path):
     np.testing.assert_allclose(np.array(scores, dtype=float), expected.predict(X), atol=1e-3)
 
 
+def test_a_value_that_a_linear_model_refuses_is_named_as_in_its_file(ranksvm, train, tmp_path):
+    pd, out = pytest.importorskip("pandas"), tmp_path / "model"
+    frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.loc[7, "x1"] = np.nan
+    frame.to_csv(tmp_path / "part.csv", index=False)
+    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
+    place = "part.csv: Input X contains NaN at X[7, 1] (feature x1): drop such rows"
+    options = ("--missing-values", "-o", out)
+    for scaler in ("none", "standard", "query-standard"):
+        ranksvm("train", whole, "-C", 0.1, "-o", out, "--scaler", scaler)
+        assert place in ranksvm("predict", out, part, "--missing-values", code=1).stderr
+        assert place in ranksvm("train", part, "-C", 0.1, "--scaler", scaler, *options, code=1).stderr
+        # before the fit
+        stderr = ranksvm("train", whole, "--valid", part, "-C", 0.1, "--scaler", scaler, *options, code=1).stderr
+        assert place in stderr
+        assert "iteration" not in stderr
+    assert place in ranksvm("tune", whole, "--valid", part, "--model", "linear,additive", *options, code=1).stderr
+    # which takes the place of missing scores
+    ranksvm("train", part, "-C", 0.1, "--scaler", "elasticsearch-minmax", *options)
+
+
 def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
     ranksvm("train", folder / "train.txt", *ADDITIVE, "--no-linear-part", "-o", tmp_path / "model")
     assert "no linear part" in ranksvm("info", tmp_path / "model").stdout

@@ -392,6 +392,14 @@ def test_it_is_no_features_but_for_rank_svm(call):
         call(make_ranking(n_queries=4, n_docs=5, n_features=3, random_state=0))
 
 
+@pytest.mark.parametrize("ranker", [RankSVM(), RankSVMCV(), AdditiveRankSVM()])
+def test_an_invalid_value_has_the_name_of_its_feature(ranker):
+    X, y, qid = np.ones((8, 2)), np.arange(8) % 2, np.arange(8) // 2
+    X[3, 1] = np.inf
+    with pytest.raises(DataError, match=r"infinity at X\[3, 1\] \(feature size\)"):
+        ranker.fit(RankingData(X, y, qid, feature_names=["price", "size"]))
+
+
 def test_rank_svm_takes_labels_and_queries_from_it():
     data = make_ranking(n_queries=20, n_docs=5, n_features=3, random_state=0)
     np.testing.assert_array_equal(RankSVM().fit(data).coef_, RankSVM().fit(data.X, data.y, qid=data.qid).coef_)

@@ -186,14 +186,30 @@ def test_missing_values_and_unseen_ones():
     other[0, 3] = -2.0
     assert model.predict(row) == model.predict(other)
     row[0, 0] = np.nan
-    with pytest.raises(DataError, match="feature 0, which had none in the training data"):
+    with pytest.raises(DataError, match=r"NaN at X\[0, 0\] \(feature f1\): this feature had no missing value in the"):
         model.predict(row)
     row[0, 0] = np.inf
-    with pytest.raises(DataError, match="infinite value in row 0, feature 0"):
+    with pytest.raises(DataError, match=r"infinity at X\[0, 0\] \(feature f1\)"):
         model.predict(row)
     X[3, 4] = np.inf
-    with pytest.raises(DataError, match="infinite value in row 3, feature 4"):
+    with pytest.raises(DataError, match=r"infinity at X\[3, 4\] \(feature f5\)"):
         AdditiveRankSVM().fit(X, y, qid=qid)
+
+
+def test_places_of_values_are_those_of_the_whole_table():
+    pd = pytest.importorskip("pandas")
+    X, y, qid = curved()
+    names = [f"x{j}" for j in range(X.shape[1])]
+    model = AdditiveRankSVM(C=0.1).fit(pd.DataFrame(X, columns=names), y, qid=qid)
+    many = pd.DataFrame(np.tile(X, (30_000 // len(X), 1)), columns=names)
+    for value, kind in ((np.nan, "NaN"), (np.inf, "infinity")):
+        many.iloc[20_001, 2] = value
+        with pytest.raises(DataError, match=rf"{kind} at X\[20001, 2\] \(feature x2\)"):
+            model.predict(many)
+    with pytest.raises(DataError, match=r"infinity at X\[20001, 2\] \(feature x2\)"):
+        model.fit(
+            pd.DataFrame(X, columns=names), y, qid=qid, eval_set=(many, np.zeros(len(many))), eval_group=[len(many)]
+        )
 
 
 def test_sparse_rows_have_zeros_as_values():

@@ -66,7 +66,7 @@ def test_new_and_missing_categories():
     scores, steps = ranker.predict(rows), ranker.shapes()[1].steps
     np.testing.assert_allclose(scores - scores[1], [steps[1] - steps[0], 0.0, steps[4] - steps[0]], atol=1e-12)
     X, _, y, qid = make_data()
-    with pytest.raises(DataError, match=r"a missing value \(NaN\) in row 2, feature 1, which had none"):
+    with pytest.raises(DataError, match=r"NaN at X\[2, 1\] \(feature brand\): this feature had no missing value"):
         fitted(X, y, qid).predict(rows)
 
 

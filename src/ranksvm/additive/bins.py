@@ -9,6 +9,7 @@ import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.design_matrix import DenseDesign
@@ -308,7 +309,13 @@ def as_floats(X: Features) -> Features:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def codes_of(bins: Sequence[FeatureBins], X: Rows, n_threads: int = 1) -> np.ndarray:
+def codes_of(
+    bins: Sequence[FeatureBins],
+    X: Rows,
+    n_threads: int = 1,
+    names: Sequence[str] | None = None,
+    first_row: int = 0,
+) -> np.ndarray:
     """The level of each value of X.
 
     Parameters
@@ -319,6 +326,10 @@ def codes_of(bins: Sequence[FeatureBins], X: Rows, n_threads: int = 1) -> np.nda
         The features.
     n_threads : int
         Number of threads.
+    names : sequence of str, optional
+        Names of the features, for messages.
+    first_row : int
+        Number of the first row, for messages.
 
     Returns
     -------
@@ -333,8 +344,8 @@ def codes_of(bins: Sequence[FeatureBins], X: Rows, n_threads: int = 1) -> np.nda
     n_rows, n_features = X.shape
     codes = np.empty((n_rows, n_features), dtype=np.uint8)
     if isinstance(X, TwoBlocks):
-        codes[: len(X.first)] = codes_of(bins, X.first, n_threads)
-        codes[len(X.first) :] = codes_of(bins, X.second, n_threads)
+        codes[: len(X.first)] = codes_of(bins, X.first, n_threads, names)
+        codes[len(X.first) :] = codes_of(bins, X.second, n_threads, names)
         return codes
     cuts = np.concatenate([each.cuts for each in bins]) if bins else np.empty(0)
     pointers = np.concatenate([[0], np.cumsum([each.n_steps for each in bins])]).astype(np.int64)
@@ -348,7 +359,7 @@ def codes_of(bins: Sequence[FeatureBins], X: Rows, n_threads: int = 1) -> np.nda
         for j in others:
             part[:, j] = bins[j].levels_of(block[:, j])
         if not finite:
-            _check_levels(bins, block, part, start)
+            _check_levels(bins, block, part, names, first_row + start)
 
     ends = [*range(0, n_rows, CODED_ROWS), n_rows]
     parallel_map(code, list(pairwise(ends)), n_threads)
@@ -401,14 +412,16 @@ def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: 
     return found
 
 
-def check_not_infinite(X: Features, start: int = 0) -> None:
+def check_not_infinite(X: Features, names: Sequence[str] | None = None, first_row: int = 0) -> None:
     """Refuse infinite values.
 
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_rows, n_features)
         The features.
-    start : int
+    names : sequence of str, optional
+        Names of the features, for messages.
+    first_row : int
         Number of the first row, for messages.
 
     Raises
@@ -423,19 +436,20 @@ def check_not_infinite(X: Features, start: int = 0) -> None:
     else:
         rows, columns = np.nonzero(np.isinf(X))
     if len(rows):
-        place = f"row {start + rows[0]}, feature {columns[0]}"
-        raise DataError(f"X has an infinite value in {place}: missing values are NaN.")
+        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
+        raise DataError(f"Input X contains infinity at {place}: missing values are NaN.")
 
 
-def _check_levels(bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, start: int) -> None:
+def _check_levels(
+    bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, names: Sequence[str] | None, first_row: int
+) -> None:
     """Raise DataError for infinite values, and for missing ones without a level."""
-    check_not_infinite(X, start)
+    check_not_infinite(X, names, first_row)
     last = np.array([each.n_levels for each in bins])
     if (beyond := np.argwhere(codes >= last)).size:
-        row, j = beyond[0]
-        raise DataError(
-            f"X has a missing value (NaN) in row {start + row}, feature {j}, which had none in the training data."
-        )
+        row, j = beyond[0].tolist()
+        place = place_in_words(first_row + row, j, names)
+        raise DataError(f"Input X contains NaN at {place}: this feature had no missing value in the training data.")
 
 
 def missing_features(X: Rows, n_threads: int = 1) -> np.ndarray:

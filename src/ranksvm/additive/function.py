@@ -85,6 +85,8 @@ class AdditiveFunction:
         The functions of two features.
     training : TrainingShares, optional
         How the training rows are distributed, if that is known.
+    names : sequence of str, optional
+        Names of the features, for messages.
     """
 
     coef: np.ndarray
@@ -93,6 +95,7 @@ class AdditiveFunction:
     shapes: Sequence[np.ndarray]
     interactions: Sequence[Interaction] = ()
     training: TrainingShares | None = None
+    names: Sequence[str] | None = None
 
     @property
     def n_features(self) -> int:
@@ -127,7 +130,9 @@ class AdditiveFunction:
             start, stop = rows
             block = X[start:stop]
             part = scores[start:stop]
-            own = self._with_cells(codes_of(self.bins, block) if codes is None else codes[start:stop])
+            own = self._with_cells(
+                codes_of(self.bins, block, 1, self.names, start) if codes is None else codes[start:stop]
+            )
             part[:] = linear_scores(self.filled(block), self.coef, 1)
             coded.CodedFeatures(own, *self._columns).look_up(entries, 0, len(part), part)
 
@@ -165,7 +170,7 @@ class AdditiveFunction:
         interactions : ndarray of float64, shape (n_rows, n_interactions)
             The value of each interaction.
         """
-        codes = codes_of(self.bins, X)
+        codes = codes_of(self.bins, X, 1, self.names)
         Z = self.filled(X)
         features = (Z.toarray() if is_sparse(Z) else Z) * self.coef
         for j, shape in enumerate(self.shapes):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # A fitted ranker, or a Pipeline that ends with one.
     Model: TypeAlias = Ranker | Pipeline
 
-__all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in"]
+__all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in", "refuse_not_finite"]
 
 T = TypeVar("T")
 # names listed in a message
@@ -41,7 +41,21 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
     if names is None:
         in_order = data.n_features == n_features and not _are_numbered(data.feature_names)
         return model, X, data.feature_names if in_order else None
+    if not any(getattr(step, "_takes_missing", False) for step in steps_of(model)):
+        refuse_not_finite(X, names, path)
     return _by_position(model), X, names
+
+
+def refuse_not_finite(X: "Features", names: Sequence[str] | None, path: Path) -> None:
+    """Raise DataError, with the name of the file and of the feature, for a value that is NaN or infinite."""
+    from ranksvm._util.threads import effective_n_jobs
+    from ranksvm.data.validation import check_finite
+    from ranksvm.exceptions import DataError
+
+    try:
+        check_finite(X, effective_n_jobs(None), names)
+    except DataError as error:
+        raise DataError(f"{titled(path)}: {error}") from None
 
 
 def matched_to(model: "Model", data: "RankingData", path: Path) -> "Features":

@@ -9,7 +9,7 @@ import click
 
 from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
-from ranksvm.cli.features import matched, name_features
+from ranksvm.cli.features import matched, name_features, refuse_not_finite
 from ranksvm.cli.files import read, read_numbers, read_pairs
 from ranksvm.cli.options.additive import check_texts, columns_of_additive, listed_features
 from ranksvm.cli.options.monotone import signs_of_columns
@@ -86,11 +86,18 @@ class TrainingData:
         signs = signs_of_columns(options["monotone"], names, n_features)
         return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
 
-    def check_texts(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
-        """Refuse features that hold text, unless all models are additive and have them as categories."""
+    def check_features(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
+        """Refuse features that hold text, or values that are NaN or infinite, unless all models are additive.
+
+        Text must be in their categories. Scalers for the scores of retrievers take missing values, too.
+        """
         train = self.parts["train"]
         listed = [] if train.feature_names is None else [train.feature_names[each] for each in categorical or ()]
         check_texts(list(train.categories), listed, additive, scalers)
+        if not additive and not any(name.startswith(("elasticsearch", "opensearch")) for name in scalers):
+            for part, data in self.parts.items():
+                if not isinstance(data, DataInFile):
+                    refuse_not_finite(data.X, data.feature_names, self.paths[part])
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""

@@ -228,7 +228,7 @@ def _validated(X: "Block", y: ArrayLike, columns: Columns) -> tuple[Features, np
         if isinstance(found, DeviceFeatures):
             found = found.on_host()
         if columns.missing:
-            check_not_infinite(found)
+            check_not_infinite(found, None if columns.names is None else columns.names.tolist())
         return found, labels
     except DataError as error:
         if text := _first_text(X):

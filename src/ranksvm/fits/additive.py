@@ -108,7 +108,8 @@ def additive_training_set(
     categorical, signs = levels_with(options, data.n_features, feature_names)
     weight = _sample_weight(given, data.n_rows)
     bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
-    codes = codes_of(bins, X, data.n_threads)
+    names = given.feature_names if feature_names is None else feature_names
+    codes = codes_of(bins, X, data.n_threads, names)
     shares, scales = level_shares(bins, codes, weight), feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     levels = AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)
@@ -142,7 +143,7 @@ def fitted_problem(
         When the shares of the rows at the levels differ: the function was fitted to other data.
     """
     data = training_set(given, options)
-    codes = codes_of(function.bins, data.X, data.n_threads)
+    codes = codes_of(function.bins, data.X, data.n_threads, function.names)
     terms = fitted_terms(function, options)
     shares = level_shares(function.bins, codes, _sample_weight(given, data.n_rows))
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):

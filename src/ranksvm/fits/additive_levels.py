@@ -72,7 +72,7 @@ class AdditiveLevels:
         for known, codes in self.codes:
             if known is X:
                 return codes
-        codes = codes_of(self.terms.bins, X, n_threads)
+        codes = codes_of(self.terms.bins, X, n_threads, self.feature_names)
         self.codes.append((X, codes))
         del self.codes[:-MOST_CODED]
         return codes

@@ -53,6 +53,8 @@ class TrainingArguments:
         The largest absolute value of each feature, if it is known.
     text_features : TextFeatures, optional
         Names and categories, if X is from a file or RankingData in which features held text.
+    feature_names : sequence of str, optional
+        Names of the features of RankingData, for messages.
     """
 
     X: Any
@@ -67,6 +69,7 @@ class TrainingArguments:
     event: ArrayLike | None = None
     largest: np.ndarray | None = None
     text_features: TextFeatures | None = None
+    feature_names: Sequence[str] | None = None
 
     def weights(self) -> dict[str, Any]:
         """The weights by row, and ``event``, by the names that `ComparablePairs` has for them."""

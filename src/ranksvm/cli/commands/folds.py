@@ -182,7 +182,7 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
     if chooses(options):
         data.check_choice(options["folds"])
     resolved = data.resolved(options)
-    data.check_texts(resolved["categorical"], options["model"] == "additive", [options["scaler"]])
+    data.check_features(resolved["categorical"], options["model"] == "additive", [options["scaler"]])
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
     # made before the timer starts, because this imports its class

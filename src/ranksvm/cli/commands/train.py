@@ -163,7 +163,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         if choosing:
             data.check_choice(options["folds"])
         options = data.resolved(options)
-        data.check_texts(options["categorical"], options["model"] == "additive", [options["scaler"]])
+        data.check_features(options["categorical"], options["model"] == "additive", [options["scaler"]])
         progress.now("Scaling features")
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")

@@ -101,7 +101,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
             data.check_scaler(scaler)
         compared = combinations(options)
         listed = data.resolved(options | compared[0])["categorical"]
-        data.check_texts(listed, all(each["model"] == "additive" for each in compared), options["scaler"])
+        data.check_features(listed, all(each["model"] == "additive" for each in compared), options["scaler"])
         comparison = Comparison(data, options, compared)
         comparison.check()
         tell_cost(comparison, data, options, progress)

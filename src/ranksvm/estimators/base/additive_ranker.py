@@ -36,7 +36,7 @@ from ranksvm.model_files.schema import Array, Schema, TextLists, Trace
 __all__ = ["AdditiveRanker"]
 
 # The scoring function of each ranker that has scored, and the attributes that it was made of.
-_FUNCTIONS: WeakKeyDictionary[Any, tuple[FunctionArrays, AdditiveFunction]] = WeakKeyDictionary()
+_FUNCTIONS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], AdditiveFunction]] = WeakKeyDictionary()
 
 
 class AdditiveRanker(Ranker):
@@ -396,9 +396,11 @@ class AdditiveRanker(Ranker):
     def _function(self) -> AdditiveFunction:
         """The scoring function, from the fitted attributes."""
         arrays = FunctionArrays(*(getattr(self, f"{name}_") for name in FunctionArrays._fields))
+        names = getattr(self, "feature_names_in_", None)
+        fitted = (*arrays, names)
         last = _FUNCTIONS.get(self)
-        if last is None or any(one is not other for one, other in zip(last[0], arrays, strict=True)):
-            last = _FUNCTIONS[self] = arrays, function_of(arrays)
+        if last is None or any(one is not other for one, other in zip(last[0], fitted, strict=True)):
+            last = _FUNCTIONS[self] = fitted, replace(function_of(arrays), names=names)
         return last[1]
 
     def _learn_categories(self, X: Any, text_features: TextFeatures | None) -> Any:

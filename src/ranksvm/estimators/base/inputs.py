@@ -21,6 +21,7 @@ from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, unpacked
+from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.estimators.base.arguments import MetricsLike, Validated
 from ranksvm.exceptions import DataError
@@ -80,7 +81,8 @@ def resolve_files(
         return given
     listed = [] if categorical is None else list(categorical)
     X, y, qid, texts = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing, listed)
-    return replace(given, X=X, y=y, qid=qid, text_features=texts)
+    names = given.X.feature_names if isinstance(given.X, RankingData) else None
+    return replace(given, X=X, y=y, qid=qid, text_features=texts, feature_names=names)
 
 
 def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingArguments:
@@ -135,7 +137,7 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
     _name_texts(ranker, given)
     largest = None
     if not ranker._takes_missing:
-        largest = validation.largest_values(X, n_threads, *_described(ranker))
+        largest = validation.largest_values(X, n_threads, *_described(ranker, given.feature_names))
     return replace(given, X=X, y=y, largest=largest)
 
 
@@ -384,6 +386,6 @@ def _check_finite(ranker: "Ranker", X: Validated, n_threads: int) -> None:
     validation.check_finite(X, n_threads, *_described(ranker))
 
 
-def _described(ranker: "Ranker") -> tuple[Any, bool]:
+def _described(ranker: "Ranker", names: Sequence[str] | None = None) -> tuple[Any, bool]:
     """The names of the features, and whether X is a kernel matrix, for messages about X."""
-    return getattr(ranker, "feature_names_in_", None), getattr(ranker, "kernel", None) == "precomputed"
+    return getattr(ranker, "feature_names_in_", names), getattr(ranker, "kernel", None) == "precomputed"
