@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -78,6 +79,13 @@ def test_the_script_runs(tmp_path):
 
 def test_the_marker_is_installed():
     assert (Path(ranksvm.__file__).parent / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("model", ["RankSVM", "KernelRankSVM", "AdditiveRankSVM"])
+def test_a_choice_takes_the_types_of_its_model(model):
+    own, chosen = (inspect.signature(getattr(ranksvm, name)).parameters for name in (model, f"{model}CV"))
+    for name in own.keys() & chosen.keys():
+        assert own[name].annotation == chosen[name].annotation, name
 
 
 @pytest.mark.parametrize("package", LAZY)

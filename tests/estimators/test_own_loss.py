@@ -10,7 +10,7 @@ import scipy.special
 from sklearn.base import clone
 
 from oracle import ExplicitPairs, LogisticFunction as Logistic
-from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, regularization_path
+from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV, regularization_path
 from ranksvm.exceptions import OptionError
 from sweep_checks import SquaredHingeFunction
 
@@ -149,7 +149,7 @@ def test_a_model_file_cannot_hold_it(tmp_path):
         (np.sin, "loss must be one of"),
     ],
 )
-@pytest.mark.parametrize("estimator", [RankSVM, RankSVMCV, KernelRankSVM])
+@pytest.mark.parametrize("estimator", [RankSVM, RankSVMCV, KernelRankSVM, KernelRankSVMCV])
 def test_what_is_no_loss_is_said_before_any_work(estimator, loss, message):
     X, y, qid, _ = problem()
     with pytest.raises(OptionError, match=message):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ranksvm._util import checks
 from ranksvm._util.text import power
 from ranksvm._util.types import RandomState, Splits
-from ranksvm.estimators.base.arguments import ConventionLike, Validated
+from ranksvm.estimators.base.arguments import ConventionLike, LossLike, Validated
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.kernel_ranker import KernelRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
@@ -130,7 +130,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         kernel: str | Callable[..., Any] = "rbf",
         degree: int = 3,
         coef0: float = 1.0,
-        loss: str = "squared_hinge",
+        loss: LossLike = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
