@@ -140,16 +140,22 @@ def test_the_source_is_one_text():
     assert source.count("namespace ranksvm::device {") >= 5
 
 
-@pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"])
-def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real, arch):
+def installed_nvrtc():
+    """The module of NVRTC; skips the test if the module or the library is not installed."""
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed")
     try:
         nvrtc.nvrtcVersion()
     except RuntimeError as error:
         pytest.skip(f"NVRTC is not installed: {error}")
+    return nvrtc
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90"])
+def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real, arch):
+    nvrtc = installed_nvrtc()
     variant = Variant(listed, sparse, real)
     found = set()
     for part in (1, 2, 3, 4, 5, 6):
@@ -176,6 +182,7 @@ def test_compiled_kernels_are_kept_for_later_processes(tmp_path, monkeypatch):
     """By cuda-core 1.1 and newer; where they cannot be, they are compiled every time."""
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     utils = pytest.importorskip("cuda.core.utils", reason="cuda-core is older than 1.1")
+    installed_nvrtc()
     from ranksvm.device.cuda import compile_kernels
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
