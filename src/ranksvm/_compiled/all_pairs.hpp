@@ -85,8 +85,10 @@ RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
     });
 }
 
-// Weights of the pairs of the preferred document at hand, without its own factor a and the other ones' b: these multiply the
-// sums of the document, and what is added to the sums of the others.
+// The weight of a pair of the preferred document i and the other document j is a_i b_j (g_i - g_j); without weights a = b = 1,
+// and without gains the difference is 1. Here are the factors for the current i and a vector of j. The sums of a document
+// leave out its own factor, which `put_sides` multiplies at the end: the sum of i has b_j and the difference, that of j has
+// a_i and the difference.
 template <bool kWeighted, bool kGaps>
 struct PairWeights {
     const LabeledQuery &query;
