@@ -90,6 +90,9 @@ def test_revoking_the_last_key_gives_nobody_access(tmp_path):
     keys, insecure = Keys(store), Keys(store, insecure=True)
     assert (bool(keys), keys.check(None, "rank")) == (False, None)
     key = add_key(store, "shop", ["rank"])
+    insecure.reload()
+    with pytest.raises(Problem, match="an API key is needed"):  # while there are keys, --insecure changes nothing
+        insecure.check(None, "rank")
     store.remove_key("shop")
     for one in (keys, insecure, Keys(store)):
         one.reload()

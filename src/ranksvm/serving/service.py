@@ -53,7 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     rate : float or None
         Requests per second and client.
     insecure : bool
-        Whether other machines are answered without API keys.
+        Whether anyone who can connect is answered while there are no API keys, under any host name.
     allowed_hosts : tuple of str
         Names of this machine, besides "localhost" and addresses, to which requests without API keys may be sent.
     reward_wait : float or None

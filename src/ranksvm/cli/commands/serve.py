@@ -81,7 +81,13 @@ class Network(click.ParamType):
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
-@click.option("--insecure", is_flag=True, help="Answer other machines without API keys (`ranksvm keys`).")
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="While there is no API key (`ranksvm keys`), answer anyone who can connect: at any --host, under any host "
+    "name, and after the last key was revoked. Use it only where all of them may rank, teach, read and administer. "
+    "With keys it does nothing.",
+)
 @click.option(
     "--allowed-host",
     multiple=True,
