@@ -12,8 +12,9 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
-from ranksvm.dask import DaskRankSVM
+from ranksvm.dask import DaskAdditiveRankSVMCV, DaskRankSVM, DaskRankSVMCV, choosing_ranker, evaluation
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.exceptions import ClusterError
 
@@ -84,6 +85,31 @@ def test_a_cluster_that_restarts_makes_its_data_again(client, data, parts_of, un
     monkeypatch.setattr(DaskBackend, "_sum", with_restart)
     fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
     np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+
+
+@pytest.mark.parametrize("choice", ["folds", "evaluation set", "additive"])
+def test_a_choice_begins_again_if_the_cluster_restarts(client, data, parts_of, monkeypatch, choice):
+    X, y, qid = parts_of(data)
+    fit = DaskRankSVMCV(Cs=[0.01, 0.1], cv=2)
+    sets = {"eval_set": (X, y), "eval_qid": qid} if choice == "evaluation set" else {}
+    if choice == "additive":
+        fit = DaskAdditiveRankSVMCV(Cs=[0.01, 0.1], step_weights=[1.0], cv=2, max_bins=4)
+    undisturbed = clone(fit).fit(X, y, qid=qid, **sets)
+    plain, calls = evaluation.evaluated, []
+
+    def with_restart(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            client.restart(wait_for_workers=False)  # the fit itself waits for them
+        return plain(*arguments, **options)
+
+    for module in (evaluation, choosing_ranker):
+        monkeypatch.setattr(module, "evaluated", with_restart)
+    fit.fit(X, y, qid=qid, **sets)
+    assert len(calls) == (2 if choice == "evaluation set" else 3)
+    np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+    np.testing.assert_array_equal(fit.mean_scores_, undisturbed.mean_scores_)
+    assert fit.C_ == undisturbed.C_
 
 
 SCHEDULER = """

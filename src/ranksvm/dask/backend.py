@@ -21,7 +21,7 @@ from ranksvm.terms.parts.backend import Job, PartInfo
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["DaskBackend"]
+__all__ = ["ATTEMPTS", "DaskBackend"]
 
 logger = logging.getLogger("ranksvm.dask")
 
@@ -32,7 +32,7 @@ LARGE_ARGUMENTS = 64 << 10
 # Results of up to this many parts are added up here; results of more parts are first added up on the workers. A
 # result of 136 features takes only 1 kB, and a task has a cost of its own. The number was not tuned.
 GATHERED = 64
-# Maximum number of attempts for a round in which workers end or futures are cancelled.
+# Maximum number of attempts for a round in which workers end or futures are cancelled, or for a choice of C.
 ATTEMPTS = 5
 
 

@@ -1,5 +1,6 @@
 """Base of the estimators on Dask that choose C: the arguments of ``fit``, evaluation sets, and folds."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -10,8 +11,9 @@ from numpy.typing import ArrayLike
 from ranksvm._util import checks
 from ranksvm._util.types import Splits
 from ranksvm._util.verbosity import verbosity
+from ranksvm.dask.backend import ATTEMPTS
 from ranksvm.dask.base import DaskRanker
-from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.evaluation import HeldOut, Scorer, Sums, evaluated
 from ranksvm.dask.gathered import evaluation_set, fit_arguments
 from ranksvm.dask.inputs import Given
@@ -32,6 +34,8 @@ from ranksvm.model_selection.choice import RULES
 from ranksvm.model_selection.cross_validation import query_splits
 
 __all__ = ["Choosing", "DaskChoosingRanker", "Solved"]
+
+logger = logging.getLogger("ranksvm.dask")
 
 
 class Solved(NamedTuple):
@@ -189,19 +193,39 @@ class DaskChoosingRanker(DaskRanker):
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
                 return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
-            prepared = self._prepared(cluster, given)
-            held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-            if not held_out and prepared.listed is not None:
-                metrics = [only_metric("pairs", ACCURACY, metric)]
-            elif not held_out and event is not None:
-                metrics = [only_metric("censored times", CONCORDANCE, metric)]
-            choosing = Choosing(cluster, prepared, held_out, metrics, convention, patience)
-            model, solved = self._chosen(choosing, given, options)
-            model.n_queries_ = prepared.n_queries
+            for attempt in range(ATTEMPTS):
+                try:
+                    choosing = self._choosing(cluster, given, sets, metrics, metric, convention, patience)
+                    model, solved = self._chosen(choosing, given, options)
+                    break
+                except LostError as lost:
+                    if attempt + 1 == ATTEMPTS:
+                        raise
+                    logger.warning("the cluster has lost the data of this choice, which begins again: %s", lost)
+            model.n_queries_ = choosing.prepared.n_queries
             model.evals_result_ = _evals_result(solved)
-            model.fitted_params_ = model._params_now() | {"metric": metrics[0].name}
+            model.fitted_params_ = model._params_now() | {"metric": choosing.metrics[0].name}
             self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
         return self
+
+    def _choosing(
+        self,
+        cluster: Cluster,
+        given: Given,
+        sets: tuple[Any, ...],
+        metrics: list[Metric],
+        metric: Metric,
+        convention: Convention,
+        patience: int | None,
+    ) -> Choosing:
+        """The rows on the cluster, and what decides on C."""
+        prepared = self._prepared(cluster, given)
+        held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
+        if not held_out and prepared.listed is not None:
+            metrics = [only_metric("pairs", ACCURACY, metric)]
+        elif not held_out and self.censored_:
+            metrics = [only_metric("censored times", CONCORDANCE, metric)]
+        return Choosing(cluster, prepared, held_out, metrics, convention, patience)
 
     def _chosen(self, choosing: Choosing, given: Given, options: LinearOptions) -> tuple[Any, list[Solved]]:
         """The local model of the choice, and the scores of all solutions on the sets of ``eval_set``."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future as Answer, TimeoutError as NotYet
 from contextlib import suppress
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -74,8 +75,9 @@ class Cluster:
         arguments = [parts, *([] if beside is None else [beside]), *([value] * len(parts) for value in constants)]
         return self.client.map(function, *arguments, pure=False, key=key, **where)
 
+    @cached_property
     def n_threads(self) -> int:
-        """Threads of all workers; at least 1."""
+        """Threads of all workers when the data were divided first; at least 1. Data that are lost are divided alike."""
         return max(1, int(self._identity()["total_threads"]))
 
     def memory(self) -> int:

@@ -108,7 +108,7 @@ def prepared_rows(
     check_recomputable(cluster, rows, given.names)
     described = None if before is None else before(rows, columns)
     whole = whole_parts(cluster, rows, reports)
-    most = cluster.n_threads() if n_partitions is None else n_partitions
+    most = cluster.n_threads if n_partitions is None else n_partitions
     if len(whole) > most:
         sizes = cluster.results(cluster.mapped(Rows.__len__, whole))
         whole = _merged(cluster, whole, sizes, most)
