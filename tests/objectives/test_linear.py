@@ -35,6 +35,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(threaded_module, "PYTHON_HESSIAN_ROWS", 7)
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
     monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
+    monkeypatch.setattr(threaded_module, "CHUNK_WORK", 20)
 
 
 class InPython:
@@ -103,6 +104,7 @@ def test_any_shape(n, n_features, n_queries, n_threads, storage, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threaded_module, "PARALLEL_WORK", 0)
         patch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
+        patch.setattr(threaded_module, "CHUNK_WORK", int(rng.integers(1, 100)))
         patch.setattr(threaded_module, "BLOCK_BYTES", int(rng.integers(1, 4000)))
         patch.setattr(threaded_module, "HESSIAN_BYTES", int(rng.integers(1, 4000)))
         objective = make_objective(STORAGES[storage](X), y, qid, 2.0, n_threads)
@@ -127,6 +129,33 @@ def test_one_large_query_is_shared_among_the_threads(small_blocks):
     )
     between = objective.between(point, trial, 0.25)
     np.testing.assert_allclose(between.gradient, oracle.gradient(w + 0.25 * step, 0.5), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_threads", "large"),
+    [
+        ([50] * 10, 16, []),  # each query on a thread of its own, though it is more than an even share
+        ([50] * 16, 16, []),
+        ([500, *[10] * 100], 16, [0]),
+        ([*[10] * 10, 900, 30, *[10] * 10], 8, [10]),
+        ([300, 290], 2, []),  # in turn their pairs would take longer than one query on one thread
+        ([500], 4, [0]),
+    ],
+)
+def test_queries_are_shared_among_the_threads_if_that_is_faster(sizes, n_threads, large, small_blocks):
+    X, y, _, rng = make_data(n=sum(sizes))
+    qid = np.repeat(np.arange(len(sizes)), sizes)
+    objective = make_objective(X, y, qid, 0.5, n_threads)
+    assert [first for first, _, _, _ in objective.term._large] == large
+    check(objective, ExplicitPairs(y, qid, X), 0.5, rng.normal(size=5), rng.normal(size=5))
+
+
+def test_a_query_that_is_not_worth_threads_is_not_shared(small_blocks, monkeypatch):
+    monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 500 * 10)  # multiplications, two for a feature of float64
+    X, y, _, _ = make_data(n=1000)
+    for n_rows, large in ((1000, 1), (500, 0)):
+        qid = np.where(np.arange(1000) < n_rows, 0, np.arange(1000))
+        assert len(make_objective(X, y, qid, 0.5, 4).term._large) == large
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -49,6 +49,11 @@ PARALLEL_WORK = 1 << 18
 # The same for threads that run Python, which start late or have other work. (A product of 3,005 x 300 took 0.32
 # ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
 PARALLEL_PYTHON = 1 << 20
+# Minimum number of multiplications that a thread does at a time for a query that all threads share: Python needs some
+# microseconds to hand it out.
+CHUNK_WORK = 1 << 17
+# The pairs of a row take as long as this many bytes of a row (CPU_ROW and CPU_BYTE of fits/work.py).
+PAIR_BYTES = 170.0
 # From this number of variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
 # Minimum number of whole queries that each of many parts contributes to a sample. (A reading of 800 MB in 113
@@ -436,9 +441,10 @@ class ThreadedTerm:
         v_kept: np.ndarray | None,
         block: Block,
     ) -> tuple[LossSums, np.ndarray]:
-        """`_pass` over one query larger than a thread's share: all threads share its rows and its pairs."""
+        """`_pass` over one large query: all threads share its rows."""
         first, last, start, stop = block
-        chunks = even_ranges(start, stop, 4 * self._shared_by)
+        work = int((stop - start) * self.row_bytes) // 4
+        chunks = even_ranges(start, stop, min(4 * self._shared_by, max(1, work // CHUNK_WORK)))
         v, u = np.empty(stop - start) if v_kept is None else v_kept[start:stop], np.empty(stop - start)
 
         def scores(chunk: tuple[int, int]) -> None:
@@ -590,12 +596,24 @@ class ThreadedTerm:
         return _shares(blocks, self._shared_by, self._per_thread)
 
     def _large_queries(self) -> list[Block]:
-        """The queries that are larger than a thread's share, one by one."""
+        """The largest queries whose rows all threads share, one query after another: as many as make a pass shortest.
+
+        One thread visits the pairs of such a query while the others wait, so that even shares of whole queries come
+        first.
+        """
         if self._shared_by == 1:
             return []
-        pointers, sizes = self.pairs.pointers, np.diff(self.pairs.pointers)
-        large = np.flatnonzero(sizes > self.n_rows // (2 * self._shared_by))
-        return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large.tolist()]
+        n_threads, pointers, sizes = self._shared_by, self.pairs.pointers, np.diff(self.pairs.pointers)
+        of_a_share: list[int] = np.flatnonzero(sizes > self.n_rows // (2 * n_threads)).tolist()
+        candidates = [query for query in of_a_share if worth_threads(self.design, int(sizes[query]))]
+        candidates.sort(key=lambda query: -int(sizes[query]))
+        alone = PAIR_BYTES / (PAIR_BYTES + self.row_bytes)
+        taken = np.concatenate(([0], np.cumsum(sizes[candidates])))
+        largest_left = np.append(sizes[candidates], 0)
+        shared = taken * (alone + (1.0 - alone) / n_threads)
+        seconds = np.maximum(largest_left, (self.n_rows - taken) / n_threads) + shared
+        large = sorted(candidates[: int(np.argmin(seconds))])
+        return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large]
 
 
 def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -> bool:
