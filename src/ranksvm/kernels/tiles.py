@@ -193,12 +193,13 @@ class Tiles:
 
         def make(task: tuple[int, int]) -> None:
             group, top = places[task[0] : task[0] + self.width], task[1]
-            columns = self.source.ready(positions[group])
+            bottom = min(top + self.width, stop)
+            ours, columns = self.source.ready(slice(top, bottom)), self.source.ready(positions[group])
             exact = np.empty(HEIGHT * len(group))
-            for first in range(top, min(top + self.width, stop), HEIGHT):
-                rows = slice(first, min(first + HEIGHT, stop))
+            for first in range(top, bottom, HEIGHT):
+                rows = slice(first, min(first + HEIGHT, bottom))
                 values = exact[: (rows.stop - first) * len(group)].reshape(-1, len(group))
-                self.source.values(self.source.ready(rows), columns, values)
+                self.source.values(_part(ours, rows, top), columns, values)
                 out[rows, group] = self._rounded(values)
 
         tasks = [(left, top) for left in range(0, len(places), self.width) for top in range(start, stop, self.width)]
