@@ -1,6 +1,7 @@
 """Queries: the grouping of rows, computed once."""
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -262,11 +263,14 @@ class Queries:
         return f"Queries(n_queries={self.n_queries}, n_rows={self.n_rows}, {layout})"
 
 
-def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with at most ``limit`` values, or one larger query; query q has ``ends[q] .. ends[q + 1]``."""
+def query_ranges(ends: np.ndarray | list[int], limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries with at most ``limit`` values, or one larger query; query q has ``ends[q] .. ends[q + 1]``.
+
+    For many ranges, a list of Python's integers takes less time than an array.
+    """
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:
-        last = max(first + 1, int(ends.searchsorted(ends[first] + limit, side="right")) - 1)
+        last = max(first + 1, bisect_right(ends, ends[first] + limit, lo=first) - 1)
         yield first, min(last, n_queries)
         first = last
 

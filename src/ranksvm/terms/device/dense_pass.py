@@ -88,9 +88,9 @@ class QueryPass:
             # the shortest come first
             short = first + int(np.searchsorted(sizes[first:last], fits, side="right"))
             shared = short + self._n_shared(sizes[short:last])
-            ends = order.pointers[first : short + 1]
-            firsts = [int(ends[k]) for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
-            fused = [self._tasks(firsts, int(ends[-1]), self._most_rows, self._most_rows)] if firsts else []
+            ends = order.pointers[first : short + 1].tolist()
+            firsts = [ends[k] for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
+            fused = [self._tasks(firsts, ends[-1], self._most_rows, self._most_rows)] if firsts else []
             if shared > short:
                 most = int(sizes[shared - 1])
                 kept = self._bytes_left(most) // self._row_bytes()

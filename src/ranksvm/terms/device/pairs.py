@@ -99,7 +99,8 @@ def _level_arguments(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, .
     new[pointers[:-1][sizes > 0]] = True
     begin = np.flatnonzero(new)
     query = np.searchsorted(pointers, begin, side="right") - 1
-    number = np.cumsum(new) - 1
+    number = np.cumsum(new, dtype=np.int32)
+    number -= 1
     given = pairs.preferred, pairs.other, pairs.gain
     weights = (None if values is None else values[order.positions] for values in given)
     numbers = (number, np.append(begin, len(level)), query, pointers)

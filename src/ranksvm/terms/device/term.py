@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -420,6 +421,13 @@ class DeviceTerm:
             rows = self.device.copy_out(A.part(0, (stop - start) * self.n_variables)).reshape(stop - start, -1)
             yield self._long.hessian_factors(self._long_at(at), number, rows)
 
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """Place of each position in the order of the device."""
+        place = np.empty(self.n_rows, dtype=np.int32)
+        place[self._order.positions] = np.arange(self.n_rows, dtype=np.int32)
+        return place
+
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:
             return None
@@ -429,9 +437,7 @@ class DeviceTerm:
 
     def _drawn(self, n_rows: int, seed: int) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed)
-        place = np.empty(self.n_rows, dtype=np.int32)
-        place[self._order.positions] = np.arange(self.n_rows)
-        rows = None
+        place, rows = self._places, None
         if not isinstance(self._rows, StreamedRows):
             rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
         term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=rows)
