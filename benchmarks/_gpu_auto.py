@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy.optimize import nnls
+
 from _common import least_seconds
 from _problems import linear_problem_of
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
 from ranksvm.device import Device, DeviceCosts, calibrate_device
-from ranksvm.fits.work import Work, kernel_work, linear_work
+from ranksvm.fits.work import PREPARATION, PREPARATION_OF_ROW, Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
 SEED = 0
@@ -44,6 +47,8 @@ class Choice:
     taken: tuple[float, float]
     chose: str
     auto: float
+    work: Work
+    n_bytes: float
 
     @property
     def regret(self) -> float:
@@ -92,4 +97,21 @@ def _choice(
     on_cpu, on_gpu = seconds("cpu")[0], seconds(device.name)[0]
     auto, ranker = seconds("auto")
     estimated = work.on_cpu(available_cpus()), work.on_gpu(costs, device.free_bytes)
-    return Choice(name, estimated, (on_cpu, on_gpu), str(ranker.device_), auto)
+    return Choice(name, estimated, (on_cpu, on_gpu), str(ranker.device_), auto, work, data.X.nbytes)
+
+
+def fitted_preparation(found: list[Choice]) -> tuple[float, float]:
+    """PREPARATION and PREPARATION_OF_ROW of `fits/work.py` that suit the fits of linear models best.
+
+    What both places need (seconds, and seconds for a byte of X) and a factor of the CPU's estimates are fitted, too.
+    """
+    equations, seconds = [], []
+    for one in found:
+        if one.work.kernel == "pair_values":
+            continue
+        (cpu, gpu), (on_cpu, on_gpu) = one.estimated, one.taken
+        gpu -= PREPARATION + PREPARATION_OF_ROW * one.work.rows
+        equations += [np.array([1.0, one.n_bytes, cpu, 0.0, 0.0]) / on_cpu]
+        equations += [np.array([1.0, one.n_bytes, 0.0, 1.0, one.work.rows]) / on_gpu]
+        seconds += [1.0, 1.0 - gpu / on_gpu]
+    return tuple(nnls(np.array(equations), np.array(seconds))[0][3:].tolist())

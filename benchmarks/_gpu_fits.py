@@ -67,6 +67,7 @@ class Measured:
     there: float = np.nan
     copy: float = np.nan
     evaluation: float = np.nan
+    visits: float = np.nan
     streamed: float = np.nan
     auto: tuple[str, float] = ("", np.nan)
     published_recipe: tuple[float, float] = (np.nan, np.nan)
@@ -123,6 +124,7 @@ def measure(one: Measured, device: str, repeats: int) -> None:
         if place.device != "cpu":
             one.copy = copy_seconds(problem, data.X)
             one.evaluation = evaluation_seconds(problem)
+            one.visits = 2.0 * float(problem.objective.term.loss.pairs.pairs_per_query.sum())
             with streaming(STREAM_BYTES):
                 through = linear_problem_of(ranker, data)
             one.streamed = evaluation_seconds(through)

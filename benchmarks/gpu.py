@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import nnls
 
 from _common import arguments, data_folder, page, publish, read, table, verdict
-from _gpu_auto import Choice, choices
+from _gpu_auto import Choice, choices, fitted_preparation
 from _gpu_cases import cases
 from _gpu_checks import CLOSE, Check, checks
 from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
@@ -26,6 +27,7 @@ from ranksvm import RankSVM, make_ranking
 from ranksvm.device import Device, calibrate_device, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
+from ranksvm.fits import work
 from ranksvm.plotting.styles import PALETTE
 
 SEED = 0
@@ -277,18 +279,20 @@ def cost_model(found: list[Choice], device: Device) -> str:
     )
 
 
-def constants(found: list[Measured]) -> str:
-    """What `fits/work.py` assumes, as measured here."""
-    sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
-    gpu = np.array([one.evaluation for one in found])
-    slope, constant = np.polyfit(sizes, gpu, 1) if len(set(sizes)) > 1 else (np.nan, np.nan)
-    rows = [
-        ("seconds of an evaluation for a byte of X", f"{slope:.2e}"),
-        ("and in all", f"{constant:.2e}"),
-        ("seconds of the copy of a byte", f"{np.median([one.copy / one.data.X.nbytes for one in found]):.2e}"),
-        ("passes over X in a fit", f"{np.median([one.passes for one in found]):.1f}"),
-    ]
-    return "## Evaluations in numbers\n\n" + table(["median or line through the data sets above", "measured"], rows)
+def constants(found: list[Measured], chosen: list[Choice], device: Device) -> str:
+    """Constants of `fits/work.py`, as these evaluations and fits suggest them."""
+    costs, equations, seconds = calibrate_device(device.name), [], []
+    for one in found:
+        equations.append(np.array([costs.read_byte * one.data.X.nbytes, costs.visit * one.visits]) / one.evaluation)
+        seconds.append(max(0.0, 1.0 - costs.round / one.evaluation))
+    reads, visits = nnls(np.array(equations), np.array(seconds))[0]
+    rows = [("`READS`, `VISITS`: of evaluations", f"{reads:.1f}, {visits:.1f}", f"{work.READS}, {work.VISITS}")]
+    if chosen:
+        fitted = (f"{value:.1e}" for value in fitted_preparation(chosen))
+        used = f"{work.PREPARATION}, {work.PREPARATION_OF_ROW}"
+        rows.append(("`PREPARATION`, `PREPARATION_OF_ROW`: of fits", ", ".join(fitted), used))
+    rows.append(("passes over X in a fit (median)", f"{np.median([one.passes for one in found]):.1f}", ""))
+    return "## Constants of `fits/work.py`\n\n" + table(["", "fitted to the figures of this page", "in use"], rows)
 
 
 def goals(found: list[Measured], chosen: list[Choice], peak: float, first: float, optimum: float) -> str:
@@ -458,7 +462,7 @@ def report(options, device: Device, found: Results) -> str:
     if found.fits:
         parts += [fits(found.fits), objectives(found.fits), beside_the_paper(found.fits)]
         parts += [bandwidths(found.fits, found.peak), profiles(found.fits, found.peak, found.empty)]
-        parts.append(constants(found.fits))
+        parts.append(constants(found.fits, found.choices, device))
     if found.by_length:
         parts.append(lengths(found.by_length, options.smoke))
     if found.kernel is not None:
