@@ -35,9 +35,12 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
         void (*gather_sums)(const CodedColumns &, double *, double *)
         void (*look_up)(const CodedColumns &, const uint8_t *, const int64_t *, int64_t, int64_t, const double *, double *)
         void (*cells)(const uint8_t *, const uint8_t *, int64_t, const double *, int64_t, double *) except +
+        void (*counts)(const uint8_t *, int64_t, int64_t, int64_t, const int64_t *, int64_t *)
+        bint (*within)(const uint8_t *, int64_t, int64_t, const uint8_t *)
 
     cppclass LevelLoops[Real]:
         bint (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *) except +
+        void (*sort)(const Real *, int64_t, Real *) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -150,10 +153,9 @@ cdef class CodedFeatures:
 
 cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns) except -1:
     """Refuse codes beyond the levels of their column."""
-    cdef int64_t t, c, n_columns = codes.shape[1]
+    cdef int64_t c, n_columns = codes.shape[1]
     cdef uint8_t[::1] lasts
-    cdef uint8_t beyond = 0
-    cdef const uint8_t *row
+    cdef bint within
     import numpy as np
 
     lasts = np.empty(max(1, n_columns), dtype=np.uint8)
@@ -163,11 +165,8 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
     if codes.shape[0] == 0 or n_columns == 0:
         return 0
     with nogil:
-        for t in range(codes.shape[0]):
-            row = &codes[t, 0]
-            for c in range(n_columns):
-                beyond |= row[c] > lasts[c]
-    if beyond:
+        within = loops_of[CodedLoops](chosen).within(&codes[0, 0], codes.shape[0], n_columns, &lasts[0])
+    if not within:
         raise ValueError("codes are beyond the levels of their column")
     return 0
 
@@ -251,19 +250,35 @@ def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[:
     return finite
 
 
-def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t[::1] counts):
+def sort_values(const real[::1] values, real[::1] out):
+    """``out`` is ``values`` in ascending order, NaN last."""
+    need("out", out.shape[0], values.shape[0])
+    if values.shape[0]:
+        with nogil:
+            loops_of[LevelLoops[real]](chosen).sort(&values[0], values.shape[0], &out[0])
+
+
+def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t start, int64_t stop, int64_t[::1] counts):
     """``counts`` plus the number of rows at each level, the levels of one feature after the other."""
-    cdef int64_t t, j
+    cdef int64_t c, n_columns = codes.shape[1]
+    cdef uint8_t[::1] lasts
     cdef bint within = True
-    need("pointers", pointers.shape[0], codes.shape[1] + 1)
+    import numpy as np
+
+    need("pointers", pointers.shape[0], n_columns + 1)
     need_pointers("pointers", pointers, counts.shape[0])
-    with nogil:
-        for t in range(codes.shape[0]):
-            for j in range(codes.shape[1]):
-                if pointers[j] + codes[t, j] < pointers[j + 1]:
-                    counts[pointers[j] + codes[t, j]] += 1
-                else:
-                    within = False
+    need_range("rows", start, stop, codes.shape[0])
+    if start == stop or n_columns == 0:
+        return
+    lasts = np.empty(n_columns, dtype=np.uint8)
+    for c in range(n_columns):
+        within &= pointers[c] < pointers[c + 1]
+        lasts[c] = <uint8_t>min(255, pointers[c + 1] - pointers[c] - 1)
+    if within:
+        with nogil:
+            within = loops_of[CodedLoops](chosen).within(&codes[start, 0], stop - start, n_columns, &lasts[0])
+            if within:
+                loops_of[CodedLoops](chosen).counts(&codes[0, 0], n_columns, start, stop, &pointers[0], &counts[0])
     if not within:
         raise ValueError("codes are beyond the levels of their feature")
 

@@ -54,6 +54,11 @@ struct CodedLoops {
                         float *out_range, int64_t n_out, int64_t offset);
     // sums of u over the rows of each cell of one feature's levels with those of another
     void (*cells)(const uint8_t *first, const uint8_t *second, int64_t n_rows, const double *u, int64_t n_levels, double *sums);
+    // counts += the number of rows at each level; codes beyond the levels of their column are not allowed
+    void (*counts)(const uint8_t *codes, int64_t n_columns, int64_t start, int64_t stop, const int64_t *pointers,
+                   int64_t *counts);
+    // whether all codes are at most the last one of their column
+    bool (*within)(const uint8_t *codes, int64_t n_rows, int64_t n_columns, const uint8_t *lasts);
 };
 
 template <class Real>
@@ -61,6 +66,8 @@ struct LevelLoops {
     // the number of cuts that are at most x, and for NaN one more than the number of cuts; whether all values are finite
     bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
+    // the values in ascending order, NaN last
+    void (*sort)(const Real *values, int64_t n, Real *out);
 };
 
 RANKSVM_DECLARE_LOOPS(CodedLoops)

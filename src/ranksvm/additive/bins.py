@@ -10,7 +10,7 @@ import numpy as np
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.feature_names import place_in_words
-from ranksvm._util.threads import parallel_map
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.two_blocks import TwoBlocks
@@ -42,6 +42,11 @@ MAX_BINS = 255
 QUANTILE_ROWS = 1 << 16
 # Rows that are coded in one call, and rows of sparse X that are made dense at a time.
 CODED_ROWS = 1 << 13
+# From this number of values on, a sort by their bits takes less time than NumPy's. (On one core of an EPYC, 65,536
+# values in float32 take 0.4 ms, with NumPy 1.4; 1,000 values 8 and 7 us.)
+RADIX_VALUES = 2000
+# Features that are copied to columns at a time: rows are read by whole lines of a cache.
+COPIED_FEATURES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,12 +239,12 @@ def described_sample(
     statistics : FeatureStatistics
         The statistics.
     """
-    columns, n_features = _columns(rows), rows.shape[1]
+    columns, n_features = _columns(rows, n_threads), rows.shape[1]
     mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
 
     def described(j: int) -> tuple[FeatureBins, np.ndarray]:
         if weights is None:
-            values, counted = np.sort(columns[j]), None  # missing values come last
+            values, counted = _sorted(columns[j]), None  # missing values come last
         else:
             order = np.argsort(columns[j], kind="stable")
             values, counted = columns[j][order], weights[order]
@@ -367,7 +372,7 @@ def codes_of(
 
 
 def level_shares(
-    bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None
+    bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None, n_threads: int = 1
 ) -> list[np.ndarray]:
     """The share of the rows at each level of each feature.
 
@@ -379,6 +384,8 @@ def level_shares(
         The level of each value.
     sample_weight : ndarray of float64, shape (n_rows,), optional
         How often each row counts.
+    n_threads : int
+        Number of threads.
 
     Returns
     -------
@@ -387,15 +394,17 @@ def level_shares(
     """
     total = max(1, len(codes)) if sample_weight is None else sample_weight.sum()
     ends = np.cumsum([each.n_levels for each in bins])[:-1]
-    return np.split(level_counts(bins, codes, sample_weight) / total, ends) if len(bins) else []
+    return np.split(level_counts(bins, codes, sample_weight, n_threads) / total, ends) if len(bins) else []
 
 
-def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None) -> np.ndarray:
+def level_counts(
+    bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: np.ndarray | None = None, n_threads: int = 1
+) -> np.ndarray:
     """Number of rows at each level, one feature after the other; with weights, their sums.
 
     Parameters
     ----------
-    bins, codes, sample_weight
+    bins, codes, sample_weight, n_threads
         As in `level_shares`.
 
     Returns
@@ -407,9 +416,15 @@ def level_counts(bins: Sequence[FeatureBins], codes: np.ndarray, sample_weight: 
         counts = [np.bincount(codes[:, j], sample_weight, each.n_levels) for j, each in enumerate(bins)]
         return np.concatenate([np.empty(0), *counts])
     pointers = np.concatenate([[0], np.cumsum([each.n_levels for each in bins])]).astype(np.int64)
-    found = np.zeros(pointers[-1], dtype=np.int64)
-    coded.level_counts(codes, pointers, found)
-    return found
+
+    def counted(rows: tuple[int, int]) -> np.ndarray:
+        found = np.zeros(pointers[-1], dtype=np.int64)
+        coded.level_counts(codes, pointers, *rows, found)
+        return found
+
+    n_ranges = min(n_threads, 1 + len(codes) // CODED_ROWS)
+    parts = parallel_map(counted, even_ranges(0, len(codes), n_ranges), n_threads)
+    return sum(parts, start=np.zeros(pointers[-1], dtype=np.int64))
 
 
 def check_not_infinite(X: Features, names: Sequence[str] | None = None, first_row: int = 0) -> None:
@@ -486,11 +501,26 @@ def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.nd
     return X[rows], None if sample_weight is None else sample_weight[rows]
 
 
-def _columns(X: Features) -> "np.ndarray | _SparseColumns":
+def _columns(X: Features, n_threads: int) -> "np.ndarray | _SparseColumns":
     """The features, to be read one by one: each contiguous if X is dense."""
     if is_sparse(X):
         return _SparseColumns(X.tocsc())
-    return np.ascontiguousarray(X.T)
+    columns = np.empty(X.shape[::-1], X.dtype)
+
+    def copy(first: int) -> None:
+        columns[first : first + COPIED_FEATURES] = X[:, first : first + COPIED_FEATURES].T
+
+    parallel_map(copy, range(0, len(columns), COPIED_FEATURES), n_threads)
+    return columns
+
+
+def _sorted(values: np.ndarray) -> np.ndarray:
+    """The values of a feature in ascending order, missing values last."""
+    if len(values) < RADIX_VALUES:
+        return np.sort(values)
+    found = np.empty_like(values)
+    coded.sort_values(values, found)
+    return found
 
 
 class _SparseColumns:
@@ -506,7 +536,7 @@ class _SparseColumns:
 def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.ndarray:
     """The number of values, or the sum of their weights, from each start to the next."""
     if counted is None:
-        return np.diff(starts, append=n_values)
+        return np.append(starts[1:], n_values)[: len(starts)] - starts
     return np.add.reduceat(counted, starts) if len(starts) else np.empty(0)
 
 
@@ -517,12 +547,13 @@ def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:
     """
     if len(counts) <= max_bins:
         return np.arange(1, len(counts))
-    capped = counts.astype(np.float64)
+    sizes = counts.astype(np.float64)
+    capped, largest = sizes, sizes.max()
     for _ in range(max_bins):
         share = capped.sum() / max_bins
-        if capped.max() <= share * (1.0 + 1e-12):
+        if largest <= share * (1.0 + 1e-12):
             break
-        capped = np.minimum(counts, share)
+        capped, largest = np.minimum(sizes, share), share
     middle = np.cumsum(capped) - capped / 2.0
-    bins = np.minimum((middle / share).astype(np.int64), max_bins - 1)
-    return np.flatnonzero(np.diff(bins)) + 1
+    starts = np.searchsorted(middle / share, np.arange(1, max_bins))
+    return np.unique(starts[(starts > 0) & (starts < len(counts))])

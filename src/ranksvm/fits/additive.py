@@ -110,7 +110,7 @@ def additive_training_set(
     bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
     names = given.feature_names if feature_names is None else feature_names
     codes = codes_of(bins, X, data.n_threads, names)
-    shares, scales = level_shares(bins, codes, weight), feature_scales(statistics.ranges, categorical)
+    shares, scales = level_shares(bins, codes, weight, data.n_threads), feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     levels = AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)
     return _with_levels(data, codes, levels)
@@ -145,7 +145,7 @@ def fitted_problem(
     data = training_set(given, options)
     codes = codes_of(function.bins, data.X, data.n_threads, function.names)
     terms = fitted_terms(function, options)
-    shares = level_shares(function.bins, codes, _sample_weight(given, data.n_rows))
+    shares = level_shares(function.bins, codes, _sample_weight(given, data.n_rows), data.n_threads)
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):
         raise DataError("these are not the data that the model was fitted to: their values have another distribution.")
     assert function.training is not None

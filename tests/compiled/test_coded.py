@@ -1,0 +1,118 @@
+"""Codes of levels, and products with rows of codes, against NumPy."""
+
+import numpy as np
+import pytest
+
+from ranksvm._compiled import coded
+
+
+def levels_of(X, cuts):
+    """The number of cuts that each value reaches; one more than all of them for NaN."""
+    found = np.empty(X.shape, dtype=np.uint8)
+    for j, each in enumerate(cuts):
+        found[:, j] = np.where(np.isnan(X[:, j]), len(each) + 1, np.searchsorted(each, X[:, j], side="right"))
+    return found
+
+
+def found_levels(X, cuts, start=0, stop=None):
+    """The codes of some rows, and whether all values are finite."""
+    pointers = np.concatenate([[0], np.cumsum([len(each) for each in cuts])]).astype(np.int64)
+    codes = np.full(X.shape, 99, dtype=np.uint8)
+    stop = len(X) if stop is None else stop
+    return codes, coded.feature_levels(X, np.concatenate(cuts), pointers, start, stop, codes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [1, 15, 16, 17, 40])
+@pytest.mark.parametrize("n_rows", [5, 64, 200])
+@pytest.mark.parametrize("most", [1, 15, 31, 32, 60])
+def test_levels_of_any_number_of_rows_features_and_cuts(most, n_rows, n_features, dtype):
+    random = np.random.default_rng(most)
+    X = random.integers(-40, 40, (n_rows, n_features)).astype(dtype)
+    # values of X among them, and numbers between those of its type
+    cuts = [np.sort(random.choice(np.arange(-80, 80), random.integers(0, most + 1), replace=False)) / 2.0 for _ in X.T]
+    cuts = [each + np.where(random.random(len(each)) < 0.3, 1e-12, 0.0) for each in cuts]
+    codes, finite = found_levels(X, cuts)
+    assert finite
+    np.testing.assert_array_equal(codes, levels_of(X, cuts))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite(value, dtype):
+    random = np.random.default_rng(0)
+    cuts = [np.sort(random.normal(size=31)) for _ in range(40)]
+    for row, column in ((0, 0), (63, 15), (64, 16), (100, 39), (199, 20)):
+        X = random.normal(size=(200, 40)).astype(dtype)
+        X[row, column] = value
+        codes, finite = found_levels(X, cuts)
+        assert not finite
+        np.testing.assert_array_equal(codes, levels_of(X, cuts))
+    codes, finite = found_levels(X, cuts, 10, 150)
+    assert finite
+    np.testing.assert_array_equal(codes[10:150], levels_of(X, cuts)[10:150])
+    assert (codes[:10] == 99).all()
+    assert (codes[150:] == 99).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 2, 1000, 5000])
+def test_values_in_order(n, dtype):
+    random = np.random.default_rng(n)
+    for values in (random.normal(size=n), random.integers(-3, 3, n), np.exp(random.normal(size=n) * 20), np.zeros(n)):
+        given = values.astype(dtype)
+        given[::7], given[1::11], given[2::13] = np.nan, -np.inf, np.inf
+        given[3::17] = -np.nan
+        given[4::19] = -0.0
+        found = np.empty_like(given)
+        coded.sort_values(given, found)
+        np.testing.assert_array_equal(found, np.sort(given))
+        assert not np.signbit(found[found == 0.0]).any()
+    with pytest.raises(ValueError, match="out"):
+        coded.sort_values(given, np.empty(n + 1, dtype=dtype))
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 4, 11])
+def test_numbers_of_rows_at_each_level(n_columns):
+    random = np.random.default_rng(0)
+    n_levels = np.append(random.choice([1, 2, 33, 256], n_columns - 1), 200)
+    codes = np.column_stack([random.integers(0, n, 500) for n in n_levels]).astype(np.uint8)
+    pointers = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.int64)
+    counts = np.ones(pointers[-1], dtype=np.int64)
+    coded.level_counts(codes, pointers, 0, 0, counts)
+    coded.level_counts(codes, pointers, 20, 450, counts)
+    expected = [np.bincount(codes[20:450, c], minlength=n) for c, n in enumerate(n_levels)]
+    np.testing.assert_array_equal(counts, 1 + np.concatenate(expected))
+    before = counts.copy()
+    codes[17, -1] = n_levels[-1]
+    with pytest.raises(ValueError, match="beyond the levels"):
+        coded.level_counts(codes, pointers, 0, 500, counts)
+    with pytest.raises(ValueError, match="beyond the levels"):
+        coded.level_counts(codes, np.zeros_like(pointers), 0, 500, counts[:0])
+    np.testing.assert_array_equal(counts, before)
+    with pytest.raises(ValueError, match="rows"):
+        coded.level_counts(codes, pointers, 0, 501, counts)
+
+
+@pytest.mark.parametrize("rows", [None, np.random.default_rng(1).permutation(300)[:260]])
+@pytest.mark.parametrize("n_columns", [1, 2, 5, 6, 7, 14])
+def test_values_and_sums_of_levels(n_columns, rows):
+    random = np.random.default_rng(0)
+    n_levels = random.integers(1, 40, n_columns)
+    codes = np.column_stack([random.integers(0, n, 300) for n in n_levels]).astype(np.uint8)
+    columns = np.zeros((n_columns, 7), dtype=np.int64)
+    columns[:, 1] = n_levels - 1
+    columns[1:, 5], columns[1:, 6] = np.cumsum(n_levels - 1)[:-1], np.cumsum(n_levels)[:-1]
+    features = coded.CodedFeatures(codes, columns, np.ones((n_levels - 1).sum()))
+    products = coded.coded_products(None, np.empty(0), features, rows)
+    taken = codes if rows is None else codes[rows]
+    table, u = random.normal(size=n_levels.sum()), random.normal(size=len(taken))
+    u[::5] = 0.0
+    scores, sums = np.empty(len(taken) - 13), np.ones(len(table))
+    products.scores(3, len(taken) - 10, table, scores)
+    entries = taken + columns[:, 6]
+    np.testing.assert_allclose(scores, table[entries].sum(axis=1)[3:-10], atol=1e-12)
+    products.accumulate(3, len(taken) - 10, u[3:-10], sums)
+    expected = np.zeros(len(table))
+    np.add.at(expected, entries[3:-10], u[3:-10, np.newaxis])
+    np.testing.assert_allclose(sums, 1.0 + expected, atol=1e-12)
