@@ -101,6 +101,9 @@ class Hinges:
     def refine(self):
         return False
 
+    def products(self, point, tolerance):
+        return lambda v: self.hessian_product(point, v)
+
     def hessian_product(self, point, v, double=True):
         return self.hessian(point) @ v
 

@@ -149,6 +149,29 @@ class AdditiveTerms:
         starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
         return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
+    def level_rows(self, column: int) -> np.ndarray:
+        """The variables of a column of codes at each of its levels or cells.
+
+        Parameters
+        ----------
+        column : int
+            Number of the column.
+
+        Returns
+        -------
+        ndarray of float64, shape (number of levels or cells, number of variables)
+            The values by which the weights are multiplied.
+        """
+        own, variables = self.columns[column : column + 1].copy(), self.variables_at(column) - self.n_linear
+        own[:, 5:] = 0
+        steps, extra, more_steps, more_extra, is_pair = own[0, :5].tolist()
+        n_entries = (steps + extra + 1) * (more_steps + more_extra + 1 if is_pair else 1)
+        codes = np.arange(n_entries, dtype=np.uint8)[:, np.newaxis]
+        features = coded.CodedFeatures(codes, own, self.scales[variables])
+        found = np.empty((n_entries, len(variables)))
+        coded.gather(coded.coded_products(None, np.empty(0), features, None), 0, n_entries, found)
+        return found
+
     def design(self, X: Features) -> "AdditiveDesign":
         """The design matrix of rows.
 
@@ -348,6 +371,26 @@ class AdditiveDesign:
         found = np.zeros(self.n_features)
         np.multiply(total[:n_linear], self.terms.linear_scales, out=found[:n_linear])
         self._coded.gather_sums(total[n_linear:], found[n_linear:])
+        return found
+
+    def scaled_features(self, rows: np.ndarray | None) -> np.ndarray:
+        """The features of some rows in the linear part.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_rows,), optional
+            Their numbers; by default all rows.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_linear)
+            The features times their scales.
+        """
+        n_rows = len(self.codes) if rows is None else len(rows)
+        found = np.empty((n_rows, self.terms.n_linear))
+        if self.terms.linear:
+            self.features.gather(rows, 0, n_rows, found)
+            found *= self.terms.linear_scales
         return found
 
     def accumulate_squares(self, rows, start, stop, u_range, out):

@@ -1,12 +1,13 @@
 """The objective of an additive model: a linear objective, with a preconditioner that uses the model's structure."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import CSRMatrix
-from ranksvm.additive import AdditiveTerms
+from ranksvm.additive import AdditiveDesign, AdditiveTerms
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_cholesky, conjugate_gradient
 from ranksvm.terms.hessian_cost import no_hessian
@@ -30,6 +31,11 @@ PRODUCTS = 30
 # The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
 # SAMPLED_PART of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
+# If there are so many rows, and a step has to be accurate to a tolerance t only, its products are with the Hessian of a
+# sample of n_variables / t^2 rows, unless these are more than MOST_SAMPLED of all. (On 700,080 x 136 values with 32
+# levels, evaluations and products of fits with C = 0.01 and C = 1 cost as much as 16.1 and 18.1 passes over all rows
+# without samples, 13.2 and 15.3 with them, 12.4 and 17.4 with twice as many rows, 13.0 and 16.7 with four times.)
+MOST_SAMPLED = 0.5
 SEED = 0
 # If a product takes a round over parts, the preconditioner solves Newton's system of a sample to this accuracy, with at
 # most this number of products.
@@ -74,10 +80,9 @@ class AdditiveObjective(LinearObjective):
         super().__init__(term, C, width, reducible, shown=shown)
         self.rows_term = term
         self.terms = terms
-        self._coarse = _coarse_space(terms)
-        whole = self._coarse.shape[1] == terms.n_variables
-        self._blocks = [] if whole else _blocks(terms)
-        self._projections = [_projection(self._coarse, block) for block in self._blocks]
+        self._coarse = _CoarseSpace.of(terms)
+        # the columns of codes with variables, and these variables; none if the coarse space has all variables
+        self._blocks = {} if self._coarse.whole else _blocks(terms)
         # what the loss adds to the blocks and to the coarse Hessian; the inverse for the current C; and the number of
         # products that have used it
         self._parts: tuple[list[np.ndarray], np.ndarray] | None = None
@@ -87,6 +92,34 @@ class AdditiveObjective(LinearObjective):
     def hessian_product(self, point: LinearPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         self._n_products += 1
         return super().hessian_product(point, v, double)
+
+    def products(self, point: LinearPoint, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Products with the Hessian, or with that of a sample if it is accurate enough.
+
+        Parameters
+        ----------
+        point : LinearPoint
+            The point.
+        tolerance : float
+            Part of the gradient that conjugate gradients leave.
+
+        Returns
+        -------
+        callable
+            From a vector to the Hessian times it.
+        """
+        assert isinstance(point.at, ThreadedPoint)
+        n_rows = self.n_variables / tolerance**2
+        if self.term.n_rows < SAMPLED_FROM or n_rows > MOST_SAMPLED * self.term.n_rows:
+            return super().products(point, tolerance)
+        term, at = self.rows_term.sample_at(point.at, int(n_rows), SEED)
+        factor = self.C * self._represented(term)
+
+        def product(v: np.ndarray) -> np.ndarray:
+            self._n_products += 1
+            return v + factor * term.curvature_product(at, v)
+
+        return product
 
     def reweight(self, C: float, point: LinearPoint | None = None) -> None:
         self._inverse = None
@@ -112,37 +145,38 @@ class AdditiveObjective(LinearObjective):
         return self._inverse
 
     def _new_parts(self, point: LinearPoint) -> tuple[list[np.ndarray], np.ndarray]:
-        blocks = [np.zeros((len(block), len(block))) for block in self._blocks]
-        coarse = np.zeros((self._coarse.shape[1],) * 2)
         per_level = ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0)
-        n_rows = max(ROWS, per_level, min(MOST_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
+        fewest = max(ROWS, per_level)
+        n_rows = max(fewest, min(MOST_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
         assert isinstance(point.at, ThreadedPoint)
-        for factor, A, B in self.rows_term.curvature_factors(point.at, n_rows, SEED):
-            if self._blocks:
-                coarse_A = np.empty((len(A), len(coarse)))
-                coarse_B = coarse_A if B is A else np.empty((len(B), len(coarse)))
-            else:
-                coarse_A, coarse_B = A, B
-            for block, (columns, projection), total in zip(self._blocks, self._projections, blocks, strict=True):
-                left = _columns_of(A, block)
-                right = left if B is A else _columns_of(B, block)
-                product = left.T @ right
-                total += 0.5 * factor * (product + product.T)
-                coarse_A[:, columns] = left @ projection
-                if B is not A:
-                    coarse_B[:, columns] = right @ projection
-            product = coarse_A.T @ coarse_B
-            coarse += 0.5 * factor * (product + product.T)
-        return blocks, coarse
+        term, at = self.rows_term.sample_at(point.at, n_rows, SEED)
+        if self._coarse.whole:
+            return [], self._represented(term) * term.curvature(at, 1.0, SEED)
+        rows = self._coarse.rows(*_design_rows(term))
+        coarse = self._represented(term) * term.curvature_over(at, rows, term.n_threads)
+        term, at = term.sample_at(at, fewest, SEED)
+        features, codes = _design_rows(term)
+
+        def block(column: int) -> np.ndarray:
+            rows = self.terms.level_rows(column)[codes[:, column]]
+            if column < self.terms.n_linear:
+                rows = np.column_stack([features[:, column], rows])
+            return self._represented(term) * term.curvature_over(at, rows)
+
+        return parallel_map(block, list(self._blocks), term.n_threads), coarse
+
+    def _represented(self, term: ThreadedTerm) -> float:
+        """The number of pairs that a pair of a sample represents."""
+        return 1.0 if term is self.term else self.term.weight / term.weight
 
     def _new_inverse(self, blocks: list[np.ndarray], coarse: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        space, transposed = self._coarse, self._coarse.T.tocsr()
+        space, transposed = self._coarse.space, self._coarse.space.T.tocsr()
         on_space = by_cholesky((transposed @ space).toarray() + self.C * coarse)
         # all blocks at once: smaller ones are padded with a variable beyond all others, which is 0
-        n_variables, size = self.n_variables, max(map(len, self._blocks), default=0)
+        n_variables, size = self.n_variables, max(map(len, self._blocks.values()), default=0)
         places = np.full((len(blocks), size), n_variables)
         inverses = np.zeros((len(blocks), size, size))
-        for place, inverse, own, block in zip(places, inverses, self._blocks, blocks, strict=True):
+        for place, inverse, own, block in zip(places, inverses, self._blocks.values(), blocks, strict=True):
             n = len(own)
             place[:n] = own
             inverse[:n, :n] = np.linalg.inv(np.eye(n) + self.C * block)
@@ -264,62 +298,90 @@ class PartitionedAdditiveObjective(LinearObjective):
         return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
 
 
-def _blocks(terms: AdditiveTerms) -> list[np.ndarray]:
-    """The variables of each feature, its linear part included, and of each pair."""
-    found = []
+def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
+    """The variables of each column of codes that has any, those of a feature after its linear part."""
+    found = {}
     for column in range(len(terms.columns)):
-        has_linear = terms.linear and column < terms.n_features
-        found.append(np.append([column], terms.variables_at(column)) if has_linear else terms.variables_at(column))
-    return [block for block in found if len(block)]
+        variables = terms.variables_at(column)
+        found[column] = np.append([column], variables) if column < terms.n_linear else variables
+    return {column: block for column, block in found.items() if len(block)}
 
 
-def _columns_of(A: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """The columns of a block; all of its variables but the first are consecutive."""
-    first, last = int(block[0]), int(block[-1])
-    if last - first == len(block) - 1:
-        return A[:, first : last + 1]
-    found = np.empty((len(A), len(block)))
-    found[:, 0], found[:, 1:] = A[:, first], A[:, int(block[1]) : last + 1]
-    return found
+def _design_rows(term: ThreadedTerm) -> tuple[np.ndarray, np.ndarray]:
+    """The scaled features of the linear part, and the codes, of the rows of a term over an `AdditiveDesign`."""
+    design, rows = term.design, term.pairs.rows
+    assert isinstance(design, AdditiveDesign)
+    return design.scaled_features(rows), design.codes if rows is None else design.codes[rows]
 
 
-def _projection(coarse: CSRMatrix, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The columns of the coarse space that contain variables of a block, and their values for these variables."""
-    rows = coarse[block]
-    columns = np.unique(rows.indices)
-    return columns, rows[:, columns].toarray()
+class _CoarseSpace(NamedTuple):
+    """A space of few dimensions: the linear part of each feature, and functions of groups of its steps.
 
+    Attributes
+    ----------
+    space : CSR matrix, shape (n_variables, n_dimensions)
+        The variables of each dimension.
+    linear : ndarray of int64
+        The features whose linear parts are the first dimensions.
+    tables : list of ndarray, each of shape (n_levels, number of groups)
+        The values of the functions at each level of a feature.
+    """
 
-def _coarse_space(terms: AdditiveTerms) -> CSRMatrix:
-    """Columns of the coarse space: the linear part of each feature, and functions of groups of its steps."""
-    from scipy import sparse
+    space: CSRMatrix
+    linear: np.ndarray
+    tables: list[np.ndarray]
 
-    if terms.n_variables <= COARSE_DIMENSIONS:
-        space: CSRMatrix = sparse.eye_array(terms.n_variables, format="csr")
-        return space
-    n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
-    rows: list[ArrayLike] = []
-    columns: list[ArrayLike] = []
-    values: list[ArrayLike] = []
-    n_columns = 0
-    for j in range(terms.n_linear):
-        if terms.feature_scales[j] > 0.0:
-            rows.append([j])
-            columns.append([n_columns])
-            values.append([1.0])
-            n_columns += 1
-    for c, bins in enumerate(terms.bins):
-        steps = terms.variables_at(c)[: bins.n_steps]
-        steps = steps[terms.scales[steps - terms.n_linear] > 0.0]
-        for group in np.array_split(steps, n_groups):
-            if len(group):
-                scales = terms.scales[group - terms.n_linear]
-                rows.append(group)
-                columns.append(np.full(len(group), n_columns))
-                values.append(scales / np.linalg.norm(scales))
-                n_columns += 1
-    space = sparse.csr_array((terms.n_variables, n_columns))
-    if n_columns:
-        places = np.concatenate(rows), np.concatenate(columns)
-        space = sparse.csr_array((np.concatenate(values), places), shape=space.shape)
-    return space
+    @classmethod
+    def of(cls, terms: AdditiveTerms) -> "_CoarseSpace":
+        """The space of an additive model: all variables, if there are few."""
+        from scipy import sparse
+
+        if terms.n_variables <= COARSE_DIMENSIONS:
+            return cls(sparse.eye_array(terms.n_variables, format="csr"), np.empty(0, dtype=np.int64), [])
+        n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
+        linear = np.flatnonzero(terms.linear_scales)
+        rows, values, sizes, tables = [linear], [np.ones(len(linear))], [np.ones(len(linear), dtype=np.int64)], []
+        for c, bins in enumerate(terms.bins):
+            steps = terms.variables_at(c)[: bins.n_steps]
+            scales = terms.scales[steps - terms.n_linear]
+            steps, used = steps[scales > 0.0], np.flatnonzero(scales)
+            groups = [group for group in np.array_split(np.arange(len(steps)), n_groups) if len(group)]
+            table = np.zeros((bins.n_levels, len(groups)))
+            for k, group in enumerate(groups):
+                own = scales[used[group]]
+                weights = own / np.linalg.norm(own)
+                rows.append(steps[group])
+                values.append(weights)
+                increments = np.zeros(bins.n_steps)
+                increments[used[group]] = own * weights
+                table[1 : bins.n_steps + 1, k] = np.cumsum(increments)
+            sizes.append(np.array([len(group) for group in groups], dtype=np.int64))
+            tables.append(table)
+        counts = np.concatenate(sizes)
+        columns = np.repeat(np.arange(len(counts)), counts)
+        places = np.concatenate(rows), columns
+        shape = terms.n_variables, len(counts)
+        return cls(sparse.csr_array((np.concatenate(values), places), shape=shape), linear, tables)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all variables."""
+        return not self.tables
+
+    def rows(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """The rows in this space.
+
+        Parameters
+        ----------
+        features : ndarray of float64, shape (n_rows, n_linear)
+            The scaled features.
+        codes : ndarray of uint8, shape (n_rows, n_columns)
+            The codes.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_dimensions)
+            The rows.
+        """
+        parts = [table[codes[:, c]] for c, table in enumerate(self.tables)]
+        return np.concatenate([features[:, self.linear], *parts], axis=1)

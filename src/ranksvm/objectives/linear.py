@@ -1,6 +1,7 @@
 """The objective of a linear model: 1/2 |w|^2 + C * loss(X w), its smoothing, its certificate and its round-off."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -91,6 +92,14 @@ class SmoothedObjective(Generic[PointType]):
     def inverse(self, point: PointType) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; None if there is none."""
         return None
+
+    def products(self, point: PointType, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Products with the Hessian at a point, for conjugate gradients that stop at this tolerance."""
+        return partial(self.hessian_product, point)
+
+    def hessian_product(self, point: PointType, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """The Hessian at a point times a vector."""
+        raise NotImplementedError
 
     def between(self, point: PointType, trial: PointType, alpha: float) -> PointType:
         """The point at ``alpha`` on the segment from one point to another."""

@@ -109,12 +109,13 @@ def newton_cg(
                 point = monitor.evaluate(begin)
                 continue
         inverse = objective.inverse(point) if inverts and cost < float("inf") else None
+        tolerance = max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap)))
         newton_step = conjugate_gradient(
-            partial(objective.hessian_product, point),
+            objective.products(point, tolerance),
             point.gradient,
             objective.preconditioner(point) if inverse is None else inverse,
             objective.inner,
-            tolerance=max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap))),
+            tolerance=tolerance,
             max_products=CG_PRODUCTS,
             stop=None if inverts else partial(_costs_more, cost),
             contracts=inverse is not None,

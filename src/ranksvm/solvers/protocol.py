@@ -153,6 +153,9 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     width: float | None
     inverts_from_start: bool
 
+    def products(self, point: P, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Products with the Hessian at a point, as accurate as conjugate gradients need that stop at a tolerance."""
+
     def preconditioner(self, point: P) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 

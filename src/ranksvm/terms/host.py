@@ -34,8 +34,6 @@ CACHE_BYTES = 256 << 10
 HESSIAN_BYTES = 32 << 10
 # Number of rows processed at a time if Python or NumPy computes a Hessian, its factors or its diagonal.
 PYTHON_HESSIAN_ROWS = 1024
-# Factors of a Hessian of many variables take this many bytes of rows (or a whole query) at a time.
-FACTOR_BYTES = 8 << 20
 # Each share of a Hessian has its own matrix: a thread has several if a matrix has at most this many numbers, else one.
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
@@ -305,25 +303,21 @@ class ThreadedTerm:
         term.release(part)
         return curvature
 
-    def curvature_factors(
-        self, at: ThreadedPoint, n_rows: int, seed: int
-    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """An estimate of ``X' H X`` from about ``n_rows`` rows: the sum of ``c (A'B + B'A) / 2`` over factors c, A, B.
+    def sample_at(self, at: ThreadedPoint, n_rows: int, seed: int) -> "tuple[ThreadedTerm, ThreadedPoint]":
+        """A term over about ``n_rows`` of the rows, or all if these are few, and its point with the scores of ``at``.
 
-        A and B have up to twice as many rows as are taken at a time, and ``n_variables`` columns; they are the same
-        array if the product is a square. They are overwritten by the next ones.
+        The ratio of both terms' ``weight`` is the number of pairs that a pair of the sample represents.
         """
-        factor, term, owned = 1.0, self, at
-        if n_rows < self.n_rows and self.weight > 0.0:
-            sampled = self._sampled(n_rows, seed)
-            assert sampled is not None
-            term, owned = sampled.term, sampled.at(at)
-            factor = self.weight / term.weight
-        for blocks in term._row_shares(1, max(1, FACTOR_BYTES // (8 * max(1, self.n_variables)))):
-            for A, B in term._hessian_factors(owned, blocks):
-                yield factor, A, B
-        if term is not self:
-            term.release(owned)
+        if n_rows >= self.n_rows or self.weight <= 0.0:
+            return self, at
+        sampled = self._sampled(n_rows, seed)
+        assert sampled is not None
+        return sampled.term, sampled.at(at)
+
+    def curvature_over(self, at: ThreadedPoint, Z: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """``Z' H Z`` for other features Z of the rows, by position: shape (n_rows, n), float64."""
+        loss = self.loss if self.pairs.rows is None else self.loss.over(self.pairs.renumbered())
+        return ThreadedTerm(DenseDesign(Z), loss, n_threads).curvature(at, 1.0, SEED)
 
     def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
         """The diagonal of ``X' H X``; for many dense rows an estimate from some of them.
