@@ -154,7 +154,8 @@ class AdditiveObjective(LinearObjective):
             return [], self._represented(term) * term.curvature(at, 1.0, SEED)
         rows = self._coarse.rows(*_design_rows(term))
         coarse = self._represented(term) * term.curvature_over(at, rows, term.n_threads)
-        term, at = term.sample_at(at, fewest, SEED)
+        if n_rows > fewest:
+            term, at = term.sample_at(at, fewest, SEED)
         features, codes = _design_rows(term)
 
         def block(column: int) -> np.ndarray:
