@@ -116,3 +116,34 @@ def test_values_and_sums_of_levels(n_columns, rows):
     expected = np.zeros(len(table))
     np.add.at(expected, entries[3:-10], u[3:-10, np.newaxis])
     np.testing.assert_allclose(sums, 1.0 + expected, atol=1e-12)
+
+
+def cuts_one_by_one(values, max_bins):
+    """The cuts of ascending values, from the definition: counts are capped at the share of a bin until none exceeds it."""
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    if len(starts) <= max_bins:
+        return starts[1:].tolist()
+    counts = np.diff(np.append(starts, len(values))).astype(float)
+    capped = counts
+    for _ in range(max_bins):
+        share = capped.sum() / max_bins
+        if capped.max() <= share * (1 + 1e-12):
+            break
+        capped = np.minimum(counts, share)
+    bins = np.minimum((np.cumsum(capped) - capped / 2) // share, max_bins - 1)
+    return starts[1:][bins[1:] > bins[:-1]].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [2, 3, 16, 32, 255])
+def test_cuts_into_bins_of_equal_numbers(max_bins, dtype):
+    random = np.random.default_rng(max_bins)
+    for n in (1, 2, 31, 500, 3000):
+        spreads = random.normal(size=n), random.integers(0, 40, n), random.pareto(0.5, n).round(), np.zeros(n)
+        for values in (*spreads, np.where(random.random(n) < 0.9, 0.0, random.normal(size=n))):
+            given, cuts = np.sort(values.astype(dtype)), np.full(max_bins - 1, -1)
+            found = coded.value_cuts(given, max_bins, cuts)
+            assert cuts[:found].tolist() == cuts_one_by_one(given, max_bins)
+    with pytest.raises(ValueError, match="cuts"):
+        coded.value_cuts(given, max_bins, cuts[1:])
+    assert coded.value_cuts(given[:0], max_bins, cuts) == 0

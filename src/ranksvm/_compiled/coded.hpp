@@ -469,6 +469,60 @@ RANKSVM_INLINE void sort_values(const Real *values, int64_t n, Real *out) {
     for (int64_t i = 0; i < n; ++i) out[i] = value_of<Real>(keys[i]);
 }
 
+// The sum of numbers, each capped, added up in the order in which NumPy adds: the cuts of counts as an array are the same.
+static double sum_of_capped(const double *numbers, int64_t n, double cap) {
+    constexpr int64_t kTogether = 8, kFew = 128;
+    if (n > kFew) {
+        const int64_t half = n / 2 - n / 2 % kTogether;
+        return sum_of_capped(numbers, half, cap) + sum_of_capped(numbers + half, n - half, cap);
+    }
+    double sum = 0.0, sums[kTogether] = {};
+    int64_t i = 0;
+    for (; i + kTogether <= n; i += kTogether)
+        for (int64_t k = 0; k < kTogether; ++k) sums[k] += std::min(numbers[i + k], cap);
+    if (i > 0) sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    for (; i < n; ++i) sum += std::min(numbers[i], cap);
+    return sum;
+}
+
+// Where to cut ascending values, without NaN, into at most `max_bins` bins of about equal numbers of values: the places of the
+// first values of all bins but the first. With few distinct values each has a bin. A value that is more frequent than the share
+// of a bin has a bin of its own, and counts as one bin. Returns the number of cuts.
+template <class Real>
+RANKSVM_INLINE int64_t value_cuts(const Real *values, int64_t n, int64_t max_bins, int64_t *cuts) {
+    Vector<int64_t> starts;
+    for (int64_t i = 0; i < n; ++i)
+        if (i == 0 || values[i] != values[i - 1]) starts.push_back(i);
+    const std::size_t n_distinct = starts.size();
+    starts.push_back(n);
+    if (static_cast<int64_t>(n_distinct) <= max_bins) {
+        for (std::size_t k = 1; k < n_distinct; ++k) cuts[k - 1] = starts[k];
+        return std::max<int64_t>(static_cast<int64_t>(n_distinct) - 1, 0);
+    }
+    Vector<double> counts(n_distinct);
+    double cap = 0.0, share = 0.0;
+    for (std::size_t k = 0; k < n_distinct; ++k) {
+        counts[k] = static_cast<double>(starts[k + 1] - starts[k]);
+        cap = std::max(cap, counts[k]);
+    }
+    // the share falls with the counts that it caps
+    for (int64_t round = 0; round < max_bins; ++round) {
+        share = sum_of_capped(counts.data(), static_cast<int64_t>(n_distinct), cap) / static_cast<double>(max_bins);
+        if (cap <= share * (1.0 + 1e-12)) break;
+        cap = share;
+    }
+    int64_t n_cuts = 0, bin = 0;
+    double sum = 0.0;
+    for (std::size_t k = 0; k < n_distinct; ++k) {
+        const double count = std::min(counts[k], cap);
+        sum += count;
+        const int64_t own = std::min(static_cast<int64_t>((sum - count / 2.0) / share), max_bins - 1);
+        if (own > bin && k > 0) cuts[n_cuts++] = starts[k];
+        bin = std::max(bin, own);
+    }
+    return n_cuts;
+}
+
 }  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

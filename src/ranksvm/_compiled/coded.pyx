@@ -41,6 +41,7 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
     cppclass LevelLoops[Real]:
         bint (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *) except +
         void (*sort)(const Real *, int64_t, Real *) except +
+        int64_t (*cuts)(const Real *, int64_t, int64_t, int64_t *) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -256,6 +257,22 @@ def sort_values(const real[::1] values, real[::1] out):
     if values.shape[0]:
         with nogil:
             loops_of[LevelLoops[real]](chosen).sort(&values[0], values.shape[0], &out[0])
+
+
+def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
+    """Where to cut ascending values, without NaN, into at most ``max_bins`` bins of about equal numbers of values.
+
+    ``cuts`` receives the places of the first values of all bins but the first; returns their number. A value that is more
+    frequent than the share of a bin has a bin of its own, and counts as one bin.
+    """
+    cdef int64_t found
+    need_at_least("max_bins", max_bins, 1)
+    need_at_least("cuts", cuts.shape[0], max_bins - 1)
+    if values.shape[0] == 0 or max_bins == 1:
+        return 0
+    with nogil:
+        found = loops_of[LevelLoops[real]](chosen).cuts(&values[0], values.shape[0], max_bins, &cuts[0])
+    return found
 
 
 def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t start, int64_t stop, int64_t[::1] counts):

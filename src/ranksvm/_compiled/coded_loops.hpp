@@ -68,6 +68,8 @@ struct LevelLoops {
                    uint8_t *codes);
     // the values in ascending order, NaN last
     void (*sort)(const Real *values, int64_t n, Real *out);
+    // where to cut ascending values, without NaN, into at most max_bins bins; the number of cuts
+    int64_t (*cuts)(const Real *values, int64_t n, int64_t max_bins, int64_t *cuts);
 };
 
 RANKSVM_DECLARE_LOOPS(CodedLoops)

@@ -254,15 +254,19 @@ def described_sample(
         if len(values):
             mean[j] = values.mean(dtype=np.float64) if counted is None else np.average(values, weights=counted)
             ranges[j] = values[0], values[-1]
-        starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
-        counts = _sums(counted, starts, len(values))
         if j in categorical:
+            starts, counts = _distinct(values, counted)
             kept = np.sort(np.argsort(-counts, kind="stable")[: max_bins - 1])
             bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64))
             means = np.full(bins.n_levels, mean[j])
             means[1 : 1 + len(kept)] = values[starts[kept]]
             return bins, means
-        cuts = starts[_equal_cuts(counts, max_bins)]
+        if counted is None:
+            found = np.empty(max_bins - 1, dtype=np.int64)
+            cuts = found[: coded.value_cuts(values, max_bins, found)]
+        else:
+            starts, counts = _distinct(values, counted)
+            cuts = starts[_equal_cuts(counts, max_bins)]
         bins = FeatureBins(values[cuts].astype(np.float64), bool(missing[j]))
         means = np.full(bins.n_levels, mean[j])
         if len(values):
@@ -533,6 +537,12 @@ class _SparseColumns:
         return self._X[:, [j]].toarray().ravel()
 
 
+def _distinct(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of the distinct values begins among ascending values, and how often it counts."""
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
+    return starts, _sums(counted, starts, len(values))
+
+
 def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.ndarray:
     """The number of values, or the sum of their weights, from each start to the next."""
     if counted is None:
@@ -541,7 +551,7 @@ def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.n
 
 
 def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:
-    """Where to cut a sequence of values into at most ``max_bins`` bins of about equal counts.
+    """Where to cut a sequence of values into at most ``max_bins`` bins of about equal counts: `coded.value_cuts`.
 
     A value whose count exceeds the share of a bin has a bin of its own, and counts as one bin.
     """
