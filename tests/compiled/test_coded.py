@@ -119,7 +119,7 @@ def test_values_and_sums_of_levels(n_columns, rows):
 
 
 def cuts_one_by_one(values, max_bins):
-    """The cuts of ascending values, from the definition: counts are capped at the share of a bin until none exceeds it."""
+    """The cuts of ascending values, from the definition: counts are capped until none exceeds the share of a bin."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     if len(starts) <= max_bins:
         return starts[1:].tolist()

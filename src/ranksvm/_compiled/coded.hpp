@@ -27,7 +27,7 @@ constexpr int kPartialSums = 4;
 constexpr int64_t kTileEntries = 2048;
 constexpr int64_t kTileRows = 256;
 // Sums are added up for this many columns and rows at a time: the addresses of the tables stay in registers, and the codes in
-// the nearest cache. (A product with the Hessian of these columns takes 0.9 of the time that it takes with the tiles of look-ups.)
+// the nearest cache. (Products with Hessians of these columns take 0.9 of the time that they take with the tiles of look-ups.)
 constexpr int kAddedColumns = 6;
 constexpr int64_t kAddedRows = 64;
 
@@ -395,8 +395,8 @@ struct Squares {
 #endif
 
 template <class Real>
-RANKSVM_INLINE bool feature_levels(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start,
-                                   int64_t stop, uint8_t *codes) {
+RANKSVM_INLINE bool feature_levels(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers,
+                                   int64_t start, int64_t stop, uint8_t *codes) {
     Vector<Real> rounded(static_cast<std::size_t>(pointers[n_features]));
     for (int64_t k = 0; k < pointers[n_features]; ++k) rounded[static_cast<std::size_t>(k)] = not_below<Real>(cuts[k]);
     Vector<uint8_t> found(static_cast<std::size_t>(n_features));

@@ -341,27 +341,27 @@ class _CoarseSpace(NamedTuple):
             return cls(sparse.eye_array(terms.n_variables, format="csr"), np.empty(0, dtype=np.int64), [])
         n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
         linear = np.flatnonzero(terms.linear_scales)
-        rows, values, sizes, tables = [linear], [np.ones(len(linear))], [np.ones(len(linear), dtype=np.int64)], []
+        rows, values, columns, tables = [linear], [np.ones(len(linear))], [np.arange(len(linear))], []
+        n_columns = len(linear)
         for c, bins in enumerate(terms.bins):
             steps = terms.variables_at(c)[: bins.n_steps]
             scales = terms.scales[steps - terms.n_linear]
-            steps, used = steps[scales > 0.0], np.flatnonzero(scales)
-            groups = [group for group in np.array_split(np.arange(len(steps)), n_groups) if len(group)]
-            table = np.zeros((bins.n_levels, len(groups)))
-            for k, group in enumerate(groups):
-                own = scales[used[group]]
-                weights = own / np.linalg.norm(own)
-                rows.append(steps[group])
-                values.append(weights)
-                increments = np.zeros(bins.n_steps)
-                increments[used[group]] = own * weights
-                table[1 : bins.n_steps + 1, k] = np.cumsum(increments)
-            sizes.append(np.array([len(group) for group in groups], dtype=np.int64))
+            used = np.flatnonzero(scales)
+            # groups of nearly the same numbers of steps
+            n_own = min(n_groups, len(used))
+            group = np.arange(len(used)) * n_own // max(1, len(used))
+            norms = np.sqrt(np.bincount(group, scales[used] ** 2, n_own))
+            weights = scales[used] / norms[group]
+            rows.append(steps[used])
+            values.append(weights)
+            columns.append(n_columns + group)
+            n_columns += n_own
+            table = np.zeros((bins.n_levels, n_own))
+            table[1 + used, group] = scales[used] * weights
+            np.cumsum(table[: bins.n_steps + 1], axis=0, out=table[: bins.n_steps + 1])
             tables.append(table)
-        counts = np.concatenate(sizes)
-        columns = np.repeat(np.arange(len(counts)), counts)
-        places = np.concatenate(rows), columns
-        shape = terms.n_variables, len(counts)
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = terms.n_variables, n_columns
         return cls(sparse.csr_array((np.concatenate(values), places), shape=shape), linear, tables)
 
     @property
