@@ -347,9 +347,9 @@ class _CoarseSpace(NamedTuple):
             steps = terms.variables_at(c)[: bins.n_steps]
             scales = terms.scales[steps - terms.n_linear]
             used = np.flatnonzero(scales)
-            # groups of nearly the same numbers of steps
+            # groups of nearly the same numbers of steps, larger ones first
             n_own = min(n_groups, len(used))
-            group = np.arange(len(used)) * n_own // max(1, len(used))
+            group = np.arange(n_own).repeat([len(part) for part in np.array_split(used, n_own)] if n_own else 0)
             norms = np.sqrt(np.bincount(group, scales[used] ** 2, n_own))
             weights = scales[used] / norms[group]
             rows.append(steps[used])
