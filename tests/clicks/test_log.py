@@ -172,41 +172,6 @@ def test_headers_of_spreadsheets(tmp_path):
         ClickLog.read(tmp_path / "line.csv")
 
 
-@pytest.mark.parametrize("last", ["shoe", "007", "1.5", "NA", "2024-01-01"])
-def test_ids_of_csv_are_numbers_or_text_in_the_whole_file(tmp_path, monkeypatch, last):
-    from ranksvm.clicks import log_file
-
-    monkeypatch.setattr(log_file, "_CSV_BYTES", 64)
-    ids = [*map(str, range(19)), last]
-    path = tmp_path / "log.csv"
-    rows = [f"{id},{id},1,{place % 2},{id},1" for place, id in enumerate(ids)]
-    path.write_text("\n".join(["query,document,rank,clicked,impression,propensity", *rows[:-1], rows[-1] + "e-1"]))
-    log, in_memory = ClickLog.read(path), ClickLog(ids, ids, [1] * 20, [0, 1] * 10, impression=ids)
-    assert contents(log) == contents(in_memory)
-    assert log.propensity.tolist() == [1.0] * 19 + [0.1]
-    data = RankingData(np.zeros((20, 1)), np.zeros(20), ids, ids)
-    assert log.rows(data).tolist() == in_memory.rows(data).tolist() == list(range(20))
-    blocks = list(ClickLog.scan(path, block_rows=5))
-    assert len(blocks) > 2
-    assert np.concatenate([block.rows(data) for block in blocks]).tolist() == list(range(20))
-    assert np.concatenate([block.query for block in blocks]).tolist() == log.query.tolist()
-
-
-def test_integers_of_csv_are_numbers(tmp_path):
-    (tmp_path / "log.csv").write_text("query,document,rank,clicked,ranker\n3,1,1,0,5\n3,-2,2,1,5\n")
-    log = ClickLog.read(tmp_path / "log.csv")
-    assert contents(log) == [(3, 1, 1, False), (3, -2, 2, True)]
-    assert log.document_ids.dtype == log.query_ids.dtype == np.int64
-    assert log.ranker_names == ["5"]
-
-
-@pytest.mark.parametrize("rows", ["a,,1,0", "a,x,1,0\n,y,1,1", "1,2,1,0\n1,,2,0"])
-def test_missing_ids_in_csv(tmp_path, rows):
-    (tmp_path / "log.csv").write_text(f"query,document,rank,clicked\n{rows}\n")
-    with pytest.raises(DataError, match=r"column '(query|document)' of .* has 1 missing values"):
-        ClickLog.read(tmp_path / "log.csv")
-
-
 def test_bad_files(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(b"no Parquet")

@@ -62,18 +62,10 @@ def coded(name: str, values: Ids) -> Coded:
 
 
 class Encoder:
-    """Codes that mean the same in every block of a file: an id from an earlier block keeps its number.
+    """Codes that mean the same in every block of a file: an id from an earlier block keeps its number."""
 
-    Parameters
-    ----------
-    untyped : bool, default False
-        Whether the file has no types: then an integer and its text are one id, and all ids are text unless all blocks
-        hold integers.
-    """
-
-    def __init__(self, untyped: bool = False) -> None:
+    def __init__(self) -> None:
         self._number: dict[Any, int] = {}
-        self._untyped, self._as_text = untyped, False
 
     def encode(self, values: "np.ndarray | pyarrow.DictionaryArray") -> Coded:
         """Codes of one block of ids.
@@ -95,9 +87,6 @@ class Encoder:
         else:
             unique, places = np.unique(values, return_inverse=True)
             different = unique.tolist()
-        if self._untyped:
-            self._as_text |= any(isinstance(value, str) for value in different[:1])
-            different = list(map(str, different))
         number = self._number
         codes = np.fromiter((number.setdefault(value, len(number)) for value in different), np.int32, len(different))
         return Coded(codes[places].reshape(-1), self.ids)
@@ -106,8 +95,6 @@ class Encoder:
     def ids(self) -> np.ndarray:
         """The ids so far, in the order of their numbers."""
         known = list(self._number)
-        if self._untyped and not self._as_text:
-            known = list(map(int, known))
         if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
             return np.array(known, dtype=np.int64)
         ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)

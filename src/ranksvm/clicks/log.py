@@ -221,8 +221,7 @@ class ClickLog(Tabular):
         ----------
         path : path-like
             The file: CSV or TSV if its name ends in .csv or .tsv, otherwise Parquet. Columns are named like the
-            parameters of `ClickLog`; others are not read. Ids in CSV and TSV are integers if all ids of a column are
-            written as such, else text; names of rankers are text.
+            parameters of `ClickLog`; others are not read.
         **columns : str
             Names of columns that differ, such as ``clicked="click"``.
 

@@ -26,8 +26,6 @@ _IDS = ("query", "document", "impression", "ranker")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # number of rows decoded at a time
 _BATCH = 1 << 18
-# bytes of CSV decoded at a time
-_CSV_BYTES = 1 << 24
 
 
 def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -69,9 +67,7 @@ class ClickLogFile:
     def __init__(self, path: PathLike, columns: Mapping[str, str], block_rows: int = 1 << 20):
         check(block_rows=count(block_rows))
         self._path, self._columns, self._block_rows = os.fspath(path), dict(columns), block_rows
-        self._untyped = _suffix(self._path) in _DELIMITERS
-        # names of rankers are text in CSV, even if they are integers
-        self._encoders = {name: Encoder(self._untyped and name != "ranker") for name in _IDS}
+        self._encoders: dict[str, Encoder] = {name: Encoder() for name in _IDS}
 
     def blocks(self) -> Iterator[ClickLog]:
         """The log, in blocks of whole impressions.
@@ -117,7 +113,7 @@ class ClickLogFile:
         pa = _pyarrow()
         try:
             with open(self._path, "rb") as handle:
-                batches = _csv(pa, handle, self) if self._untyped else _parquet(pa, handle, self)
+                batches = _csv(pa, handle, self) if _suffix(self._path) in _DELIMITERS else _parquet(pa, handle, self)
                 for batch, found in batches:
                     if len(batch):
                         yield {field: self._values(pa, field, batch.column(name)) for field, name in found.items()}
@@ -146,8 +142,6 @@ class ClickLogFile:
             )
         if field not in _IDS:
             return column.to_numpy(zero_copy_only=False)
-        if self._untyped and field != "ranker":
-            column = _integers(pa, column)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode()
         return self._encoders[field].encode(
@@ -224,31 +218,20 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     if not header.strip():
         raise pa.ArrowInvalid("its first line, which names the columns, is empty.")
     found = log.columns_in(next(csv.reader([header], delimiter=delimiter), []))
-    # Types are set, not inferred from the first rows: an id may be a number there and text later.
-    types = {field: pa.string() for field in _IDS} | {"clicked": pa.bool_(), "propensity": pa.float64()}
+    # names of rankers may look like numbers at first
+    types = {found[name]: pa.string() for name in ("ranker",) if name in found}
     convert = pa.csv.ConvertOptions(
         include_columns=list(found.values()),
-        column_types={found[field]: kind for field, kind in types.items() if field in found},
+        column_types={**types, found["clicked"]: pa.bool_()},
         true_values=["1", "true", "True"],
         false_values=["0", "false", "False"],
-        null_values=[""],
-        strings_can_be_null=True,
     )
-    read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
+    read = pa.csv.ReadOptions(block_size=1 << 24)
     # The file is opened by path: threads that read ahead from a Python file would abort the process if it ended with an
     # error in the meantime.
     with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
         for batch in reader:
             yield batch, found
-
-
-def _integers(pa: ModuleType, texts: "pyarrow.Array") -> "pyarrow.Array":
-    """Texts as integers, if each is written exactly as an integer is printed (no leading zeros)."""
-    try:
-        numbers = texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return texts
-    return numbers if numbers.cast(pa.string()).equals(texts) else texts
 
 
 def _joined(*parts: dict[str, Any]) -> dict[str, Any]:
