@@ -21,7 +21,7 @@ from ranksvm.device.source import PARTS, kernel_source, macros_of
 
 # Occupancy of the kernels of a fit, cards and shapes for which it is the goal, and seconds of the largest fit there.
 OCCUPANCY, GOAL_CARDS, GOAL_SECONDS = 0.25, ("A100", "L40S", "H100", "H200"), 0.030
-# Long lists are read twice: on an H100 that takes 0.8 of the time of other kernels, which read them from the cache.
+# Rows of long lists may be read from memory twice: most of their time goes to visits of pairs.
 SHORT_LISTS, LARGEST = ("MSLR-WEB10K", "MSLR-WEB30K"), ("MSLR-WEB30K", "H200")
 SMOKE_ARCHS = ("sm_75", "sm_90")
 FUSED = ("fused_loss", "fused_laplacian")

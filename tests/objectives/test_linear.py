@@ -139,6 +139,8 @@ def test_one_large_query_is_shared_among_the_threads(small_blocks):
         ([500, *[10] * 100], 16, [0]),
         ([*[10] * 10, 900, 30, *[10] * 10], 8, [10]),
         ([300, 290], 2, []),  # in turn their pairs would take longer than one query on one thread
+        ([10] * 30 + [300], 2, [30]),  # a thread would begin it last
+        ([300] + [10] * 30, 2, []),
         ([500], 4, [0]),
     ],
 )

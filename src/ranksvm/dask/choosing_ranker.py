@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -193,13 +194,15 @@ class DaskChoosingRanker(DaskRanker):
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
                 return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
-            for attempt in range(ATTEMPTS):
+            # other splitters may give other folds the second time, or none
+            attempts = ATTEMPTS if self.cv is None or isinstance(self.cv, Integral) else 1
+            for attempt in range(attempts):
                 try:
                     choosing = self._choosing(cluster, given, sets, metrics, metric, convention, patience)
                     model, solved = self._chosen(choosing, given, options)
                     break
                 except LostError as lost:
-                    if attempt + 1 == ATTEMPTS:
+                    if attempt + 1 == attempts:
                         raise
                     logger.warning("the cluster has lost the data of this choice, which begins again: %s", lost)
             model.n_queries_ = choosing.prepared.n_queries

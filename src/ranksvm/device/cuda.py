@@ -31,6 +31,8 @@ INSTALL = "pip install 'ranksvm[cuda]'"
 # shared memory.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
+# A block takes shared memory in multiples of this many bytes, or of a part of it.
+SHARED_UNIT = 1024
 # The share of the L2 cache that may hold rows until they are read a second time. If it is below LEAST_CACHED_BYTES,
 # reading the rows from memory again takes less time than the additional launches. Not yet measured.
 CACHE_SHARE, LEAST_CACHED_BYTES = 0.5, 8 << 20
@@ -288,14 +290,15 @@ def large_block_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> i
     of_multiprocessor, of_block : int
         Maximum bytes of shared memory of a multiprocessor, and of a block.
     reserved : int
-        Bytes that the driver reserves for each block: with half of ``of_block``, two blocks would not fit, for example.
+        Bytes that the driver reserves for each block.
 
     Returns
     -------
     int
         Bytes.
     """
-    return min(of_multiprocessor // LARGE_BLOCKS - reserved, of_block)
+    share = of_multiprocessor // LARGE_BLOCKS // SHARED_UNIT * SHARED_UNIT
+    return min(share - reserved, of_block)
 
 
 def cached_bytes(cache: int) -> int:

@@ -85,7 +85,8 @@ class Device(Protocol):
     shared_bytes : int
         Maximum bytes of shared memory of a block.
     n_large_blocks, large_block_bytes : int
-        Number of blocks that use the whole device although each takes much shared memory, and the maximum bytes of it.
+        Number of blocks with rows in shared memory that run at a time on the whole device, and the maximum bytes of
+        shared memory that each of them takes.
     cached_bytes : int
         Bytes of rows that are still in the cache when the next kernels read them; 0 if too few to gain from it.
     free_bytes : int

@@ -26,8 +26,8 @@ HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
 # then take 0.7 to 1.6 times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of
 # hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
-# n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.17 to
-# 0.29 of the time of two for 500,000 to 2,300,000.
+# n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.14 to
+# 0.24 of the time of two for 500,000 to 2,300,000 (solvers, benchmarks/results/gpu.md).
 THREADS = 0.77
 
 # Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial, reduce
+from heapq import heapreplace
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -495,13 +496,16 @@ class ThreadedTerm:
         """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
         if self._shared_by == 1:  # nor is any query large then
             return passes.QueryShares(np.array([[0, self.pairs.n_queries]], dtype=np.int64), np.ones(1, dtype=np.int64))
-        pointers, n_shares = self.pairs.pointers, per_thread * self._shared_by
-        even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
-        left_out = [] if with_large else [first for first, _, _, _ in self._large]
-        cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})
-        ranges = [both for both in pairwise(cuts) if both[0] not in left_out]
+        ranges = self._ranges(per_thread, [] if with_large else [first for first, _, _, _ in self._large])
         places = np.arange(1, len(ranges) + 1, dtype=np.int64)
         return passes.QueryShares(np.array(ranges, dtype=np.int64).reshape(-1, 2), places)
+
+    def _ranges(self, per_thread: int, left_out: list[int]) -> list[tuple[int, int]]:
+        """Consecutive queries of about equal numbers of rows, in the order in which threads take them."""
+        pointers, n_shares = self.pairs.pointers, per_thread * self._shared_by
+        even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
+        cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})
+        return [both for both in pairwise(cuts) if both[0] not in left_out]
 
     def _row_shares(self, per_thread: int, rows: int = PYTHON_HESSIAN_ROWS) -> list[list[Block]]:
         """Blocks for work on rows by Python, shared out among threads."""
@@ -602,11 +606,15 @@ class ThreadedTerm:
         candidates = [query for query in of_a_share if worth_threads(self.design, int(sizes[query]))]
         candidates.sort(key=lambda query: -int(sizes[query]))
         alone = PAIR_BYTES / (PAIR_BYTES + self.row_bytes)
-        taken = np.concatenate(([0], np.cumsum(sizes[candidates])))
-        largest_left = np.append(sizes[candidates], 0)
-        shared = taken * (alone + (1.0 - alone) / n_threads)
-        seconds = np.maximum(largest_left, (self.n_rows - taken) / n_threads) + shared
-        large = sorted(candidates[: int(np.argmin(seconds))])
+
+        def seconds(n_shared: int) -> float:
+            """The time of a pass, in that of a row on one thread."""
+            shared, free = candidates[:n_shared], [0] * n_threads
+            for first, last in self._ranges(self._per_thread, shared):
+                heapreplace(free, free[0] + int(pointers[last] - pointers[first]))
+            return max(free) + int(sizes[shared].sum()) * (alone + (1.0 - alone) / n_threads)
+
+        large = sorted(candidates[: min(range(len(candidates) + 1), key=seconds)] if candidates else [])
         return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large]
 
 

@@ -107,7 +107,8 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
             double own[3] = {0.0, 0.0, 0.0};
             RANKSVM_ROLLED
             for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
-                const double slope = work(thread % kLanes, first + t, FromFirst{products, first}, FromFirst{beside, first}, own);
+                const double slope =
+                    work(thread % kLanes, first + t, FromFirst{products, first}, FromFirst{beside, first}, own);
                 if (thread % kLanes == 0) slopes[t] = slope;
             }
             for (int c = 0; c < 3; ++c) sums[c * block.n_threads + thread] += own[c];

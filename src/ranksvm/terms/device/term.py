@@ -2,12 +2,12 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ranksvm._util.cached import cached_property
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher
