@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit
 
 from ranksvm.dask import DaskAdditiveRankSVMCV, DaskRankSVM, DaskRankSVMCV, choosing_ranker, evaluation
 from ranksvm.dask.backend import DaskBackend
@@ -110,6 +111,21 @@ def test_a_choice_begins_again_if_the_cluster_restarts(client, data, parts_of, m
     np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
     np.testing.assert_array_equal(fit.mean_scores_, undisturbed.mean_scores_)
     assert fit.C_ == undisturbed.C_
+
+
+def test_a_choice_by_folds_that_may_change_does_not_begin_again(client, data, parts_of, monkeypatch):
+    X, y, qid = parts_of(data)
+    plain = evaluation.evaluated
+
+    def with_restart(*arguments, **options):
+        client.restart(wait_for_workers=False)
+        return plain(*arguments, **options)
+
+    for module in (evaluation, choosing_ranker):
+        monkeypatch.setattr(module, "evaluated", with_restart)
+    splitter = GroupShuffleSplit(2, random_state=np.random.RandomState(0))
+    with pytest.raises(ClusterError):
+        DaskRankSVMCV(Cs=[0.01, 0.1], cv=splitter).fit(X, y, qid=qid)
 
 
 SCHEDULER = """

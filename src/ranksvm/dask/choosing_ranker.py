@@ -194,8 +194,9 @@ class DaskChoosingRanker(DaskRanker):
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
                 return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
-            # other splitters may give other folds the second time, or none
-            attempts = ATTEMPTS if self.cv is None or isinstance(self.cv, Integral) else 1
+            # a splitter may give other folds the second time, or none
+            same_folds = eval_set is not None or self.cv is None or isinstance(self.cv, Integral)
+            attempts = ATTEMPTS if same_folds else 1
             for attempt in range(attempts):
                 try:
                     choosing = self._choosing(cluster, given, sets, metrics, metric, convention, patience)
