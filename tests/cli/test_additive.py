@@ -386,7 +386,7 @@ def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
     valid = ("--valid", texts / "train.csv", "--categorical", "brand,color")
     for command in (("predict", out, texts / "train.csv"), ("train", numbers, *ADDITIVE, *valid, "-o", out)):
         stderr = ranksvm(*command, code=1).stderr
-        assert "The training data hold no text in this column" in stderr
+        assert "The training data have no text in such a column" in stderr
         assert "list it" not in stderr
 
 

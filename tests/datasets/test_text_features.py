@@ -157,7 +157,7 @@ def test_a_reader_without_the_list_names_the_one_that_takes_it(tmp_path, suffix)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("known", [{}, {"color": ["red"]}])
 def test_text_in_the_place_of_numbers_is_not_to_be_listed(tmp_path, suffix, known):
-    with pytest.raises(DataError, match=r"column 'brand' .* The training data hold no text in this column") as error:
+    with pytest.raises(DataError, match=r"column 'brand' .* The training data have no text in such a column") as error:
         read_data(written(tmp_path / f"data{suffix}"), categorical=known)
     assert "list it" not in str(error.value)
 

@@ -77,7 +77,7 @@ class Cluster:
 
     @cached_property
     def n_threads(self) -> int:
-        """Threads of all workers when the data were divided first; at least 1. Data that are lost are divided alike."""
+        """Threads of all workers at the first call, at least 1: data that are lost get as many parts again."""
         return max(1, int(self._identity()["total_threads"]))
 
     def memory(self) -> int:

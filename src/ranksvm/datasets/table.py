@@ -81,7 +81,7 @@ class Columns:
         """What to do about a feature that holds text, for messages."""
         if isinstance(self.categorical, Mapping):
             return (
-                "The training data hold no text in this column: write it as numbers, or ignore it (ignore, --ignore)."
+                "The training data have no text in such a column: write it as numbers, or ignore it (ignore, --ignore)."
             )
         if self.takes_categorical:
             listed = "list it (categorical, --categorical)"

@@ -6,10 +6,11 @@ import os
 import numpy as np
 import pytest
 
-from ranksvm.data import as_design_matrix, partition
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix, partition
 from ranksvm.device import DeviceArray, Variant, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.device.launcher import Launcher
+from ranksvm.losses import LossSpec
 from ranksvm.objectives import LinearObjective
 from ranksvm.solvers import Status, newton, tron
 from ranksvm.terms.device import layout, long_queries, rows as device_rows
@@ -126,6 +127,24 @@ def test_a_width_that_is_another_loss_to_the_kernels_is_refused(loss, width):
     ):
         with pytest.raises(ValueError, match=f"^The loss '{loss}' cannot have the width {width}"):
             wrong()
+
+
+@pytest.mark.parametrize("n_features", [1, 31, 33, 70])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_hessians_of_more_features_than_a_block_has_threads_for(n_features, backwards):
+    """A thread sums four features at a time: rows of 70 take three turns of 8 threads, and not all have four."""
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(60, n_features)), rng.integers(0, 3, 60).astype(float), np.arange(60) // 15
+    loss = LossSpec("squared_hinge").over(ComparablePairs.from_labels(Queries.from_qid(qid, 60), y))
+    w, found = rng.normal(size=n_features) * 0.1, []
+    for term in (
+        DeviceTerm(HostDevice(n_threads=8, backwards=backwards), as_design_matrix(X), loss),
+        ThreadedTerm(as_design_matrix(X), loss),
+    ):
+        at = term.evaluate(w, None)
+        found.append((term.curvature(at, 1.0, 0), term.curvature_diagonal(at)))
+    for device, host in zip(*found, strict=True):
+        np.testing.assert_allclose(device, host, rtol=1e-10, atol=1e-10)
 
 
 @pytest.fixture
