@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future as Answer, TimeoutError as NotYet
 from contextlib import suppress
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from ranksvm import __version__
+from ranksvm._util.cached import cached_property
 from ranksvm.exceptions import ClusterError
 
 __all__ = ["Cluster", "LostError"]
