@@ -12,7 +12,7 @@ from _problems import linear_problem_of
 from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.data import as_design_matrix
-from ranksvm.device import Device, DeviceCosts, calibrate_device
+from ranksvm.device import Device, DeviceCosts
 from ranksvm.fits.work import PREPARATION, PREPARATION_OF_ROW, Work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
@@ -56,13 +56,15 @@ class Choice:
         return self.taken[self.chose != "cpu"] / min(self.taken)
 
 
-def choices(device: Device, smoke: bool) -> Iterator[Choice]:
+def choices(device: Device, costs: DeviceCosts, smoke: bool) -> Iterator[Choice]:
     """Every size of the grid.
 
     Parameters
     ----------
     device : Device
-        The GPU, which "auto" takes if it takes any.
+        The GPU, which "auto" takes if it takes any: it was calibrated last.
+    costs : DeviceCosts
+        The costs measured then.
     smoke : bool
         Whether tiny sizes do.
 
@@ -72,7 +74,6 @@ def choices(device: Device, smoke: bool) -> Iterator[Choice]:
         The fits of a size.
     """
     linear, kernel = TINY if smoke else (LINEAR, KERNEL)
-    costs = calibrate_device(device.name)
     for n_rows, length, n, loss in linear:
         data = make_ranking(n_rows // length, length, n, random_state=SEED)
         name = f"{n_rows:,} x {n}, lists of {length}, {loss}"
@@ -103,7 +104,8 @@ def _choice(
 def fitted_preparation(found: list[Choice]) -> tuple[float, float]:
     """PREPARATION and PREPARATION_OF_ROW of `fits/work.py` that suit the fits of linear models best.
 
-    What both places need (seconds, and seconds for a byte of X) and a factor of the CPU's estimates are fitted, too.
+    Three more numbers are fitted with them: seconds and seconds a byte of X, which both places need, and a factor of
+    the CPU's estimates.
     """
     equations, seconds = [], []
     for one in found:

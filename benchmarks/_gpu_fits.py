@@ -1,6 +1,5 @@
 """Fits on a GPU and on the processor, with X where it is read: what `gpu.py` times."""
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -100,7 +99,7 @@ class OnDevice:
 
 def places(device: str) -> list[Place]:
     """The device, and the processor with two threads and with all."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = available_cpus()
     found = [Place("GPU", device, None), Place("2 threads", "cpu", 2)]
     return found if cores <= 2 else [*found, Place(f"{cores} threads", "cpu", None)]
 

@@ -24,7 +24,7 @@ from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
 from _problems import linear_problem_of
 from ranksvm import RankSVM, make_ranking
-from ranksvm.device import Device, calibrate_device, names, open_device
+from ranksvm.device import Device, DeviceCosts, calibrate_device, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
 from ranksvm.fits import work
@@ -258,7 +258,7 @@ def kernels(found: KernelFit, large: tuple[int, float, float] | None, peak: floa
     )
 
 
-def cost_model(found: list[Choice], device: Device) -> str:
+def cost_model(found: list[Choice], costs: DeviceCosts) -> str:
     """What "auto" estimates, beside what fits took."""
     rows = []
     for one in found:
@@ -266,7 +266,6 @@ def cost_model(found: list[Choice], device: Device) -> str:
         rows.append((one.name, *cells, one.chose, f"{one.auto:.4f}", f"{one.regret:.2f}"))
     header = ["fit", "processor, estimated, s", "measured", "GPU, estimated", "measured", "`auto` took", "s"]
     worst = max(one.regret for one in found)
-    costs = calibrate_device(device.name)
     read, visits = (1e-9 / max(cost, 1e-18) for cost in (costs.read_byte, costs.visit))
     measured_costs = (
         f"a round of launches {1e6 * costs.round:.1f} us, copies {1e-9 / costs.copy_byte:.1f} GB/s, reads {read:,.0f} "
@@ -279,9 +278,9 @@ def cost_model(found: list[Choice], device: Device) -> str:
     )
 
 
-def constants(found: list[Measured], chosen: list[Choice], device: Device) -> str:
+def constants(found: list[Measured], chosen: list[Choice], costs: DeviceCosts) -> str:
     """Constants of `fits/work.py`, as these evaluations and fits suggest them."""
-    costs, equations, seconds = calibrate_device(device.name), [], []
+    equations, seconds = [], []
     for one in found:
         equations.append(np.array([costs.read_byte * one.data.X.nbytes, costs.visit * one.visits]) / one.evaluation)
         seconds.append(max(0.0, 1.0 - costs.round / one.evaluation))
@@ -376,6 +375,7 @@ def checked_fits(device: str, smoke: bool, only: str = "") -> Iterator[Check]:
 class Results:
     """What has been measured so far; None, NaN or nothing where it has not."""
 
+    costs: DeviceCosts
     checks: list[Check] = field(default_factory=list)
     fits: list[Measured] = field(default_factory=list)
     peak: float = np.nan
@@ -389,12 +389,12 @@ class Results:
     left_out: list[str] = field(default_factory=list)
 
 
-def measure_all(options, device: Device) -> Iterator[Results]:
-    """Every part that the time allows, what is most worth first; the results after each.
+def measure_all(options, device: Device, found: Results) -> Iterator[None]:
+    """Every part that the time allows, what is most worth first, into the results.
 
     Whatever a part raises, the others are measured: what has failed is said on the page.
     """
-    found, started = Results(), time.perf_counter()
+    started = time.perf_counter()
     smoke, name = options.smoke, device.name
     repeats = 1 if smoke else options.repeats
 
@@ -420,7 +420,7 @@ def measure_all(options, device: Device) -> Iterator[Results]:
         ("the memory's speed", bandwidths_of),
         ("a first call", set_first),
         ("a known optimum", set_optimum),
-        ("the choice of auto", lambda: found.choices.extend(choices(device, smoke))),
+        ("the choice of auto", lambda: found.choices.extend(choices(device, found.costs, smoke))),
     ]
     for case in cases(smoke):
         parts.append((case.name, lambda case=case: found.fits.extend(measured(case, name, repeats))))
@@ -441,7 +441,7 @@ def measure_all(options, device: Device) -> Iterator[Results]:
             found.left_out.append(f"{title}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
             print(f"FAILED: {found.left_out[-1]}", file=sys.stderr, flush=True)
         print(f"{time.perf_counter() - started:.0f} s: {title}", file=sys.stderr, flush=True)
-        yield found
+        yield
 
 
 def report(options, device: Device, found: Results) -> str:
@@ -462,13 +462,13 @@ def report(options, device: Device, found: Results) -> str:
     if found.fits:
         parts += [fits(found.fits), objectives(found.fits), beside_the_paper(found.fits)]
         parts += [bandwidths(found.fits, found.peak), profiles(found.fits, found.peak, found.empty)]
-        parts.append(constants(found.fits, found.choices, device))
+        parts.append(constants(found.fits, found.choices, found.costs))
     if found.by_length:
         parts.append(lengths(found.by_length, options.smoke))
     if found.kernel is not None:
         parts.append(kernels(found.kernel, found.large, found.peak))
     if found.choices:
-        parts.append(cost_model(found.choices, device))
+        parts.append(cost_model(found.choices, found.costs))
     if found.checks:
         parts.append(correctness(found.checks))
     return page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
@@ -509,8 +509,8 @@ def main(argv=None):
         calibrate_device(device.name)  # kernels that no fit launches
         found = list(checked_fits(device.name, smoke=True, only=options.only or ""))
         sys.exit(0 if all(check.passed for check in found) else 1)
-    found = Results()
-    for found in measure_all(options, device):
+    found = Results(calibrate_device(device.name))
+    for _ in measure_all(options, device, found):
         if options.output is not None:
             publish(report(options, device, found), options)
     if options.output is None:
