@@ -604,6 +604,8 @@ class ThreadedTerm:
         n_threads, pointers, sizes = self._shared_by, self.pairs.pointers, np.diff(self.pairs.pointers)
         of_a_share: list[int] = np.flatnonzero(sizes > self.n_rows // (2 * n_threads)).tolist()
         candidates = [query for query in of_a_share if worth_threads(self.design, int(sizes[query]))]
+        if not candidates:
+            return []
         candidates.sort(key=lambda query: -int(sizes[query]))
         alone = PAIR_BYTES / (PAIR_BYTES + self.row_bytes)
 
@@ -614,7 +616,7 @@ class ThreadedTerm:
                 heapreplace(free, free[0] + int(pointers[last] - pointers[first]))
             return max(free) + int(sizes[shared].sum()) * (alone + (1.0 - alone) / n_threads)
 
-        large = sorted(candidates[: min(range(len(candidates) + 1), key=seconds)] if candidates else [])
+        large = sorted(candidates[: min(range(len(candidates) + 1), key=seconds)])
         return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large]
 
 
