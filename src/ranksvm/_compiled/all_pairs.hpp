@@ -87,8 +87,8 @@ RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
 
 // The weight of a pair of the preferred document i and the other document j is a_i b_j (g_i - g_j); without weights a = b = 1,
 // and without gains the difference is 1. Here are the factors for the current i and a vector of j. The sums of a document
-// leave out its own factor, which `put_sides` multiplies at the end: the sum of i has b_j and the difference, that of j has
-// a_i and the difference.
+// leave out its own factor, by which `put_sides` multiplies them at the end: a term of the sum of i has the factors b_j and
+// g_i - g_j, and a term of the sum of j has a_i and g_i - g_j.
 template <bool kWeighted, bool kGaps>
 struct PairWeights {
     const LabeledQuery &query;

@@ -89,7 +89,7 @@ class TrainingData:
     def check_features(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
         """Refuse features that hold text, or values that are NaN or infinite, unless all models are additive.
 
-        Text must be in their categories. Scalers for the scores of retrievers take missing values, too.
+        Additive models take text in their categories only. Scalers for the scores of retrievers take missing values.
         """
         train = self.parts["train"]
         listed = [] if train.feature_names is None else [train.feature_names[each] for each in categorical or ()]

@@ -352,8 +352,8 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric, if the columns or their order differ from
-        those of the fit, or (with ``reset``) if a column is named like ids or labels.
+        As raised by `validate_data`; DataError if a column is not numeric, if the columns or their order are not as
+        in the fit, or (with ``reset``) if a column is named like ids or labels.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 

@@ -24,7 +24,7 @@ class PairBlocks:
     Attributes
     ----------
     preferred, other : ndarray of int64
-        Positions of the documents: those of the rows, and those of the columns, block after block.
+        Positions of the documents in the rows and in the columns, block after block.
     rows, columns : ndarray of int64, shape (n_queries + 1,)
         Where the rows of each query start in ``preferred``, and its columns in ``other``. A query without pairs has
         neither.

@@ -46,7 +46,7 @@ def partition(pairs: Any, n_parts: int) -> list[Any]:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Join the pairs of several parts, for X whose rows are those of the parts, stacked in the same order.
+    """Join the pairs of several parts, for an X that stacks the rows of the parts in the same order.
 
     Parameters
     ----------
