@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-# Share of the height below the shapes where bars show the training rows, and the part of it that the bars use.
+# Height of the strip below the shapes in which bars show the training rows, as a share of the height of the axes, and
+# the largest height of a bar, as a share of the strip.
 STRIP, BARS = 0.2, 0.8
 # Space for missing values, as a share of the width of the axes.
 MISSING = 0.14

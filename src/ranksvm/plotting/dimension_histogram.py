@@ -19,7 +19,8 @@ __all__ = ["DimensionHistogramDisplay"]
 class DimensionHistogramDisplay:
     """Histograms of ``Dim_t`` over the queries, side by side for each t, with a bar for each model.
 
-    As in Fig. 2 of Xu et al. (IEEE TKDE 2019). `from_spectra` creates and draws it.
+    ``Dim_t`` of a query is the share of its dimensions that is needed for the share t of the energy (as in Fig. 2 of Xu
+    et al., IEEE TKDE 2019). `from_spectra` creates and draws the display.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def literal(name: str) -> str:
 
 
 def number_names(values: np.ndarray | list[float]) -> list[str]:
-    """Values of C, in matplotlib's mathematical text: as powers of 2 if all of them are and one is not 1."""
+    """Values of C, in matplotlib's mathematical text: as powers of 2 if all are powers of 2 and not all are 1."""
     exponents = np.log2(values)
     if (exponents == np.round(exponents)).all() and exponents.any():
         return [f"$2^{{{exponent:.0f}}}$" for exponent in exponents]

@@ -17,7 +17,7 @@ from ranksvm.report.subject import Subject
 
 __all__ = ["weights_section", "worst_section"]
 
-# Features of the table and of the figure.
+# Maximum number of features in the table, and in the figure.
 _LISTED, _DRAWN = 300, 20
 # Number of documents listed for a query: the first ones, and those with the highest labels below them.
 _FIRST, _BELOW = 15, 10
@@ -163,7 +163,7 @@ def _contributions(difference: dict[str, Any]) -> str:
 
 
 def _why(subject: Subject, rows: np.ndarray, ranks: dict[int, int]) -> str:
-    """Why the best document of a query is below the first one that is worse."""
+    """Why the best document of a query ranks below a worse one: the first worse document of the ranking."""
     labels, document = subject.data.y, subject.document
     best = int(rows[np.argmax(labels[rows])])
     above = [int(row) for row in rows[: ranks[best] - 1] if labels[row] < labels[best]]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]
 
-# Most cells of the table of queries: at 35 bytes each they take less than half of the megabyte that a report may take.
+# Maximum number of cells in the table of queries. At 35 bytes each they take less than half of the megabyte that a
+# report may take.
 _CELLS = 10_000
 # baselines whose differences are drawn
 _DRAWN = 3

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["shapes_section"]
 
-# Shapes and interactions drawn, and rows of the tables.
+# Maximum numbers of shapes and interactions that are drawn, and of rows in the two tables.
 _SHAPES, _INTERACTIONS, _LISTED, _PAIRS = 10, 4, 300, 50
 # Number of shapes in a row of a figure, and the height of a row in inches.
 _COLUMNS, _HEIGHT = 2, 1.75
@@ -82,7 +82,7 @@ def shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
 
 
 def _with_names(ranker: AdditiveRanker, names: Sequence[str] | None) -> AdditiveRanker:
-    """The model with the names that the data have, by which it knows the texts of categories."""
+    """The model with the feature names of the data, by which it finds the texts of its categories."""
     if names is None:
         return ranker
     named = copy.copy(ranker)

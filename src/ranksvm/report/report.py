@@ -97,7 +97,7 @@ def make_report(
 ) -> Report:
     """A report on a fitted model: one HTML page that opens offline in any browser and can be printed.
 
-    It describes the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
+    It describes the data; the fit and what its certificate proves; the scores by which a model chose C; metrics with
     intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with intervals
     (or shapes) and importance; the worst queries, document by document; scores against labels; and how it was made. A
     section that does not apply says why. The same arguments give the same bytes.
@@ -139,8 +139,8 @@ def make_report(
     MissingDependencyError
         When jinja2 or matplotlib is not installed.
     DataError
-        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on:
-        then a fit to ``train`` differs from the model by more than the certificates allow.
+        When the data do not match the model, or ``train`` is not the data that it was trained on. (In
+        the second case, a fit to ``train`` differs from the model by more than the certificates allow.)
     OptionError
         When an option has an invalid value.
 
@@ -156,7 +156,7 @@ def make_report(
     (True, True)
     """
     check_jinja()
-    picture_formats()  # also an early error: matplotlib is needed only at the end
+    picture_formats()  # raises early if matplotlib is missing, which is needed only at the end
     checks.check(
         correction=checks.one_of(correction, tuple(CORRECTIONS)),
         n_worst=checks.count(n_worst, 0),
