@@ -166,7 +166,7 @@ PARAMETERS = (
         _PAIRWISE,
         OneOf(("all", "adjacent")),
         section="pairs",
-        help="Pairs of all documents of a query with different labels, or of adjacent labels only.",
+        help="All pairs of documents of a query that have different labels, or only pairs of adjacent labels.",
         default="all",
         tuned="pair_selection",
         heading="pairs",
@@ -177,7 +177,8 @@ PARAMETERS = (
         _PAIRWISE,
         OneOf(("uniform", "per_query", "label_gap", "gain_gap")),
         section="pairs",
-        help="Weight of a pair: 1; 1 over the pairs of its query; the difference of labels or of gains.",
+        help="Weight of a pair: 1 (uniform), 1 over the number of pairs of its query (per_query), or the difference "
+        "of its labels (label_gap) or of its gains (gain_gap).",
         default="uniform",
         tuned="pair_weighting",
         heading="weighting",
@@ -196,8 +197,8 @@ PARAMETERS = (
         "monotone",
         _LINEAR,
         section="pairs",
-        help="Features in which the score of a linear or additive model must increase or decrease: one word for all, "
-        "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
+        help="Features with which the score of a linear or additive model must increase or decrease: one word for all "
+        "features, or a list by number (from 1) or name, 1=increasing,bm25=increasing,length=decreasing.",
         metavar="SIGNS",
         low_rank=(None, "the weights of low-rank models have no given signs"),
     ),
@@ -217,8 +218,8 @@ PARAMETERS = (
         ("additive",),
         NotNegative(),
         section="additive",
-        help="Weight of the steps relative to the linear part, from 0.  [default: 1; if C is chosen from a range: the "
-        "best of 0, 0.5 and 2]",
+        help="Weight of the steps relative to the linear part, at least 0.  [default: 1; if C is chosen from a range: "
+        "the best of 0, 0.5 and 2]",
         metavar="W",
         tuned="step_weight",
         tuned_help="Weights of the steps to compare, a list (0,1,4) or range.  [0,0.5,2]",
@@ -239,8 +240,8 @@ PARAMETERS = (
         "1:3,bm25:age, by number (from 1) or name.  [default: 0]",
         metavar="PAIRS",
         tuned="interactions",
-        tuned_help="Numbers of functions of two features to compare (0,8,32), auto for these, or pairs as in train.  "
-        "[0]",
+        tuned_help="Numbers of functions of two features to compare (0,8,32), auto for 0, 8 and 32, or pairs as in "
+        "train.  [0]",
     ),
     Parameter(
         "interaction_bins",
@@ -286,7 +287,7 @@ PARAMETERS = (
         metavar="G",
         when=_BY_GAMMA,
         tuned="gammas",
-        tuned_help="Values of gamma of a kernel to choose from.  [default: around scale]",
+        tuned_help="Values of gamma of a kernel to choose from.  [default: 1/16, 1/4, 1 and 4 times scale]",
     ),
     Parameter(
         "n_components",
@@ -349,8 +350,9 @@ PARAMETERS = (
         "memory_limit",
         ("linear", "additive", "kernel", "regularized"),
         section="kernel",
-        help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear or "
-        "additive model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
+        help="Memory for the kernel, or for the matrices of --low-rank regularized: 4GB, 500MB. In `ranksvm train` "
+        "also for the process that fits a linear or additive model: a larger TRAIN is read in passes.  [default: half "
+        "of the free memory]",
         metavar="SIZE",
         saved=False,
     ),
@@ -368,8 +370,8 @@ PARAMETERS = (
         (),
         OneOf(LOW_RANK),
         section="low_rank",
-        help="Learn dual variables of low rank for each query, with the hinge loss: as --n-components factors, or "
-        "regularized by nuclear norms of weight --gamma.",
+        help="Learn dual variables of low rank for each query, with the hinge loss. factorized: as inner products of "
+        "vectors of --n-components entries; regularized: with a penalty on nuclear norms, of weight --gamma.",
         tuned="low_rank",
         tuned_help="Also compare low-rank models.",
     ),
@@ -380,7 +382,7 @@ PARAMETERS = (
         section="low_rank",
         metavar="N",
         tuned="rank",
-        tuned_help="Ranks of factorized to compare.  [5]",
+        tuned_help="For factorized: ranks to compare.  [5]",
     ),
     Parameter(
         "gamma",
@@ -388,17 +390,17 @@ PARAMETERS = (
         NotNegative(),
         section="low_rank",
         tuned="gamma",
-        tuned_help="Weights of the nuclear norms of regularized to compare.  [1]",
+        tuned_help="For regularized: weights of the nuclear norms to compare.  [1]",
     ),
     Parameter(
         "lam",
         ("regularized",),
         Positive(),
         section="low_rank",
-        help="For regularized: weight of the distance to low rank.  [default: 1]",
+        help="For regularized: weight of the distance to the low-rank matrices.  [default: 1]",
         metavar="L",
         tuned="lam",
-        tuned_help="Weights of the distance to low rank of regularized to compare.  [1]",
+        tuned_help="For regularized: weights of the distance to the low-rank matrices to compare.  [1]",
     ),
     Parameter("solver", ("regularized",), OneOf(("splitting", "alternating")), command=False),
     Parameter(
@@ -406,7 +408,7 @@ PARAMETERS = (
         ("factorized",),
         Positive(words=("auto",)),
         section="low_rank",
-        help="For factorized: auto, or a fixed step.  [auto]",
+        help="For factorized: a fixed step size, or auto for line searches.  [auto]",
         metavar="R",
     ),
     Parameter("learning_rate", ("regularized",), Positive(words=("auto",)), command=False),
@@ -415,7 +417,8 @@ PARAMETERS = (
         ("factorized",),
         OneOf(("scaled", "uniform")),
         section="low_rank",
-        help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
+        help="For factorized: random initial factors. scaled: multiplied by the number that gives the lowest "
+        "objective; uniform: between 0 and their upper bound, not scaled.  [scaled]",
     ),
     Parameter(
         "max_epochs",
@@ -439,7 +442,8 @@ PARAMETERS = (
         (),
         OneOf(("auto", "newton", "tron", "dual", "direct")),
         section="solver",
-        help="How the problem is solved; auto chooses by cost. dual: linear models; direct: linear and kernel models.",
+        help="How the problem is solved; auto chooses by cost. dual is for linear models only, direct for linear and "
+        "kernel models.",
         default="auto",
         low_rank=("auto", "the command fits the low-rank models by their default solvers"),
     ),

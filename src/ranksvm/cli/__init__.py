@@ -11,7 +11,7 @@ try:
 
     from ranksvm import __version__
     from ranksvm.cli.output.errors import Program, debug_option
-except KeyboardInterrupt:  # this package is imported by the command alone
+except KeyboardInterrupt:  # only the command imports this package, so exiting is safe
     sys.stderr.write("\nInterrupted: nothing was written.\n")
     sys.exit(130)
 

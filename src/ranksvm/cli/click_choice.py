@@ -45,12 +45,12 @@ def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
 
 
 class ClickChoice:
-    """Reads the log, chooses C with `fit_from_clicks`, and keeps the attributes of `RankSVMCV` that are shown.
+    """Reads the log, chooses C with `fit_from_clicks`, and has the attributes of `RankSVMCV` that the command shows.
 
     Parameters
     ----------
     options : dict
-        Options of the command, with columns of features.
+        Options of the command, in which features are given by their columns.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ def estimator_options(command: Callable) -> Callable:
             "--clip",
             type=click.FloatRange(0, 1),
             metavar="P",
-            help="With --clicks: mean exposures of documents below P count as P.",
+            help="With --clicks: exposures (mean propensities of a document) below P count as P.",
         ),
     )(command)
 
@@ -156,7 +156,7 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
 
 
 def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:
-    """Shares of the first ten ranks whose documents no list, or no list of a ranker in the log, ever showed."""
+    """Share of the documents at the first ten ranks that are in no list of the log, and in no list of each ranker."""
     rows = [["never shown", *(f"{100 * found.unseen_share:.1f} %" for found in results)]]
     rankers = list(results[0].unseen_by_ranker)
     if 1 < len(rankers) <= _MOST_RANKERS:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
 
-# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 a fit takes a second
-# or more, but one along the path of a linear model takes some milliseconds. Additive models, whose fits take times in
-# between, try every second value.
+# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 one of their fits
+# takes a second or more, but a fit of a linear model for the next C takes some milliseconds. Additive models try every
+# second value, because their fits take longer than the latter and less time than the former.
 COARSE = {"additive": 2, None: 4}
 # the number of gammas that KernelRankSVMCV tries by default
 DEFAULT_GAMMAS = 4
@@ -77,7 +77,7 @@ class Tried:
     seconds: float
 
     @property
-    def C(self) -> float:  # noqa: N802 (the field's own name)
+    def C(self) -> float:  # noqa: N802 (the usual symbol)
         """The chosen C."""
         return self.ranker.C_
 
@@ -158,7 +158,7 @@ class Comparison:
         parts = 1 if "valid" in self._data.parts else self._options["folds"]
         return len(self.values_of_C(settings)) * _n_gammas(settings, self._options["gammas"]) * parts
 
-    def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the field's own name)
+    def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the usual symbol)
         """The values of C to try: for models that take longer than linear ones, a part of the default range."""
         Cs = self._options["Cs"]
         return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[:: COARSE[settings["model"]]]
@@ -296,7 +296,7 @@ def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any
             few = "" if options["Cs_given"] else f", with every {which} C from {first} to {last}"
             progress.line(f"{names}: {fits} on {counted(n_rows, 'row')}{few}")
     exact = any(settings["kernel"] is not None and settings["approximation"] is None for settings in costly)
-    # one triangle
+    # the matrix is symmetric: only one triangle is stored
     needed = n_rows * n_rows // 2 * (8 if options["kernel_dtype"] == "float64" else 4)
     if exact and needed > (allowed := memory_bytes(options["memory_limit"])):
         warn(

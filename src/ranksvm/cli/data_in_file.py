@@ -81,7 +81,7 @@ def large_data(path: Path, options: dict[str, Any]) -> bool:
 def data_in_file(
     path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
 ) -> DataInFile:
-    """The data of a large file: of a cache, or of the cache of another file, which is written if absent."""
+    """The data of a large file: of the file itself if it is a cache, else of its cache, which is written if absent."""
     from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 
     _refuse(options)

@@ -132,7 +132,7 @@ def name_features(model: T, names: Sequence[str] | None, categories: Mapping[str
 
 
 def known_texts(models: Iterable["Model"]) -> dict[str, list[str]]:
-    """The texts of the columns that held text when some models were trained: all that one of the models knows."""
+    """For each column that held text when some models were trained: the texts that at least one of the models knows."""
     from ranksvm.data.text_categories import categories_of
 
     known: dict[str, list[str]] = {}
@@ -149,7 +149,7 @@ def names_in(model: "Model") -> Sequence[str] | None:
 
 
 def _are_numbered(names: Sequence[str] | None) -> bool:
-    """Whether columns have the names of features without names: f1, f2, ..., and no f0."""
+    """Whether columns have the names that are given to features without names: f1, f2, ..., and no f0."""
     return names is not None and "f0" not in names and any(map(_NUMBERED.fullmatch, names))
 
 
@@ -177,7 +177,7 @@ def _with_places(
     of: str,
     categories: Mapping[str, list[str]],
 ) -> "Features":
-    """Features with the places of their texts in other lists of categories."""
+    """Features in which each text is coded by its position in ``categories`` instead of ``found``."""
     from ranksvm.data.text_categories import placed
     from ranksvm.exceptions import DataError
 

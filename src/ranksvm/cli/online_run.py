@@ -112,7 +112,7 @@ class OnlineRun:
         from ranksvm.model_files.persistence import save
 
         notes = {"learner": self.learner, "data": source, "checksum": self.checksum, "metrics": self.metrics.state}
-        # The ranker here takes columns by position, because `rest_of` has compared their names.
+        # Only the saved copy knows the names: the ranker takes columns by position, in the order made by `rest_of`.
         save(name_features(copy.copy(self.ranker), self.names), path, notes={_NOTES: notes})
 
     @staticmethod

@@ -60,7 +60,7 @@ class TrainingData:
 
     @property
     def from_labels(self) -> bool:
-        """Whether the labels of the training data are learned from, not pairs or clicks."""
+        """Whether the model learns from the labels of the training data, not from pairs or clicks."""
         return self.pairs is None and "clicks" not in self.paths
 
     def check_choice(self, folds: int) -> None:

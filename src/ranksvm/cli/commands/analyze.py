@@ -96,9 +96,10 @@ def analyze_command(
 ) -> None:
     """Show how many dimensions the dual variables of MODEL have in each query of DATA, its training data.
 
-    The dual variables of a query form a matrix: preferred documents by other documents. For each share T of its energy
-    (the sum of its squares) the command shows how many singular values retain that share, and their share of all
-    dimensions; at 1 this number is the rank. Several models are shown side by side.
+    The dual variables of a query form a matrix, with a row for each preferred document and a column for each other one.
+    For each share T of the energy of the matrix (the sum of squares), the command shows how many singular values retain
+    this share, and the ratio of this number to the number of dimensions. At T = 1 the number is the rank. Several
+    models are shown side by side.
 
     A low-rank model has a second matrix for each query, whose rank is low: the products of the factors of a factorized
     model, or the low-rank matrix that approximates the dual variables of a regularized one. --matrices low-rank

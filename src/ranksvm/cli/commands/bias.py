@@ -22,7 +22,8 @@ from ranksvm.cli.terminal import say
     type=Name(["harvest", "swap", "em"]),
     default="harvest",
     show_default=True,
-    help="By lists of several rankers, by ranks exchanged at random, or by expectation maximization.",
+    help="Estimate from lists of several rankers (harvest), from ranks exchanged at random (swap), or by expectation "
+    "maximization (em).",
 )
 @click.option(
     "--curve",
@@ -32,7 +33,7 @@ from ranksvm.cli.terminal import say
     help="A propensity for each rank, or a power of the rank, for small logs.",
 )
 @click.option("--trust", is_flag=True, help="Also estimate trust bias: an offset for each rank.")
-@click.option("--ranks", type=click.IntRange(min=2), metavar="N", help="Only the first N ranks.  [default: all]")
+@click.option("--ranks", type=click.IntRange(min=2), metavar="N", help="Use only the first N ranks.  [default: all]")
 @click.option("--features", type=EXISTING_FILE, metavar="DATA", help="Features of the documents, for --method em.")
 @click.option(
     "--bootstrap",

@@ -41,7 +41,8 @@ _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 @click.option(
     "--escape-formulas",
     is_flag=True,
-    help="Put an apostrophe before names and ids that a spreadsheet would take for a formula (=, +, -, @); OUT is CSV.",
+    help="If OUT is CSV or TSV: put an apostrophe before names and ids that a spreadsheet would take for a formula "
+    "(=, +, -, @).",
 )
 @json_option
 @quiet_option
@@ -64,7 +65,7 @@ def convert_command(
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
     .csv, .tsv               CSV with column names (needs pip install "ranksvm[parquet]")
     .qrels                   relevance judgments of TREC: queries, documents and labels only
-    .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
+    .txt, .letor, .svm, ...  LETOR text; with .gz, .bz2, .xz or .zst added, compressed
     -                        LETOR text on standard output
 
     \b

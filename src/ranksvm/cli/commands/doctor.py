@@ -135,7 +135,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _blas() -> list[dict[str, Any]]:
-    import scipy.linalg  # noqa: F401 - NumPy and SciPy may each have their own
+    import scipy.linalg  # noqa: F401 - NumPy and SciPy may each have their own BLAS
     from threadpoolctl import threadpool_info
 
     return [

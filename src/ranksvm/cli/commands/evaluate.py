@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ranksvm.datasets.runs import Qrels, Run
     from ranksvm.metrics import Evaluation
 
-# Number of systems up to which the table has the intervals of their metrics.
+# Maximum number of systems for which the table has intervals of the metrics.
 _WITH_INTERVALS = 2
 
 
@@ -115,8 +115,9 @@ _WITH_INTERVALS = 2
 def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: Any) -> None:
     """Evaluate how well models, score files or TREC runs rank the documents of DATA.
 
-    With several (models first, then score files, then runs), each is compared with the first by a paired test over the
-    queries. With --qrels and neither --model nor --scores, the arguments are runs, judged as trec_eval does.
+    If there are several systems (models first, then score files, then runs), each is compared with the first one by a
+    paired test over the queries. With --qrels and neither --model nor --scores, the arguments are runs, judged as
+    trec_eval does.
 
     With --clicks there are no labels: metrics (dcg@k, mrr@k, mean_relevant_rank) are estimated from clicks on the lists
     of other rankers.

@@ -30,7 +30,9 @@ TABLE_TOP = 10
 @click.argument("data", type=EXISTING_FILE)
 @click.option("--query", metavar="ID", help="The query to explain.  [default: the first one with two documents]")
 @click.option(
-    "--doc", metavar="ID", help="Document whose score to explain, against the mean: its id, or its row from 0."
+    "--doc",
+    metavar="ID",
+    help="Document whose score is compared with the mean of its query: its id, or its row, from 0.",
 )
 @click.option("--against", metavar="ID", help="Document of the same query to compare --doc with.")
 @click.option(
@@ -231,7 +233,7 @@ def _have_weights(features: list[dict[str, Any]]) -> bool:
 
 
 def _beside(*values: float | str | None) -> list[str]:
-    """Values of one feature as text; 0 for one that is only round-off compared to another, such as a mean of 0."""
+    """Values of one feature as text; one that is only round-off beside another, such as a mean of 0, becomes 0."""
     negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
     return [
         f"{value if abs(value) > negligible else 0:.4g}" if isinstance(value, float) else value or ""

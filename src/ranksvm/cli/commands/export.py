@@ -54,8 +54,8 @@ Examples:
     "--names",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="Names of the features in the engine: lines of a name in the model and a name in the engine, or one name a "
-    "line for each feature in order, or JSON.",
+    help="Names of the features in the engine. Each line has a name in the model and a name in the engine; or each "
+    "line has one name, for all features in order; or the file is JSON.",
 )
 @click.option("--name", metavar="NAME", help="Name of the model.  [default: the name of the file]")
 @click.option(
@@ -65,7 +65,11 @@ Examples:
 )
 @click.option("--table", default="documents", show_default=True, metavar="NAME", help="Table of documents, in SQL.")
 @click.option(
-    "--query-column", default="qid", show_default=True, metavar="NAME", help="Its column of query ids, in SQL."
+    "--query-column",
+    default="qid",
+    show_default=True,
+    metavar="NAME",
+    help="Column of query ids in the table of documents, in SQL.",
 )
 @click.option(
     "--data",
@@ -76,7 +80,8 @@ Examples:
 @click.option(
     "--non-negative",
     is_flag=True,
-    help="Shift the scores so that none is negative, which Lucene refuses; needs --data, or a MinMaxScaler.",
+    help="Shift the scores so that none is negative, because Lucene refuses negative ones; needs --data, or a "
+    "MinMaxScaler.",
 )
 @click.option(
     "--templates",

@@ -89,9 +89,10 @@ class Tested(NamedTuple):
 def folds_command(ctx: click.Context, **options: Any) -> None:
     """Train, choose and test on every fold in DIR: Fold1, Fold2, ... with train.txt, vali.txt and test.txt (LETOR).
 
-    In each fold C is chosen from --C-range (2^-15:2^5) by --metric on the validation data (without these, by
-    cross-validation over --folds folds of its training queries), the model is fitted on the training data, and tested
-    once. Low-rank models have one C. The table has the metrics of every fold and their means over the folds.
+    In each fold of DIR, C is chosen from --C-range (2^-15:2^5) by --metric: on the validation data or, if there are
+    none, by cross-validation on the training queries (with --folds parts). The model is then fitted on the training
+    data and tested once. Low-rank models have one C. The table has the metrics of every fold and their means over the
+    folds.
 
     \b
     Examples:
@@ -315,7 +316,7 @@ def _open_fits(tested: list[Tested]) -> dict[str, list[str]]:
 
 
 def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written: list[Path], watch: Stopwatch) -> None:
-    # the convention once, in the head: columns of numbers stay narrow
+    # the title shows the convention once, so that columns of numbers stay narrow
     names = [name for name in table.columns if name != "convention"]
     rows = [
         [each.fold.name, count(each.evaluation.n_queries), power(each.report["C"])]

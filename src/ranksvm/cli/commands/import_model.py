@@ -29,7 +29,8 @@ FORMATS = ["svm-rank", "liblinear", "libsvm", "xgboost", "sklearn"]
     "--names",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="Names of the features: one a line, in order, or lines of a feature (f1, f2, ...) and its name, or JSON.",
+    help="Names of the features. Each line has one name, in order; or each line has a feature (f1, f2, ...) and its "
+    "name; or the file is JSON.",
 )
 @click.option(
     "--features",
@@ -56,7 +57,7 @@ def import_command(
     liblinear   model files of LIBLINEAR: two classes, a regression or a ranking
     libsvm      model files of LIBSVM with a linear kernel: two classes or a regression
     xgboost     model files of XGBoost, in JSON, with the booster gblinear
-    sklearn     a linear model of scikit-learn, or a Pipeline of scalers and one, written by joblib or pickle.
+    sklearn     a linear model of scikit-learn, or a Pipeline of scalers and such a model, written by joblib or pickle.
                 READING SUCH A FILE RUNS WHATEVER CODE IT CONTAINS: name this format only for files that you trust.
 
     \b

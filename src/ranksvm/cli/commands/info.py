@@ -194,7 +194,7 @@ def _parameters(step: "BaseEstimator") -> dict[str, Any]:
 
 
 def _signs(ranker: "Ranker", names: Sequence[str] | None) -> dict[str, int] | None:
-    """The features whose weights must have a sign, as they are called, and the signs; None without any."""
+    """Names of the features whose weights must have a sign, with the signs; None if there are none."""
     signs = getattr(ranker, "monotone_", None)
     if signs is None:
         return None

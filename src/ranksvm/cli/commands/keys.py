@@ -24,8 +24,8 @@ from ranksvm.cli.terminal import say
 def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, as_json: bool) -> None:
     """List the API keys of the service whose log is in STORE, make one, or revoke one.
 
-    A running service follows within seconds. Once a key has been created, every request needs one, even after the
-    last key is revoked.
+    A running service applies a change within seconds. Once a key has been created, every request needs one, even after
+    the last key is revoked.
 
     \b
     Examples:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = Path("online.rsvm")
 # queries between two progress lines without checkpoints
 EVERY = 1000
-# Number of queries read at a time from a file, because a call takes as long as learning from a few queries. From a pipe
-# they are read one by one.
+# Number of queries read at a time from a file: a call of the reader takes as long as learning from a few queries.
+# Queries from a pipe are read one by one.
 FILE_BATCH = 64
 # Text with known ids and at most this number of features is read as dense, with more as sparse.
 DENSE_UP_TO = 1024
@@ -50,7 +50,7 @@ LIVE = 0.1
 
 
 class _Every(click.Tuple):
-    """``every N``."""
+    """The value ``every N`` of ``--checkpoint``."""
 
     def __init__(self) -> None:
         super().__init__([click.STRING, click.IntRange(min=1)])

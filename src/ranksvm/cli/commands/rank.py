@@ -72,7 +72,7 @@ class Ranked(NamedTuple):
     "run",
     type=EXISTING_FILE,
     metavar="RUN",
-    help="Rank only the documents of this TREC run, of another system: re-ranking.",
+    help="Rank only the documents of this TREC run (re-ranking).",
 )
 @click.option(
     "--depth", type=click.IntRange(min=1), metavar="K", help="The first K documents of a query of RUN.  [default: all]"

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 def replay_command(store: str, until: int | None, output: Path | None, as_json: bool, quiet: bool) -> None:
     """Learn again from the log in STORE (a file, or postgresql://...) of `ranksvm serve`, which may be running.
 
-    The digests of the log are checked on the way, and every checkpoint that is passed must have the same bytes.
+    The digests of the log are checked on the way. Whenever the replay reaches a stored checkpoint, its models must have
+    the same bytes as the checkpoint.
 
     \b
     Examples:

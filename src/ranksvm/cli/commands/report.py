@@ -58,7 +58,11 @@ if TYPE_CHECKING:
     help="Correction of the p-values for the number of baselines.",
 )
 @click.option(
-    "--worst", type=click.IntRange(min=0), default=10, show_default=True, help="Queries to explain by document."
+    "--worst",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Number of the worst queries to explain document by document.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.  [default: Report on MODEL]")
 @n_jobs_option
@@ -71,7 +75,7 @@ if TYPE_CHECKING:
 def report_command(ctx: click.Context, **options: Any) -> None:
     """Write a report on MODEL to one HTML file, which opens offline in any browser and can be printed.
 
-    It describes the data, the fit and its certificate, the path of C, metrics with intervals and paired tests, NDCG@k
+    It describes the data, the fit and its certificate, the choice of C, metrics with intervals and paired tests, NDCG@k
     curves, wins and losses by query, weights (or shapes) and importance, the worst queries, and scores by label.
     Queries are compared by the first of the --metrics. Needs pip install 'ranksvm[report]'.
 

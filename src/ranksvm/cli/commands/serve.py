@@ -72,34 +72,49 @@ class Network(click.ParamType):
 @click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
 @click.option("--store", required=True, metavar="FILE|URL", help="The log: a file, or postgresql://USER@HOST/DATABASE.")
 @click.option(
-    "--model", type=EXISTING_FILE, metavar="MODEL", help="Model that a new store begins with.  [default: by --learner]"
+    "--model",
+    type=EXISTING_FILE,
+    metavar="MODEL",
+    help="Model that a new store begins with.  [default: a new model of --learner]",
 )
-@click.option("--challenger", type=EXISTING_FILE, metavar="MODEL", help="Second model of a new store, to compare.")
+@click.option(
+    "--challenger",
+    type=EXISTING_FILE,
+    metavar="MODEL",
+    help="Second model of a new store, to compare with the first one.",
+)
 @learner_options(levels="required")
 @click.option(
     "--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a model that is new."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="Port to listen on; 0: any free port.",
+)
 @click.option(
     "--insecure",
     is_flag=True,
     help="While there is no API key (`ranksvm keys`), answer anyone who can connect: at any --host, under any host "
-    "name, and after the last key was revoked. Use it only where all of them may rank, teach, read and administer. "
-    "With keys it does nothing.",
+    "name, and after the last key was revoked. Use it only if everyone who can connect may rank, give feedback, read "
+    "and administer. While there are keys, it does nothing.",
 )
 @click.option(
     "--allowed-host",
     multiple=True,
     metavar="NAME",
-    help="Name of this machine that requests without API keys may use, besides localhost; may be repeated.",
+    help="Host name, besides localhost, at which requests without API keys may address this machine; may be repeated.",
 )
 @click.option(
     "--explore",
     type=click.Choice(["none", "epsilon", "fair-pairs", "team-draft"]),
     default="none",
     show_default=True,
-    help="Show some random orders, exchange neighbors at random, or interleave with the challenger.",
+    help="Show some rankings in random order (epsilon), exchange neighboring documents at random (fair-pairs), or "
+    "interleave with the ranking of the challenger (team-draft).",
 )
 @click.option(
     "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
@@ -110,44 +125,46 @@ class Network(click.ParamType):
     metavar="RULE",
     help="Which documents a clicked one is preferred to: all that were shown without a click (shown), all that were "
     "shown (shown-all), its neighbor in random order (fair-pairs), or those without a click above it (skip-above; "
-    "last-click-skip-above: for the last click only).  "
-    "[default: as the store has it; in a new one shown, and fair-pairs with --explore fair-pairs]",
+    "last-click-skip-above: for the last click only).  [default: the rule in the store; in a new store shown, or "
+    "fair-pairs with --explore fair-pairs]",
 )
 @click.option(
     "--bias",
     type=Propensities(),
     metavar="FILE|NAME",
     help="Propensities of the ranks, for clicks: a file of `ranksvm bias`; power (1/rank) or power:ETA (1/rank^ETA); "
-    "or estimate: 1/rank^ETA, with ETA estimated from the store as it grows.  "
-    "[default: as the store has it; in a new one estimate]",
+    "or estimate: 1/rank^ETA, with ETA estimated from the store as it grows.  [default: the propensities in the "
+    "store; in a new store estimate]",
 )
 @click.option(
     "--follow-drift/--ignore-drift",
     default=None,
-    help="Whether SOLAR forgets most of what it learned when users click as if the order of documents meant nothing.  "
-    "[default: as the store has it; in a new one it forgets]",
+    help="Whether SOLAR forgets most of what it learned when users begin to click as if the documents were in random "
+    "order.  [default: the choice in the store; in a new store --follow-drift]",
 )
 @click.option(
     "--feature-range",
     type=FeatureRange(),
     metavar="CHOICE",
-    help="What happens to features beyond N times their usual size in feedback: clip:N clips them, refuse:N refuses "
-    "the request; no model learns from such documents. none: there is no limit.  "
-    "[default: as the store has it; in a new one clip:5]",
+    help="What happens to values of a feature that are more than N times as large as is usual in earlier feedback: "
+    "clip:N clips them, refuse:N refuses the request; no model learns from such documents. none: there is no limit.  "
+    "[default: the choice in the store; in a new store clip:5]",
 )
 @click.option(
     "--every",
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Write a version after feedback on this number of events.",
+    help="Write a new version of the model after feedback on this number of events.",
 )
-@click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between two versions.")
+@click.option(
+    "--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between two versions, in seconds."
+)
 @click.option(
     "--reward-wait",
     type=Number(),
     metavar="SECONDS",
-    help="After this time no feedback is taken.  [default: it may come any time]",
+    help="Accept feedback on an event only for this time.  [default: no limit]",
 )
 @click.option(
     "--unanswered",
@@ -201,16 +218,16 @@ class Network(click.ParamType):
     type=Network(),
     multiple=True,
     metavar="ADDRESS",
-    help="Address or network of a proxy: X-Forwarded-For says who its clients are. Headers of others are ignored; may "
-    "be repeated.",
+    help="Address or network of a proxy. Its X-Forwarded-For header names its clients; this header is ignored if it "
+    "comes from anyone else. May be repeated.",
 )
 @quiet_option
 @debug_option
 @click.pass_context
 def serve_command(ctx: click.Context, **options: Any) -> None:
-    """Rank documents over HTTP, take feedback, and learn from it; a page at / shows how it goes.
+    """Rank documents over HTTP, take feedback, and learn from it; a page at / shows the state of the service.
 
-    Everything is in the store: started again, the service continues where it was, also after it was killed. Several
+    Everything is in the store: after a restart, the service continues where it stopped, even if it was killed. Several
     services may share a store; one of them learns. Needs pip install 'ranksvm[serve]'.
 
     \b
@@ -304,7 +321,7 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
     if options["follow_drift"] is not None:
         says["follow_drift"] = options["follow_drift"]
     bias = options["bias"]
-    # an estimate that is in use goes on
+    # if the store already uses an estimate, it continues with it
     if bias is not None and not (bias["source"] == now.source == "estimated"):
         says |= bias
     if now.source == "none":

@@ -43,7 +43,8 @@ _EVERY = 100
     type=click.Choice(["none", "sudden", "gradual"]),
     default="none",
     show_default=True,
-    help="Features change their meaning: in the second half, or more and more often.",
+    help="Move the features to other columns: in the second half of the queries (sudden), or more and more often "
+    "(gradual).",
 )
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
 @click.option(
@@ -67,8 +68,8 @@ _EVERY = 100
 def simulate_command(url: str, data: Path, **options: Any) -> None:
     """Have the service at URL rank every query of DATA, and send it the clicks of simulated users.
 
-    It prints the metrics of the rankings as they were shown, by the true labels, and the estimates that the service has
-    made from clicks alone, over all rankings that it ever made.
+    It prints the metrics of the rankings as they were shown, computed from the true labels. It also prints the
+    estimates of the service, which come from clicks alone and cover all rankings that the service has ever made.
 
     \b
     Examples:

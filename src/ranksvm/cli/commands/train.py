@@ -60,7 +60,9 @@ _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0, chosen with --clicks]")
-@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
+@click.option(
+    "--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the values tried (.png, .svg, .pdf)."
+)
 @c_range_option()
 @parameter_options("pairs")
 @parameter_options("additive", "kernel", "low_rank")
@@ -71,11 +73,11 @@ _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:
 @click.option(
     "--stopping",
     type=Name(["gap", "gradient"]),
-    help="gap: stop when the relative duality gap is below --tol; gradient, with --solver tron: when the gradient is "
-    "below --tol times that at 0, as published.  [default: gap]",
+    help="gap: stop when the relative duality gap is below --tol. gradient (with --solver tron): stop when the norm "
+    "of the gradient is at most --tol times its norm at weights of 0, as published programs do.  [default: gap]",
 )
 @click.option(
-    "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
+    "--keep-on-interrupt", is_flag=True, help="Ctrl-C during training stops it and saves the best model so far."
 )
 @click.option(
     "--cache-dir",
@@ -99,9 +101,9 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     which is read in passes.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
-    else by cross-validation over folds of queries. With --clicks and without -C, the best C (of --C-range, or of six
-    values) is the one with the largest DCG@10, estimated from the clicks on a quarter of the queries; with --valid and
-    --C-range it is chosen on the validation data. The model is saved to MODEL, with its scaler.
+    else by cross-validation over folds of queries. With --clicks and without -C, C is chosen from --C-range, or from
+    default values, by DCG@10, which is estimated from the clicks on a quarter of the queries. (With --valid and
+    --C-range, C is chosen on the validation data.) The model is saved to MODEL, with its scaler.
 
     \b
     Examples:

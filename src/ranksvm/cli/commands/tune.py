@@ -55,7 +55,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 @click.option(
     "--save-choice", type=OUTPUT_FILE, metavar="FILE", help="Write the best settings, for ranksvm train --settings."
 )
-@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores along C (.png, .svg, .pdf).")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores against C (.png, .svg, .pdf).")
 @c_range_option("2^-15:2^5")
 @model_options
 @parameter_options("pairs", compared=True)
@@ -72,8 +72,9 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 def tune_command(ctx: click.Context, **options: Any) -> None:
     """Choose how to train on TRAIN: the best combination of the models, losses, pairs and scalers given, and its C.
 
-    Every combination is fitted along --C-range and measured by --metric: on the validation data if --valid is given,
-    else by cross-validation over folds of queries. The model of the best one, fitted on all of TRAIN, goes to MODEL.
+    Every combination is fitted for each C of --C-range and measured by --metric: on the validation data if --valid is
+    given, else by cross-validation over folds of queries. The model of the best combination, fitted on all of TRAIN,
+    is saved to MODEL.
 
     \b
     Examples:
@@ -182,7 +183,7 @@ def _settings(best: Tried, options: dict[str, Any], names: Sequence[str] | None)
     """The settings with which `ranksvm train` trains the best model again."""
     values = {**options, **best.settings, **chosen_values(best)}
     if best.settings["interactions"]:
-        # the chosen interactions by name: at another C, their number could mean others
+        # the chosen interactions by name: at another C, the same number could choose other ones
         values["interactions"] = pairs_as_text(best.model.interactions_.tolist(), names) or 0
     low_rank = best.settings["low_rank"]
     if low_rank is not None:

@@ -18,10 +18,10 @@ def vacuum_command(store: str, retain: float | None, as_json: bool) -> None:
     """Give back the disk space of removed events in STORE (a file, or postgresql://...) of `ranksvm serve`.
 
     `ranksvm serve --retain` removes events every hour, and uses their space again; the file stays as large as it was.
-    Here everything that is left is copied, which takes free space meanwhile: up to twice the size of a file, part of it
-    in the folder of temporary files. A running service ranks during this time, but cannot store feedback: with SQLite
-    it answers 503 after five seconds; with PostgreSQL, `VACUUM FULL` locks each table while it copies it, so
-    feedback waits until the table is copied.
+    This command copies everything that is left. The copies need free disk space for a while: up to twice the size of a
+    file, part of it in the folder of temporary files. A running service ranks during this time, but cannot store
+    feedback: with SQLite it answers 503 after five seconds; with PostgreSQL, `VACUUM FULL` locks each table while it
+    copies it, so feedback waits until the table is copied.
 
     \b
     Examples:

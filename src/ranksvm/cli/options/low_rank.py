@@ -10,7 +10,8 @@ from ranksvm.cli.options.shared import flag
 
 __all__ = ["LOW_RANK_OPTIONS", "MISSING", "OF_OTHERS", "check_low_rank_options"]
 
-# Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
+# Model -> parameters of its estimator that options set. (An option that is None leaves the estimator's default.) Some
+# are options of kernels too.
 LOW_RANK_OPTIONS = {model: option_names(model) for model in LOW_RANK}
 # Options of these models alone.
 _OWN = tuple(each.name for each in PARAMETERS if each.section == "low_rank" and each.help and each.models)

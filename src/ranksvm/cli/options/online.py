@@ -52,7 +52,7 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
             type=click.Choice(list(ONLINE_CHOICES)),
             default="solar2",
             show_default=True,
-            help="What learns: SOLAR of first or second order, or a baseline.",
+            help="Learner: SOLAR of the first or second order, or a baseline.",
         ),
         click.option("-C", "C", type=Number(), default=1e-5, show_default=True, help="For solar1: weight of a pair."),
         click.option(
@@ -76,7 +76,8 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
             default=1.0,
             show_default=True,
             metavar="D",
-            help="For solar1 and solar2: factor on what earlier queries taught, applied at every query.",
+            help="For solar1 and solar2: factor, at most 1, that reduces the influence of earlier queries at every "
+            "query.",
         ),
         click.option("--average", is_flag=True, help="Score with the mean of the weights over all pairs."),
         click.option(

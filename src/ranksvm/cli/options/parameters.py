@@ -18,7 +18,7 @@ SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and 
 
 _OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
-# Lists of names with more characters are put into the text of the help, which breaks lines.
+# Longer lists of names are moved from the metavar to the help text, which can be broken into lines.
 MOST_CHARACTERS = 60
 
 
@@ -35,7 +35,7 @@ class _WordOrNumber(Number):
 
 
 def parameter_options(*sections: str, compared: bool = False) -> Callable[[Callable], Callable]:
-    """The options of some sections of the table; ``compared``: lists of values, for the parameters that have them."""
+    """The options of some sections of the table; with ``compared``, lists of values for tuned parameters."""
     options = []
     for each in PARAMETERS:
         if each.section in sections:

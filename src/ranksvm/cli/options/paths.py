@@ -70,7 +70,7 @@ def inputs_given() -> list[tuple[str, Path]]:
 
 
 def titled(path: Path) -> str:
-    """A data file in messages and titles."""
+    """What messages and titles call a data file."""
     return "standard input" if path == STDIN else str(path)
 
 

@@ -245,8 +245,8 @@ def verbose_option(command: Callable) -> Callable:
         "-v",
         "--verbose",
         count=True,
-        help="Print what a terminal shows in one live line: each fit of a range (-v), each iteration (-vv; -v for a "
-        "single fit).",
+        help="Print a line for every iteration. With several fits, -v prints a line for every fit, and -vv also for "
+        "every iteration.",
     )(command)
 
 
@@ -288,7 +288,7 @@ def reading_options(command: Callable) -> Callable:
         click.option(
             "--missing-values",
             is_flag=True,
-            help="Features of Parquet, CSV and TSV may be missing, for additive models: empty cells are not refused.",
+            help="Accept empty cells in Parquet, CSV and TSV as missing values, for additive models.",
         ),
     ]
     for decorator in reversed(decorators):
@@ -301,7 +301,7 @@ def qrels_option(command: Callable) -> Callable:
         "--qrels",
         type=EXISTING_FILE,
         metavar="FILE",
-        help="TREC relevance judgments: they replace the labels of the data, by query and document id.",
+        help="TREC relevance judgments, which replace the labels of the data; matched by query and document id.",
     )(command)
 
 

@@ -52,13 +52,15 @@ def data_options(command: Callable) -> Callable:
         _numbers_option("--query-weight", "Weight of each row's query, the same for all its rows."),
         _numbers_option(
             "--propensity",
-            "Probability that feedback on a row was observed: divides the weights of the pairs that prefer it.",
+            "Probability that feedback on a row was observed; the weights of pairs that prefer the row are divided by "
+            "it.",
         ),
         click.option(
             "--pairs",
             type=EXISTING_FILE,
             metavar="FILE",
-            help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
+            help="Learn from these pairs, not from labels. Each line is 'preferred other [weight]', with the numbers "
+            "of two rows of TRAIN, from 0.",
         ),
         click_options,
         reading_options,

@@ -21,7 +21,7 @@ from ranksvm.exceptions import OptionError, RankSVMError
 
 __all__ = ["EXIT_INTERRUPTED", "OneSentenceErrors", "Program", "command_line", "debug_option", "is_debugging", "warn"]
 
-# click's own: 1 for a ClickException, 2 for a UsageError
+# other exit codes are click's: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 _DEBUG = "ranksvm.debug"
@@ -167,7 +167,7 @@ def _as_click_exception(error: Exception) -> click.ClickException:
         return click.ClickException(str(error))
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
-        # strerror does not end with a full stop; other messages may
+        # strerror does not end with a period; other messages may
         return click.ClickException(f"{where}{error.strerror or (error.args or ['failed'])[0]}".rstrip(".") + ".")
     if isinstance(error, MemoryError):
         return click.ClickException(f"Not enough memory. {error}".strip())

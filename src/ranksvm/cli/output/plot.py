@@ -39,7 +39,8 @@ def write_choice(ranker: Any, metric: str, rule: str, path: Path) -> None:
 def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> None:
     """Plot the best combination with its folds and standard error, and the next ones as lines.
 
-    Of a kernel with several gammas the best score at each C is drawn, unless it is the best combination.
+    If the best combination is a kernel, it has a line for each gamma. For other kernels, the best score at each C is
+    drawn.
     """
     import numpy as np
 

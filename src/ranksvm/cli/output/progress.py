@@ -137,10 +137,10 @@ class Progress:
         self._pass(text, self._fits_from, passes=steps is not None)
 
     def _pass(self, text: str, level: int, *, passes: bool) -> None:
-        """Print a text from a level of ``verbose`` on, or else show it in the live line.
+        """Print a text if ``verbose`` is at least ``level``, or else show it in the live line.
 
-        On a terminal the level is at least 1 for a text that ``passes``. Without a terminal, a text below the level is
-        printed after a long silence, with the number of fits done so far.
+        On a terminal, ``passes`` (the text is about one of many steps) raises the level to at least 1. Without a
+        terminal, a text whose level is too high is printed after a long silence, with the number of fits done so far.
         """
         if self._verbose >= (max(1, level) if passes and self._live is not None else level):
             self.line(text)

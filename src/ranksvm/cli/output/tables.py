@@ -37,7 +37,7 @@ __all__ = [
 BAR_WIDTH = 24
 # a terminal narrower than this breaks the lines
 NARROWEST = 20
-# minimum width of a table with cells, in characters
+# a table with headings is not squeezed below this width, in characters: a narrower terminal breaks its lines
 LEAST_WIDTH = 80
 # key in the context of click: whether the current command has printed its document
 ANSWERED = "ranksvm.answered"
