@@ -40,9 +40,9 @@ class PositionBias(Tabular):
     propensity : array-like of shape (n_ranks,)
         Propensity of each rank from 1, in (0, 1]; NaN if the data do not identify it.
     offset : array-like of shape (n_ranks,), optional
-        Trust bias: click rate of a document without relevance at each rank; None: 0. An estimate takes
-        the click rate at rank 1 as relevance; its offsets are then negative if documents without relevance attract
-        clicks mainly at rank 1.
+        Trust bias: click rate of a document without relevance at each rank; None: 0. `position_bias` takes the click
+        rate at rank 1 as the relevance of a document. So its offsets are negative if documents without relevance are
+        clicked on mainly at rank 1.
     low, high : ndarray of shape (n_ranks,), optional
         Confidence interval of the propensities; None if they were not estimated.
     offset_low, offset_high : ndarray of shape (n_ranks,), optional

@@ -76,9 +76,9 @@ def click_pairs(
         all others (``"shown_all"``), or all above it without a click (``"skip_above"``, which needs no propensities;
         see `pairs_from_clicks`).
     normalize : bool, default True
-        Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015): for
-        one log this only changes the scale of C, but C then means the same for any number of clicks and any factor of
-        the propensities.
+        Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015). For
+        one log this only changes the scale of C. But the same C then has the same effect for any number of clicks, and
+        if all propensities are multiplied by a constant.
 
     Returns
     -------
@@ -140,9 +140,9 @@ def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
 
     Both sums are over the impressions of the query by any ranker. The quotient estimates the probability of a click on
     an examined document, with far less variance than the mean of ``click / propensity``. The offsets correct for trust
-    bias (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). To learn from it, use
-    ``RankSVM(pair_weighting="label_gap")``, which never lists the pairs: it prefers the more relevant of two documents,
-    weighted by the difference of their relevance.
+    bias (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). To learn from the estimates, use them as
+    labels of ``RankSVM(pair_weighting="label_gap")``. It prefers the more relevant of two documents, weighted by the
+    difference of their relevance, and needs no list of the pairs.
 
     Parameters
     ----------

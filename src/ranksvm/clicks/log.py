@@ -58,7 +58,7 @@ class ClickLog(Tabular):
     pointers : ndarray of int64, shape (n_impressions + 1,)
         First row of each impression, then the number of rows.
     query, document : ndarray of int32, shape (n_rows,)
-        Places in ``query_ids`` and ``document_ids``.
+        Positions in ``query_ids`` and ``document_ids``.
     query_ids, document_ids : ndarray
         The different ids.
     rank : ndarray of int32, shape (n_rows,)
@@ -66,7 +66,7 @@ class ClickLog(Tabular):
     clicked : ndarray of bool, shape (n_rows,)
         The clicks.
     ranker : ndarray of int32, shape (n_rows,), or None
-        Places in ``ranker_names``.
+        Positions in ``ranker_names``.
     ranker_names : list
         Names of the rankers; empty if they are not known.
     base_rank, propensity, time : ndarray of shape (n_rows,), or None

@@ -227,8 +227,8 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
         false_values=["0", "false", "False"],
     )
     read = pa.csv.ReadOptions(block_size=1 << 24)
-    # The file is opened by path: threads that read ahead from a Python file would abort the process if it ended with an
-    # error in the meantime.
+    # pyarrow opens the file by its path. If its threads read ahead from a Python file object instead, they would abort
+    # the process if the process ended with an error in the meantime.
     with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
         for batch in reader:
             yield batch, found

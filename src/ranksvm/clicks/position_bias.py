@@ -56,11 +56,11 @@ def position_bias(
       there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents shown at k and l have the expectations ``p_k
       R_kl`` with ``R_kl = R_lk``, and p maximizes ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs from
       the paper in two ways. First, the paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give
-      in every query. Here the numbers n_k in the log replace them, so the division of traffic may depend on the query,
-      and click rates have the weight ``n_k n_l / (n_k + n_l)``, which is larger for documents with precise click rates
-      (Mantel & Haenszel 1959). Second, the paper maximizes a binomial likelihood over p and R. Here, conditioning on
-      ``C_kl + C_lk`` eliminates R and leaves a concave likelihood (a Bradley-Terry model). Both estimators are
-      consistent.
+      in every query. Here the numbers n_k in the log replace them. So the division of traffic among the rankers may
+      depend on the query. Click rates then have the weight ``n_k n_l / (n_k + n_l)``, which is larger for documents
+      with precise click rates (Mantel & Haenszel 1959). Second, the paper maximizes a binomial likelihood over p and R.
+      Here, conditioning on ``C_kl + C_lk`` eliminates R and leaves a concave likelihood (a Bradley-Terry model). Both
+      estimators are consistent.
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` is the rank of a document before the exchange
       (as Joachims, Swaminathan & Schnabel, WSDM 2017, section 5, exchange rank 1 with rank k). The method is the same,
       but click rates are compared among documents with the same base rank, over all queries, instead of for each
@@ -270,7 +270,7 @@ def _trust_moments(counts: ClickCounts) -> np.ndarray:
 
 
 def _trust_bias(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Slope and offset of each rank from `_trust_moments`: 1 and 0 for rank 1; NaN where they are not identified."""
+    """Slope and offset of each rank from `_trust_moments`: 1 and 0 for rank 1; NaN if they are not identified."""
     with np.errstate(divide="ignore", invalid="ignore"):
         x, y, square, product = (sums[..., place] / sums[..., 0] for place in range(1, 5))
         variance = square - x * x

@@ -6,10 +6,10 @@ from ranksvm.clicks.counts import ClickCounts, groups_of
 
 __all__ = ["FEW_CLICKS", "against", "comparable", "connected", "fitted", "fitted_power", "harvested", "swapped"]
 
-# If a rank has fewer comparable clicks than this, the error of its propensity exceeds about 10 %. (On average over 10
-# logs of 10^5 clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks, with C chosen
-# for each log, lowered pairwise accuracy by .03 to .09. Learning without these ranks, with the same C, lowered it by
-# less than .002. See benchmarks/clicks_folds.py.)
+# If a rank has fewer comparable clicks than this, the error of its propensity exceeds about 10 %. (This was measured on
+# 10 logs of 10^5 clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial. With estimated instead of known
+# propensities, the mean pairwise accuracy was lower by .03 to .09 if such ranks were used, with C chosen for each log.
+# Without these ranks, with the same C, it was lower by less than .002. See benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
 # Maximum size of a table of groups and pairs of ranks: 64 MB.

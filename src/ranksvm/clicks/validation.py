@@ -45,8 +45,8 @@ class ClickValidation(Tabular):
     C : float or None
         The chosen C; None if the model has none.
     Cs : ndarray of float64, shape (n_Cs,)
-        The values tried, in ascending order. Default values are given for the whole log. The fits on a part of the log
-        used a C with the same product of C and the sum of the weights.
+        The values tried, in ascending order. Default values are stated for the whole log. A fit on a part of the
+        log used the C for which C times the sum of the weights is the same.
     estimates : list of CounterfactualEstimate
         Quality of the model for each value, by the clicks on held-out queries.
     metric : str
@@ -181,7 +181,7 @@ def fit_from_clicks(
         values = np.insert(values, place, beyond)
         estimates.insert(place, measured(beyond))
     whole = learner.problem(log)
-    if Cs is None:  # the same products with the sum of weights of the whole log
+    if Cs is None:  # C times the sum of the weights stays the same for the whole log
         values = values * (learner.scale(problem) / learner.scale(whole))
     C = float(values[_best(estimates)])
     if (beyond := _beyond(values, estimates)) is not None:
@@ -207,7 +207,7 @@ def _best(estimates: list[CounterfactualEstimate]) -> int:
 
 
 def _beyond(values: np.ndarray, estimates: list[CounterfactualEstimate]) -> float | None:
-    """The next value beyond an edge if the value there has the best estimate, better than its neighbor's; else None."""
+    """The next value beyond the grid, if the best value is at an edge and clearly beats its neighbor; else None."""
     best = _best(estimates)
     if len(values) < 2 or 0 < best < len(values) - 1:
         return None

@@ -36,10 +36,10 @@ __all__ = ["DaskAdditiveRankSVM"]
 class DaskAdditiveRankSVM(DaskSingleRanker):
     """`AdditiveRankSVM` for data on a Dask cluster.
 
-    The levels of the features are the ones of `AdditiveRankSVM` for the same rows in one process, and so are the
-    objective and the certificate. Each part stores one byte for each value, and in each round it sends only sums, with
-    one number for each variable of the model. A sample of up to 200,000 rows is fetched once; thanks to its Hessian,
-    few rounds suffice. The bits of a fit depend on the parts alone, as with `DaskRankSVM`.
+    For the same rows, the levels of the features, the objective and the certificate are the same as in
+    `AdditiveRankSVM`. Each part stores one byte for each value, and in each round it sends only sums, with one number
+    for each variable of the model. A sample of up to 200,000 rows is fetched once; thanks to its Hessian, few rounds
+    suffice. A fit is reproducible bit by bit if the data have the same parts, as with `DaskRankSVM`.
 
     Parameters
     ----------

@@ -37,9 +37,9 @@ __all__ = ["DaskAdditiveRankSVMCV"]
 class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     """`DaskAdditiveRankSVM` with its hyper-parameters chosen as by `AdditiveRankSVMCV`.
 
-    For each step weight and number of interactions, all values of C are solved at the same time and share every round.
-    The training part of each fold has levels of its own, as in one process. If it has more than 65,536 rows, a sample
-    decides on the quantiles, which may be another sample than in one process.
+    For each step weight and number of interactions, the fits for all values of C run at the same time and share every
+    round. The training part of each fold has levels of its own, as in one process. If it has more than 65,536 rows, the
+    quantiles come from a sample, which may differ from the sample in one process.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The backend of parts on a Dask cluster: futures, so that results of a lost worker are computed again."""
+"""The backend of parts on a Dask cluster; parts are futures, so Dask computes the ones of a lost worker again."""
 
 import contextlib
 import logging
@@ -46,7 +46,7 @@ class DaskBackend:
     again : callable, optional
         Makes the futures of the parts again, if the cluster has lost them and the data that they came from.
     device : str
-        Where workers compute, if they have it: see `device_of_part`.
+        The device on which workers compute; a worker that lacks it uses its CPU: see `device_of_part`.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ def _add_up(found: list[Any]) -> Any:
 
 
 def _groups(start: int, stop: int, most: int) -> list[tuple[int, int]]:
-    """The subtrees of `tree_sum` with no more leaves than this."""
+    """The subtrees of `tree_sum` with at most ``most`` leaves, as ranges of leaves."""
     if stop - start <= most:
         return [(start, stop)]
     middle = start + (stop - start + 1) // 2

@@ -40,7 +40,7 @@ logger = logging.getLogger("ranksvm.dask")
 
 
 class Solved(NamedTuple):
-    """The scores of solutions along C on the sets of ``eval_set``.
+    """The scores of the solutions for ascending values of C on the sets of ``eval_set``.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Choosing:
     patience: int | None
 
     def on_sets(self, models: Sequence[Scorer]) -> Solved:
-        """The scores of solutions along C on the evaluation sets."""
+        """The scores of the solutions for ascending values of C on the evaluation sets."""
         there = {
             each.name: each.evaluate(self.cluster, models, self.metrics, self.convention) for each in self.held_out
         }
@@ -94,7 +94,7 @@ class Choosing:
         return Solved(np.array(values)[:n], errors[:n], {name: found[:n] for name, found in there.items()})
 
     def on_fold(self, models: Sequence[Scorer], test: np.ndarray) -> list[float]:
-        """The scores of solutions along C on a test part: hashes of queries, or numbers of listed pairs."""
+        """The scores of the solutions on a test part, given as hashes of queries or as numbers of listed pairs."""
         rows, listed, metric = self.prepared.rows, self.prepared.listed, self.metrics[0]
         if listed is None:
             found = evaluated(self.cluster, rows, models, [metric], self.convention, test)

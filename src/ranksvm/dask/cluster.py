@@ -33,7 +33,7 @@ class LostError(ClusterError):
 
 
 class Cluster:
-    """The client of a cluster, watched.
+    """The client of a cluster; waiting ends with an error if the cluster is silent for too long.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class Cluster:
         look: bool = True,
         key: str | None = None,
     ) -> list[Future]:
-        """Call a function of each part, of its item of ``beside`` (if given) and of constants, on the part's worker.
+        """Call a function for each part, on its worker: with the part, its item of ``beside`` if given, and constants.
 
         Dask may send a task to any idle worker, and the part with it, if the task looks like the root of a graph, as
-        the tasks of few parts do. It does not if the task names workers, even if other workers are also allowed.
+        the tasks of few parts do. Dask does not do this if the task names workers, even if it also allows others.
 
-        The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of a
-        round. Without ``look`` there is no request, so that a lost scheduler cannot block.
+        The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of the
+        time of a round. Without ``look`` there is no request, so that a lost scheduler cannot block the call.
         """
         if look and time.monotonic() - self._asked_workers > ASK:
             self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
@@ -77,7 +77,7 @@ class Cluster:
 
     @cached_property
     def n_threads(self) -> int:
-        """Threads of all workers at the first call, at least 1: data that are lost get as many parts again."""
+        """Number of threads of all workers at the first call, at least 1; later calls, for lost data, get the same."""
         return max(1, int(self._identity()["total_threads"]))
 
     def memory(self) -> int:

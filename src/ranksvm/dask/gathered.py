@@ -47,7 +47,7 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> 
     columns = columns_of(given, reports)
     n_rows = sum(int(report.sizes.sum()) for report in reports)
     size = sum(float(report.sizes.sum()) * report.row_bytes for report in reports)
-    # the parts that arrive, and the rows that are assembled from them
+    # twice the size, for the parts that arrive and for the rows that are assembled from them
     check_fits(
         int(2 * size),
         memory_limit,

@@ -81,7 +81,7 @@ def lazy_metric(
     pairs: ArrayLike | None,
     pair_weight: ArrayLike | None,
 ) -> da.Array:
-    """A metric, however queries are divided: scores, labels and ids are sent to the task of their query.
+    """A metric of queries that may be divided among parts: scores, labels and ids are sent to the task of their query.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Prepared:
     queries : ndarray of uint64
         The hashes of all queries, in the order in which they first appear in the data.
     n_partitions : int
-        Largest number of parts; the same data are divided in the same way with it.
+        Largest number of parts. If the rows are prepared again with this number, they are divided in the same way.
     listed : Listed, optional
         The pairs, if the user listed them.
     described : object
@@ -151,7 +151,7 @@ def parts_of_rows(
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:
-    """Pairs for tasks, created by a task instead of scattered: they are created again if their worker ends.
+    """Pairs for tasks, as the result of a task: unlike scattered data, they are created again if their worker ends.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ class DaskRankSVM(DaskSingleRanker):
     """`RankSVM` for data on a Dask cluster, similar to ``xgboost.dask.DaskXGBRanker``.
 
     The objective, the solvers and the certificate are the ones of `RankSVM`. In each round a part sends only sums, of
-    ``n_features`` numbers each; a sample of the rows is fetched once. The bits of a fit depend on the parts alone:
-    they do not change if a worker is killed, leaves, restarts or is added.
+    ``n_features`` numbers each; a sample of the rows is fetched once. A fit is reproducible bit by bit if the data have
+    the same parts, even if a worker is killed, leaves, restarts or is added.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class DaskRankSVM(DaskSingleRanker):
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
         Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
-        or "auto", as in `RankSVM`, for the part of each worker: `ranksvm.calibrate_device` has to run on the workers.
+        or "auto", which chooses for each part as in `RankSVM`, and needs `ranksvm.calibrate_device` on the workers.
         For several GPUs start a worker for each, with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If
         only some workers have the GPU, the others use their CPU, after a warning; if none has it, `fit` raises
-        DeviceError. Work on the sample stays on the CPU of this process. Never tried on a GPU: see docs/gpu.md.
+        DeviceError. Work on the sample stays on the CPU of this process. GPUs of workers have never been tested.
     memory_limit : int, str or None, default None
         Memory that rows gathered for ``solver="dual"`` may take in this process: bytes, or text such as "4GB"; None:
         half of the free memory. Not allowed with other solvers: workers have their own limits, beyond which Dask

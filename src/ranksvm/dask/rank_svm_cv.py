@@ -38,8 +38,8 @@ __all__ = ["DaskRankSVMCV"]
 class DaskRankSVMCV(DaskChoosingRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
-    All values of C are solved at the same time and share every round, so that a path takes about as many rounds as its
-    longest fit.
+    The fits for all values of C run at the same time and share every round. So all of them take about as many rounds as
+    the longest fit.
 
     Parameters
     ----------

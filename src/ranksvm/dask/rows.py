@@ -34,7 +34,7 @@ __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "toge
 
 # Names of the weights per row.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
-# Key among the weights, if pairs are listed: the number of each row in the whole data.
+# Key of the row numbers in the whole data, which are stored with the weights if pairs are listed.
 ROW = "row"
 
 

@@ -152,5 +152,5 @@ class DaskSingleRanker(DaskRanker):
         held_out: list[HeldOut],
         metrics: list[Metric],
     ) -> tuple[Any, int]:
-        """The local model of a fit in rounds, and their number."""
+        """The local model of a fit in rounds, and the number of rounds."""
         raise NotImplementedError

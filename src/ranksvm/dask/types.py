@@ -19,10 +19,10 @@ class DaskFrame(Protocol):
 
     @property
     def npartitions(self) -> int: ...
-    # an index of pandas
+    # Any, because the value is an index of pandas
     @property
     def columns(self) -> Any: ...
-    # a method whose arguments depend on the function
+    # Any, because the arguments of this method depend on the function that it calls
     @property
     def map_partitions(self) -> Any: ...
 

@@ -19,8 +19,8 @@ __all__ = ["Moves", "moves", "whole_parts"]
 
 logger = logging.getLogger("ranksvm.dask")
 
-# If more than this share of the rows would move, all rows are shuffled instead. Either way a row is sent over the
-# network at most once, but if every part shared queries with all others, there would be a piece for each pair of parts.
+# If more than this share of the rows would move, all rows are shuffled instead. Either way, a row is sent over the
+# network at most once. But moves need a task for each pair of parts that share queries, at worst for all pairs.
 MOST_MOVED = 0.25
 # The share of a worker's memory that one query may take: its rows are in memory twice while they are joined.
 QUERY_SHARE = 0.3
@@ -181,7 +181,7 @@ def _assembled(kept: Rows | None, gone: np.ndarray | None, pieces: list[Rows]) -
 
 
 def _shuffled(client: Client, rows: list[Future]) -> list[Future]:
-    """Parts by the hashes of queries, through Dask's peer-to-peer shuffle of packed pieces."""
+    """Divide the rows into new parts by the hashes of their queries, with Dask's peer-to-peer shuffle."""
     import dask.dataframe as dd
 
     n = len(rows)
@@ -193,9 +193,10 @@ def _shuffled(client: Client, rows: list[Future]) -> list[Future]:
 
 
 def _labels(n_parts: int) -> np.ndarray:
-    """A number for each part that makes Dask's shuffle send a row there: a hash of pandas, modulo the number of parts.
+    """For each part, a label for which Dask's shuffle sends rows to this part.
 
-    If Dask used another hash, the parts would be less even, but all queries would still be whole.
+    The shuffle takes a hash of pandas modulo the number of parts. If Dask used another hash, the parts would be less
+    even, but all queries would still be whole.
     """
     import pandas as pd
 

@@ -17,7 +17,8 @@ from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
 __all__ = ["FileData", "TextFeatures", "in_file", "unpacked"]
 
-# Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, scores of some points.
+# Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, and the scores for
+# a few weight vectors that the solver compares.
 BYTES_OF_A_ROW = 120
 
 
@@ -47,7 +48,7 @@ class TextFeatures(NamedTuple):
     names : tuple of str
         Names of all features.
     categories : dict of str to list of str
-        The texts of those that held text: their values are places in this list.
+        For each feature that held text, the list of its texts. Its values are positions in this list.
     """
 
     names: tuple[str, ...]
@@ -102,8 +103,8 @@ def unpacked(
     limit : int, str or None
         The memory limit: see `memory_bytes`.
     missing : bool
-        Whether the model is additive: then features in a file may be missing, and those in ``categorical`` may hold
-        text.
+        Whether the model is additive. If so, values of features in a file may be missing, and the features in
+        ``categorical`` may hold text.
     categorical : sequence of str or int
         Names or numbers of features.
 
@@ -117,7 +118,7 @@ def unpacked(
 
         X = training_file(X, limit, missing, categorical)
     if not isinstance(X, RankingData):
-        if limit is not None and not isinstance(X, FileData):  # which the command line passes
+        if limit is not None and not isinstance(X, FileData):  # FileData come from the command line
             warnings.warn(
                 f"memory_limit={limit!r} has no effect on X in memory: it is for RankingData that are mapped from a "
                 "file (RankingData.load), or the path of a file.",

@@ -61,14 +61,15 @@ def read_data(
     ignore : sequence of str
         Names of columns that are not read; all others are features, with these names.
     require_labels : bool, default=True
-        Whether the column of labels must be there; if it need not, and is absent, all labels are 0.
+        Whether the file must have the column of labels. If False, and the column is absent, all labels are 0.
     missing : bool, default=False
-        Whether features of Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which additive
-        models take. Otherwise missing values are refused.
+        Whether values of features in Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which
+        additive models take. Otherwise missing values are refused.
     categorical : sequence of str or int, or mapping of str to list of str
-        Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Their values become places in
-        ``categories`` of the data, which lists the texts in alphabetical order; a column of numbers stays as it is. A
-        mapping, such as ``categories_`` of an additive model, lists the known texts by name: new texts come after them.
+        Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Each text becomes its
+        position in ``categories`` of the data, which lists the texts of each such feature in alphabetical order. A
+        column of numbers stays as it is. A mapping, such as ``categories_`` of an additive model, gives the known texts
+        of each feature by its name; new texts come after them.
         Names that the file does not have are ignored.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:

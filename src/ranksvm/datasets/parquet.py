@@ -175,7 +175,7 @@ def _contents(
     if not info.get("sparse"):
         _refuse_lists(pa, schema, known)
     noted = {column: texts for column, texts in noted.items() if column in known.features}
-    # a listed column of numbers stays one
+    # a column of numbers stays numeric, even if it is listed as categorical
     wanted = [*noted, *known.texts]
     texts = [name for name in known.features if name in wanted and not _is_numeric(pa, schema.field(name).type)]
     categories = {name: listed for name, listed in (noted | known.categories).items() if name in texts}

@@ -20,7 +20,7 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["RankingData"]
 
-# rows and features in a notebook, and levels in a table for papers
+# maximum numbers of rows and features shown in a notebook, and of levels in a table for papers
 _ROWS = 5
 _FEATURES = 8
 _LEVELS = 6
@@ -43,8 +43,8 @@ class RankingData:
     feature_names : sequence of str, optional
         Name of each column of X.
     categories : mapping of str to sequence of str, optional
-        The texts of each feature that held text, by the name of the feature: its values in X are places in this list,
-        NaN where the text is missing. Only additive models learn from such features.
+        Name of each feature that held text -> the list of its texts. The values of the feature in X are positions in
+        this list, or NaN if a text is missing. Only additive models learn from such features.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class RankingData:
 
     @property
     def queries(self) -> Queries:
-        """The rows grouped by query; computed once for a ``qid``."""
+        """The rows grouped by query; computed again only if ``qid`` was replaced."""
         if self._queries is None or self._queries[0] is not self.qid:
             self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
         return self._queries[1]
@@ -291,7 +291,7 @@ class RankingData:
         ignore : sequence of str
             Names of columns that are not read; all others are features.
         require_labels : bool, default=True
-            Whether the column of labels must be there; if it need not, and is absent, all labels are 0.
+            Whether the file must have the column of labels. If False, and the column is absent, all labels are 0.
         dtype : {numpy.float32, numpy.float64}, optional
             Type of X. None: float64 when a feature column has more than 32 bits, else float32.
 

@@ -353,7 +353,7 @@ class Run:
 
 
 def without_spaces(word: str) -> str:
-    """Text as a word of a TREC file, whose columns are separated by ASCII white space, which becomes ``_``."""
+    """Text as one word of a TREC file: ASCII white space, which separates columns there, becomes ``_``."""
     return _SPACE.sub("_", word.strip(string.whitespace))
 
 

@@ -41,10 +41,10 @@ class Columns:
     missing : bool
         Whether values of features may be missing: they become NaN.
     categorical : sequence of str or int, or mapping of str to list of str
-        Names, or numbers from 0, of the features that may hold text; or the known texts of such features by name, of
-        which a file may lack some.
+        Names, or numbers from 0, of the features that may hold text; or a mapping of their names to their known texts
+        (a file may lack some of these features).
     takes_categorical : bool
-        Whether the caller's user can pass ``categorical``.
+        Whether the function that the user called has the parameter ``categorical``, for messages.
     """
 
     label: str = _LABEL
@@ -110,7 +110,7 @@ class Table:
     texts : list of str
         The features that may hold text.
     categories : dict of str to list of str
-        The texts of each feature that holds text: its values are their places in this list.
+        For each feature that holds text, the list of its texts. Its values are their positions in this list.
     missing_texts : frozenset of str
         Texts that stand for a missing value.
     """
@@ -157,9 +157,9 @@ class Table:
                 )
 
     def with_categories(self, pa: ModuleType, parts: Iterable["Rows"]) -> "Table":
-        """The same columns with the texts that some tables hold: those known already first, then the alphabet.
+        """The same columns with the texts that some tables hold: known texts first, the others in alphabetical order.
 
-        A column is one of numbers if all of its texts are numbers, and none of them is known.
+        A column counts as numeric if all of its texts are numbers, and none of them is a known text.
         """
         if not self.texts:
             return self
@@ -177,7 +177,7 @@ class Table:
         return replace(self, categories=categories)
 
     def _places(self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool) -> np.ndarray:
-        """The place of each text among the categories, or the number that it is; NaN if it is missing."""
+        """The position of each text in its list of categories, or the number that the text spells; NaN if missing."""
         column = column.cast(pa.large_string())
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         encoded = column.dictionary_encode()

@@ -1,4 +1,4 @@
-"""The classes that a model file may contain or be written from: each is registered where it is defined."""
+"""The classes that a model file may contain, and the classes that can be saved; each module registers its own."""
 
 from typing import TypeVar
 
@@ -10,7 +10,8 @@ T = TypeVar("T", bound=type)
 STORABLE: dict[str, type] = {}
 # Earlier name -> present name; files of earlier versions have the earlier name.
 RENAMED = {"CommitteePerceptronRanker": "PerceptronCommitteeRanker"}
-# The storable classes, and classes whose objects are saved as objects of the storable class of the same name.
+# The classes that can be saved: the storable ones, and others whose objects are saved as objects of the storable class
+# with the same name.
 SAVABLE: set[type] = set()
 
 

@@ -1,8 +1,8 @@
 """A service that ranks, takes feedback, and learns from it: ``pip install 'ranksvm[serve]'``.
 
 All events are written to a log (`store.Store`), in SQLite or PostgreSQL. The model is a function of that log: it
-learns from feedback in the order of its sequence numbers (`learning.Learning`), and any past model can be rebuilt
-(`replay`).
+learns from the entries of the log in the order of their sequence numbers (`learning.Learning`). So any past model can
+be rebuilt (`replay`).
 """
 
 from ranksvm.exceptions import MissingDependencyError

@@ -21,7 +21,7 @@ _MOST_CLIENTS = 10_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine: "localhost", or an address of it. Other names may resolve to any host."""
+    """Whether a host is this machine: "localhost" or a loopback address. Another name may resolve to any host."""
     if host.lower() == "localhost":
         return True
     try:
@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(_MOST_CLIENTS)
 def client_of(address: str) -> str:
-    """The client at an address: an IPv4 address, or the 64-bit network of an IPv6 address, which one client owns."""
+    """The client at an address: the IPv4 address itself, or the /64 network of an IPv6 address, which has one owner."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -106,7 +106,7 @@ class Keys:
         return bool(self._known) or (self._ever and not self._insecure)
 
     def check(self, authorization: str | None, scope: str) -> str | None:
-        """The name of the key of a request that has a scope; None if no keys exist.
+        """Check that the API key of a request allows a scope, and return the key's name; None if no keys exist.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Rate:
     Parameters
     ----------
     per_second : float or None
-        Requests per second and client; None: no limit. A client may send the requests of two seconds at once.
+        Requests per second and client; None: no limit. A client may send two seconds' worth of requests at once.
     """
 
     def __init__(self, per_second: float | None):
@@ -159,7 +159,7 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def check(self, client: str, now: float | None = None) -> None:
-        """Count a request; Problem if there were too many."""
+        """Count a request; raise Problem if there were too many."""
         if self._rate is None:
             return
         now = time.monotonic() if now is None else now

@@ -37,8 +37,8 @@ Handler = Callable[[HTTPRequest], Awaitable[Response]]
 
 # Seconds between two checks for changes by other processes.
 _REFRESH = 2.0
-# Seconds for which feedback waits for its event, which another process may still be storing, and seconds between two
-# checks.
+# Seconds for which feedback waits until its event is stored, because another process may still be storing the event;
+# and seconds between two checks whether it is stored.
 _PATIENCE, _LOOK = 1.0, 0.05
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
@@ -124,7 +124,7 @@ class _API:
         self._openapi = msgspec.json.encode(openapi())
 
     def guarded(self, handler: Handler, scope: str | None, path: str) -> Handler:
-        """Wrap a handler with checks of access and rate; its errors are answered as problems."""
+        """Wrap a handler with checks of access and rate; if it raises an error, the response is a problem."""
         meters = self._meters
 
         async def answer(request: HTTPRequest) -> Response:
@@ -153,7 +153,8 @@ class _API:
         service, headers = self._service, request.headers
         host = headers.get("host", "")
         if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
-            # against DNS rebinding: requests of another site's page whose name was made to resolve to this machine
+            # against DNS rebinding: another site can make its name resolve to this machine, and then its page could
+            # send requests here
             text = "without API keys only requests to localhost, or to a name given with --allowed-host, are answered."
             raise Problem(403, "host", text)
         origin = headers.get("origin")
@@ -211,7 +212,7 @@ class _API:
         return _json(answer, 202 if new else 200)
 
     async def _stored(self, event: str, content: bytes) -> Receipt:
-        """Outcome of feedback on an event, which another process may be about to store."""
+        """Store feedback and return the receipt; wait for the event if another process may be about to store it."""
         receipt = await self._put(event, content)
         if receipt.outcome is Outcome.UNKNOWN and _is_new(event) and await self._appears(event):
             return await self._put(event, content)
@@ -224,7 +225,7 @@ class _API:
         return await done
 
     async def _appears(self, event: str) -> bool:
-        """Whether an event is stored while a request waits for it; the check does not use the writer."""
+        """Wait a short time for an event, and return whether it was stored; the checks do not use the writer."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
             await asyncio.sleep(_LOOK)
@@ -293,7 +294,7 @@ class _API:
     # -- bodies --------------------------------------------------------------------------------------------------------
 
     async def _json_body(self, request: HTTPRequest) -> bytes:
-        # forms and scripts of other sites can send other types without a preflight request
+        # without a preflight request, forms and scripts of other sites can send some media types, but not JSON
         body = await self._body(request)
         if _media_type(request) != JSON:
             raise Problem(415, "media-type", f"the type of the body must be {JSON}.")

@@ -38,7 +38,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
         `ranksvm.data.clicks.pairs_from_clicks`. The last three give all pairs the weight 1.
     source : str
         Source of propensities: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
-        estimated repeatedly from the clicks in the store. "none": the store was created before there was a choice.
+        estimated repeatedly from the clicks in the store. "none": the store was created before this setting existed.
     eta : float
         Exponent of the power curve.
     propensity : list of float, optional
@@ -75,7 +75,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     def pairs(
         self, rank: np.ndarray, clicked: np.ndarray, first_pair: int | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Pairs (preferred, other) of documents implied by the clicks on a ranking, and their weights; None: 1.
+        """Pairs (preferred, other) that the clicks on a ranking imply, and their weights; None: all weights are 1.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
         return pairs, _CLIP / self.propensities(rank[pairs[:, 0]])
 
     def next_estimate(self, rankings: int) -> int:
-        """Number of rankings at which eta is estimated next, after an estimate at ``rankings`` of them."""
+        """Number of rankings at which eta is next estimated, if the last estimate was made at ``rankings``."""
         return max(_FIRST, min(int(_GROWTH * rankings), rankings + _MOST_BETWEEN))
 
     def described(self) -> dict[str, Any]:
@@ -117,8 +117,8 @@ class ClickLearning(msgspec.Struct, frozen=True):
 def fair_pairs(rank: np.ndarray, clicked: np.ndarray, first_pair: int | None) -> np.ndarray:
     """Pairs (preferred, other) of neighbors in random order: the lower document if only it was clicked on.
 
-    Each order of two neighbors is as likely as the other. So whichever document is better is preferred more often, if
-    users look at both or only at the upper one; propensities need not be known.
+    Both orders of two neighbors are equally likely. So the better document is preferred more often, whether users look
+    at both documents or only at the upper one. Propensities need not be known.
     """
     if first_pair is None:
         return np.empty((0, 2), dtype=np.int64)

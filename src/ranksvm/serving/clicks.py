@@ -100,7 +100,7 @@ class _Impression(NamedTuple):
 
 
 def _read(store: Store, policy: str | None, last: str, n_ranks: int | None) -> list[_Impression]:
-    """The rankings after an event whose clicks are known; only their first ranks are kept."""
+    """The rankings that follow the event ``last`` and have known clicks; only their first ranks are kept."""
     found = []
     while events := store.answers(last, _EVENTS):
         for id, at, shown, entry in events:
@@ -142,6 +142,6 @@ def _rankers(shown: Shown) -> list[str]:
     size = len(shown.order)
     if shown.teams is not None:
         return shown.teams
-    # a document with the probability epsilon / size is not where the model would put it: the order is random
+    # the order is random if a document is not where the model would put it; then its probability is epsilon / size
     chance = shown.propensities is not None and size > 1 and min(shown.propensities) <= 1.0 / size
     return ["random" if chance else f"v{shown.version}"] * size

@@ -43,7 +43,7 @@ class Connections:
         self._cut: Counter[tuple[str, str]] = Counter()
 
     def opened(self, connection: "Connection", address: str) -> Problem | None:
-        """Count a new connection; the problem if there are too many."""
+        """Count a new connection; return a Problem if there are too many."""
         self._open.add(connection)
         client = client_of(address)
         self._of_client[client] += 1

@@ -9,18 +9,19 @@ from ranksvm.serving.models import Model
 
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
-# Number of rankings before drift can be noticed, because click rates are not known well earlier; number of ranks that
-# count; and maximum contribution of a single ranking to a sum.
+# Minimum number of rankings before drift can be noticed (with fewer, click rates are too uncertain); number of ranks
+# that count; and maximum contribution of a single ranking to a sum.
 _FEWEST, _RANKS, _MOST = 100, 50, 3.0
-# How far drift moves click rates, from the rates of the learned order (0) to the rates of a random order (1): a sum
-# for each. Users who trust the first ranks click on whatever is there, so that their rates move only a part of the way.
+# Two assumptions about how far drift moves click rates, from the rates of the learned order (0) to the rates of a
+# random order (1); the detector keeps a sum for each. Users who trust the first ranks click on whatever is shown there,
+# so their click rates move only part of the way.
 _CHANGES = 1.0, 0.35
-# Drift is noticed when the logarithm of the likelihood ratio exceeds the first number, and the second one plus the
+# Drift is noticed when the log-likelihood ratio exceeds two limits: the first number; and the second number plus the
 # logarithm of the number of rankings since the detector began. So a busy service does not have a false alarm every day:
 # the rate of false alarms per ranking falls as the number of rankings grows. In 216,000 rankings of simulated users
 # without drift there were 12 false alarms, and 15 with propensities that fall too slowly.
 _THRESHOLD, _ABOVE_LOGARITHM = 7.5, 0.5
-# The order is informative if it brings this many times as many clicks as a random one.
+# The order is informative if the number of its clicks is at least this multiple of the number for a random order.
 _TELLING = 1.1
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
@@ -32,11 +33,11 @@ KEPT_BY_ESTIMATE = 0.7
 class DriftDetector:
     """A cumulative sum test for a drop of click rates to the rates of a random order (Page, Biometrika 1954).
 
-    Without drift a click at rank k has the rate m_k of the rankings so far. After drift the order has no information:
-    every document is equally likely at every rank, and the click rate at rank k is the propensity p_k times the mean of
-    ``m_j / p_j`` over all ranks j. Each ranking adds the logarithm of the likelihood ratio of its clicks to a sum. The
-    sum begins again at 0 whenever it is negative, and drift is noticed when it exceeds a threshold. There is a sum for
-    each of several assumed rates after drift.
+    Without drift, the click rate at rank k stays m_k, the mean over the rankings so far. After drift, the order has no
+    information: every document is equally likely at every rank, and the click rate at rank k is the propensity p_k
+    times the mean of ``m_j / p_j`` over all ranks j. Each ranking adds the logarithm of the likelihood ratio of its
+    clicks to a sum. The sum begins again at 0 whenever it is negative, and drift is noticed when it exceeds a
+    threshold. There is a sum for each of several assumed rates after drift.
 
     Parameters
     ----------

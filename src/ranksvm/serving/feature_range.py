@@ -1,4 +1,7 @@
-"""The range of each feature, learned from answers: values outside are clipped or refused, and not learned from."""
+"""The range of each feature, learned from answers: values outside are clipped or refused, and not learned from.
+
+An answer is feedback on an event. Its features are the features of the documents that the feedback is about.
+"""
 
 from typing import Any
 
@@ -16,8 +19,9 @@ OUTSIDE = ("clip", "refuse", "none")
 _QUANTILE = 0.75
 # Number of first answers, for which the size is the exact quantile; each later answer moves the size by a factor.
 _FIRST = 25
-# If an answer is larger than a size, the size is multiplied by the first factor; otherwise it is divided by the second,
-# the cube root of the first. In balance, a fourth of the answers is larger: the size is the .75 quantile.
+# If an answer has a value larger than the size, the size is multiplied by the first factor; otherwise it is divided by
+# the second, the cube root of the first. The two changes balance if a fourth of the answers have a larger value, so the
+# size approaches the .75 quantile.
 _UP, _DOWN = 1.01, 1.0033223
 # Maximum factor by which a size grows in an hour.
 _HOURLY = 2.0
@@ -34,7 +38,7 @@ class RangeRule(msgspec.Struct, frozen=True):
     ----------
     outside : str
         "clip": they are clipped before documents are ranked. "refuse": the request is refused. "none": there is no
-        range. "unset": the store was created before there was a choice, and has no range.
+        range. "unset": the store was created before this setting existed, and has no range.
     multiple : float
         The range, as a multiple of the size of a feature.
     """
@@ -62,7 +66,7 @@ class FeatureRange:
     Parameters
     ----------
     rule : RangeRule
-        What happens outside.
+        What happens to values outside the range.
     state : dict, optional
         State of an earlier range, to continue from.
     """
@@ -74,7 +78,8 @@ class FeatureRange:
         # number of answers in which each feature was not 0, and the largest size that it may have in this hour
         self._answers = self._most = np.zeros(0)
         self._hour = 0  # number of the hour since 1970
-        # the largest values in each of the first answers (None after these), and the largest that were learned from
+        # the largest values in each of the first answers (None after them), and the largest values among the documents
+        # that models have learned from
         self._first: list[np.ndarray] | None = []
         self._learned = np.zeros(0)
         if state is not None and state["size"] is not None:
@@ -85,7 +90,7 @@ class FeatureRange:
 
     @property
     def begins(self) -> bool:
-        """Whether few answers have arrived, so that models may have to start again."""
+        """Whether so few answers have arrived that models may still have to start again."""
         return self.rule.limits and self._first is not None
 
     @property
@@ -100,19 +105,19 @@ class FeatureRange:
         }
 
     def with_rule(self, rule: RangeRule) -> "FeatureRange":
-        """The same sizes under another rule; a range begins anew if there was none, or is none now."""
+        """The same sizes under another rule; no sizes if the old rule or the new one has no range."""
         return FeatureRange(rule, self.state if rule.limits and self.rule.limits else None)
 
     def outside(self, X: np.ndarray) -> np.ndarray | None:
-        """Mask of the values of X outside the range; None if there is none."""
+        """Mask of the values of X that are outside the range; None if no value is outside."""
         if self.bound is None:
             return None
         largest = self.bound.copy()
-        linear.dense_largest(X, 0, len(X), largest)  # replaces a bound that a value of |x| exceeds
+        linear.dense_largest(X, 0, len(X), largest)  # raises each bound that some |x| exceeds
         return None if largest.tobytes() == self._bytes else np.abs(X) > self.bound  # the fastest comparison
 
     def clipped(self, X: np.ndarray) -> np.ndarray:
-        """X within the range; X itself if it is."""
+        """X clipped to the range; X itself if all its values are in the range."""
         if self.outside(X) is None:
             return X
         assert self.bound is not None
@@ -140,7 +145,7 @@ class FeatureRange:
         Returns
         -------
         bool
-            Whether the models have to begin again: they learned from one of the first answers, which is now outside.
+            Whether the models have to start again, because they learned from an early answer that is now outside.
         """
         if not self.rule.limits:
             return False

@@ -38,7 +38,7 @@ def bound_server(
     port : int
         Port; 0 for any that is free.
     tell : callable
-        Called with a line when requests are answered.
+        Called once with a line of text, when the server begins to answer requests.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def bound_server(
     Raises
     ------
     MissingDependencyError
-        When a package for it is not installed.
+        When a package that the server needs is not installed.
     """
     try:
         import uvicorn
@@ -87,7 +87,7 @@ def bound_server(
     )
     try:
         listener = config.bind_socket()
-        # asyncio sets this only if it creates the socket itself; without it answers wait 40 ms for an acknowledgement
+        # asyncio sets this option only on sockets that it creates; without the option, answers wait 40 ms for an ACK
         listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     except BaseException:
         service.close()

@@ -160,8 +160,8 @@ class Learner:
         self._version = 0
         self._passed_over: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # number of failures by entry
-        self._told = 0, 0  # numbers of answers not learned from, and with features outside their range
-        self._estimated = 0  # number of the entry with the newest estimate of propensities: no other is made before it
+        self._told = 0, 0  # last logged numbers of skipped answers, and of answers with features outside
+        self._estimated = 0  # entry with the newest estimate of propensities; the next one waits until it is learned
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -354,7 +354,7 @@ class Learner:
 
 
 def summary(learning: Learning) -> Json:
-    """Summary of a learning for display: measures with their histories, wins, refits, and skipped entries."""
+    """Summary of a `Learning` for display: measures with their histories, wins, refits, and skipped entries."""
     click_name, _ = click_metric(learning.settings.metric)
     return {
         "metric": learning.settings.metric,

@@ -53,8 +53,8 @@ class LearnerProcess:
         self._thread: threading.Thread | None = None
         self._turn = threading.Lock()
         self._version = 0
-        # position at which the last processes ended, and the number of these processes. The next process writes a
-        # version after every entry, so that the entry at which it ends is known.
+        # position of the newest checkpoint when the last process ended, and the number of processes that ended at this
+        # position. Then the next process writes a checkpoint after every entry: if it also ends, the entry is known.
         self._deaths = 0, 0
         self.served: Served
         self.summary: Json
@@ -132,7 +132,7 @@ class LearnerProcess:
             position, deaths = self.served.position, 1
             if position == self._deaths[0]:
                 deaths += self._deaths[1]
-            if deaths > MOST_FAILURES:  # the first of them may have ended at a later entry
+            if deaths > MOST_FAILURES:  # one more, because the first may have ended at a later entry
                 self._store.pass_over(position + 1, f"the learning process ended with code {code}.", self._owner)
                 deaths = 0
             self._deaths = position, deaths
@@ -148,7 +148,7 @@ class LearnerProcess:
 
 
 def _command() -> list[str]:
-    """The command: this interpreter, which imports the same packages, without the arguments of this process."""
+    """The command of the other process: it runs this interpreter, so that the same packages are imported."""
     return [sys.executable, *(["-S"] if sys.flags.no_site else []), "-m", "ranksvm.serving.learner_process"]
 
 

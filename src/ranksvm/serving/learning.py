@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 
 CHAMPION = "champion"
-SHOWN = "shown"  # the shown ranking is also measured
+SHOWN = "shown"  # name under which the rankings that users saw are measured, besides the models
 # Maximum number of verdicts on refits, and of drifts, that are kept.
 _VERDICTS = 20
 # Maximum number of entries that are learned from again after drift, and bytes of their features.
@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True):
     names : list of str
         Names of the features, in the order of the models' columns.
     metric : str
-        Metric of the measures by labels. Clicks estimate DCG with the same cutoff.
+        Metric that is computed from labels. From clicks, DCG with the same cutoff is estimated.
     refit_every : int
         A champion that cannot learn from single queries is fitted again after this number of entries.
     refit_window : int
@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def looks_back(self) -> int:
-        """Number of entries before a checkpoint that learning may read again after it: by a fit, or after drift."""
+        """Number of entries before a checkpoint that a later fit, or learning after drift, may read again."""
         return max(self.refit_window, _AGAIN)
 
 
@@ -70,7 +70,7 @@ class _State(msgspec.Struct):
     skipped: int
     reason: str | None
     verdicts: list[Any]
-    # for the first stores, which had no choice; later stores record theirs
+    # the default is for stores that were created before this setting existed; newer stores record their settings
     click_learning: ClickLearning = ClickLearning()
     estimates: dict[str, Any] | None = None
     estimate_at: int = 0
@@ -109,7 +109,8 @@ class Learning:
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
         self.range = FeatureRange(range_rule)  # at an entry: the range according to the entries before it
-        # while feature ranges rest on few answers: the models that learn as they began, to begin again from
+        # while feature ranges rest on few answers: the initial state of the models that learn, from which they may have
+        # to start again
         self._beginning: dict[str, bytes] = {}
         self._remember()
         self.outside = 0  # answers about documents with features outside the range
@@ -121,7 +122,7 @@ class Learning:
         self._detector = DriftDetector()
         self.drifts: list[int] = []  # entries at which drift was noticed, the newest one at the end
         self.wins = Wins()
-        self.skipped = 0  # number of entries that nothing could be learnt from
+        self.skipped = 0  # number of entries that nothing could be learned from
         self.reason: str | None = None  # why the last of these was skipped
         self.verdicts: list[Json] = []  # on refits, the newest one at the end
 
@@ -212,7 +213,7 @@ class Learning:
         return within
 
     def _follow_range(self, found: LogEntry, X: np.ndarray, inside: np.ndarray | None) -> None:
-        """Move the range; models begin again if they learned from a first answer that is outside now."""
+        """Move the range; models start again if they learned from an early answer that is now outside."""
         if self.range.add(X, inside, found.entry.at):
             self.models |= {name: model_from(content) for name, content in self._beginning.items()}
             self.reason = (
@@ -227,7 +228,7 @@ class Learning:
         self._beginning = {name: model_bytes(model) for name, model in found.items()}
 
     def _measure(self, name: str, lesson: Lesson, values: np.ndarray) -> None:
-        """Add a ranking by its scores to the measures by labels, or to the estimates from clicks."""
+        """Add a ranking, given by scores, to a metric computed from labels or to a metric estimated from clicks."""
         if lesson.y is not None:
             self.measures[name].add(lesson.y, values)
         if lesson.clicked is not None:
@@ -289,7 +290,7 @@ class Learning:
 
     @property
     def rankings_with_clicks(self) -> int:
-        """Number of rankings with clicks as feedback; without any feedback, a ranking counts as one without clicks."""
+        """Number of rankings with feedback by clicks; a ranking without any feedback in time counts as not clicked."""
         return self.estimates[SHOWN].rankings
 
     @property
@@ -327,7 +328,7 @@ class Learning:
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """The whole state; the same learning gives the same bytes."""
+        """The whole state as bytes; equal states give equal bytes."""
         state = _State(
             self.settings,
             self.position,
@@ -351,7 +352,7 @@ class Learning:
 
     @classmethod
     def from_bytes(cls, content: bytes, load: Callable[[bytes], Model] = model_from) -> "Learning":
-        """Restore a learning from the result of `to_bytes`."""
+        """Restore a `Learning` from the result of `to_bytes`."""
         state = msgspec.msgpack.decode(content, type=_State)
         models = {name: load(model) for name, model in state.models.items()}
         learning = cls(models, state.settings, state.click_learning)

@@ -73,7 +73,7 @@ class Measure:
         return {"cumulative": cumulative | arrays, "block": self._block, "points": self._points}
 
     def history(self) -> list[tuple[int, float, float]]:
-        """Number of queries, mean up to them, and half the width of its 95 % interval (from means of blocks)."""
+        """Points (number of queries, mean over them, half the width of its 95 % interval, from means of blocks)."""
         self._add_points()
         if not self._points:
             return []
@@ -151,13 +151,13 @@ class ClickEstimate:
 
 
 def click_metric(metric: str) -> tuple[str, int | None]:
-    """Name and cutoff of the metric that clicks estimate for a metric by labels: DCG with the same cutoff."""
+    """Name and cutoff of the metric that is estimated from clicks: DCG with the cutoff of a metric by labels."""
     cutoff = getattr(parse_metric(metric), "cutoff", None)
     return "dcg" if cutoff is None else f"dcg@{cutoff}", cutoff
 
 
 def click_value(cutoff: int | None, scores: np.ndarray, clicked: np.ndarray, propensity: np.ndarray) -> float:
-    """DCG of a ranking by its scores, estimated from the clicks: see `ClickEstimate`. Ties keep the row order."""
+    """DCG of the ranking by ``scores``, estimated from clicks: see `ClickEstimate`. Ties keep the row order."""
     (rows,) = np.nonzero(clicked)
     own = scores[rows, np.newaxis]
     earlier = np.arange(len(scores)) < rows[:, np.newaxis]

@@ -112,7 +112,7 @@ class Kind(enum.StrEnum):
     """Kind of an entry of the log."""
 
     FEEDBACK = "feedback"
-    UNANSWERED = "unanswered"  # no feedback came in time: the default labels
+    UNANSWERED = "unanswered"  # no feedback came in time, so all labels are 0
     ACTIVATION = "activation"  # an earlier model, or a challenger, becomes the champion
     CLICK_LEARNING = "click-learning"  # changes how clicks are learned from, from this entry on
     FEATURE_RANGE = "feature-range"  # changes the treatment of features outside their range, from this entry on

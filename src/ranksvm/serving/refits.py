@@ -20,8 +20,8 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Refit", "refitted"]
 
-# Share of the entries, the last ones, that is held out; and the largest p-value with which the new model, if it is
-# better there, replaces the champion.
+# Share of the entries that is held out, the newest ones; and the largest p-value at which a new model that is better on
+# these entries replaces the champion.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
 # Maximum bytes of features, and maximum number of listed pairs: a fit uses fewer entries if they exceed either.
@@ -46,8 +46,9 @@ def refitted(
 ) -> Refit:
     """Fit a champion again to entries of the log, and compare both on the last fifth of them.
 
-    If most of the last fifth has labels, the metric is compared, by a randomization test of paired differences, query
-    by query; otherwise DCG with the same cutoff, estimated from the clicks (`ClickEstimate`), by a paired t-test.
+    If most entries of the last fifth have labels, the models are compared by the metric, with a randomization test of
+    the paired differences per query. Otherwise they are compared by DCG with the same cutoff, estimated from the clicks
+    (`ClickEstimate`), with a paired t-test.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ def refitted(
     store : Store
         The log.
     window : tuple of int
-        The entries: from the one after the first number to the second. Only the newest are used if all of them have
-        more than 256 MB of features or, with clicks, more than a million pairs.
+        Two sequence numbers: the fit uses the entries after the first, up to and including the second. It uses only the
+        newest of them if all have more than 256 MB of features or, with clicks, more than a million pairs.
     passed_over : mapping of int to str
         Entries that are omitted.
     metric : str
@@ -128,7 +129,7 @@ def _compared_by_clicks(
 def _lessons(
     store: Store, window: tuple[int, int], passed_over: Mapping[int, str], click_learning: ClickLearning
 ) -> list[Lesson]:
-    """The answers of a window with labels or clicks; only the newest, if all of them are too large for memory."""
+    """The answers with labels or clicks in a window of entries; only the newest, if all are too large for memory."""
     lessons: deque[Lesson] = deque()
     size = np.zeros(3, dtype=np.int64)
     for entry in store.entries_between(*window):
@@ -159,7 +160,7 @@ def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
 
 
 def _qid(lessons: list[Lesson]) -> np.ndarray:
-    """Query of all documents."""
+    """The query of each document, for the documents of all lessons in turn."""
     sizes = [len(lesson.X) for lesson in lessons]
     return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -185,7 +186,7 @@ def _fitted(champion: Model, lessons: list[Lesson]) -> Model:
 
 
 def _pairs(lessons: list[Lesson]) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows of all documents, and their weights."""
+    """Pairs of rows, which are numbered over the documents of all lessons in turn, and the weights of the pairs."""
     pairs, weights, first = [], [], 0
     for lesson in lessons:
         own = lesson.pairs

@@ -218,14 +218,14 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
 
 
 def _rank_request(body: bytes) -> tuple[RankRequest, np.ndarray | None]:
-    """The request in a JSON body, and its matrix if the fast reader understands it; the request then has none.
+    """The request in a JSON body; its matrix is returned separately if the fast reader can read it.
 
     msgspec would create an object for each number of the matrix, which takes three quarters of a request's time.
     """
     found = None if (at := body.find(b'"matrix"')) < 0 else json_matrix.read(body + json_matrix.PADDING, at + 8)
     if found is not None:
         n_rows, n_columns, start, stop, numbers = found
-        # the reader of the whole body reports all other errors, and decides what two matrices mean
+        # the reader of the whole body reports all other errors, and handles a body with two matrices
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = _rank_decoder.decode(body[:start] + b"[]" + body[stop:])
             if given.matrix == []:

@@ -31,7 +31,7 @@ __all__ = ["Options", "Service"]
 _EXPLAINED = 8
 # Number of models of earlier versions that are kept for explanations.
 _VERSIONS = 4
-# Seconds without progress, with answers to learn from, after which learning counts as stalled.
+# If there are answers to learn from, but learning makes no progress for this many seconds, it counts as stalled.
 _STANDING = 30.0
 # Number of answers that learning may lag behind before this is reported; a version is written every 1,000 by default.
 _LAG = 2_000
@@ -53,7 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     rate : float or None
         Requests per second and client.
     insecure : bool
-        Whether anyone who can connect is answered while there are no API keys, under any host name.
+        Whether the service, while it has no API keys, answers everyone who can connect, under any host name.
     allowed_hosts : tuple of str
         Names of this machine, besides "localhost" and addresses, to which requests without API keys may be sent.
     reward_wait : float or None
@@ -158,7 +158,7 @@ class Service:
         return policies.greedy(values)
 
     def put_feedback(self, id: str, content: bytes, done: Done) -> None:
-        """Queue feedback for storage; the future has the receipt when it is on disk."""
+        """Queue feedback for storage; the future gets the receipt when the feedback is on disk."""
         self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()), done)
 
     def put_activation(self, version: int, model: str, done: Done) -> None:

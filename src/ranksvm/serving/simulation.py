@@ -52,7 +52,7 @@ class Connection:
         Raises
         ------
         DataError
-            When the service refuses it; the message is its own.
+            When the service refuses the request; the message is the service's.
         OSError
             When the service does not answer.
         """
@@ -155,7 +155,7 @@ def simulate(
 def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
     """The service's ranking of a query, whose features are sent as float32 if they are float32.
 
-    With ids of documents all features are sent as JSON, in float64.
+    If the documents have ids, all features are sent as JSON, in float64.
     """
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     query = {} if data.qid is None else {"query": str(data.qid[0])}
@@ -168,7 +168,7 @@ def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
 
 
 def _ids(data: RankingData) -> list[str]:
-    """Ids of the documents of a query: from the data, or row numbers, which the service uses without ids."""
+    """Ids of the documents of a query; if the data have none, row numbers, as the service numbers such documents."""
     return [str(id) for id in (range(data.n_rows) if data.docid is None else data.docid.tolist())]
 
 

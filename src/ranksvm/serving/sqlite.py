@@ -1,4 +1,4 @@
-"""SQLite: one file, in WAL mode, so that readers never wait; at its end a transaction is safely on disk."""
+"""SQLite: one file, in WAL mode, so that readers never wait; a transaction is safely on disk when it ends."""
 
 import os
 import sqlite3
@@ -17,8 +17,8 @@ __all__ = ["SQLiteDatabase"]
 
 # "rsvm": the type of the SQLite file, for `file` and for this module
 _APPLICATION = 0x7273766D
-# The write-ahead log is copied into the file after a checkpoint of the learner if it has more bytes than this: half the
-# size at which SQLite makes the next writer copy it.
+# If the write-ahead log has more bytes than this after a checkpoint of the learner, it is copied into the file. This is
+# half the size at which SQLite makes the next writer copy the log.
 _LARGE_LOG = 16 << 20
 
 
@@ -132,9 +132,9 @@ class SQLiteDatabase:
             connection = sqlite3.connect(
                 self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
             )
-            # FULL: the write-ahead log is synchronised at every commit
+            # FULL: the write-ahead log is synchronized at every commit
             connection.execute("PRAGMA synchronous = FULL")
-            # fewer, longer copies from the write-ahead log to the file than the default of 1,000 pages
+            # the log is copied to the file less often, and more at a time, than with the default of 1,000 pages
             connection.execute("PRAGMA wal_autocheckpoint = 8000")
             connection.execute("PRAGMA journal_size_limit = 67108864")
             self._own.connection = connection

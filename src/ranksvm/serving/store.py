@@ -98,8 +98,8 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
     reward_wait : float, optional
         Seconds after which an event accepts no feedback; None: it always accepts it.
     unanswered : str, default "zero"
-        What happens to an event without feedback then. "zero": an entry says that all its labels are 0; "ignored":
-        nothing.
+        What happens after this time to an event without feedback. "zero": an entry gives all its documents the label 0;
+        "ignored": nothing.
 
     Returns
     -------
@@ -223,7 +223,7 @@ class Store:
             cursor.run("UPDATE meta SET number = number WHERE name = 'head'")
 
     def _append_entries(self, cursor: Cursor, entries: list[Entry]) -> dict[int, Receipt]:
-        """Store entries in a transaction; the receipt of each by its identity."""
+        """Store entries in a transaction; return the receipt of each by the ``id()`` of the entry object."""
         ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
         head, now, receipts, rows = seq, self._database.now(cursor), {}, []
         known = _Known(cursor, [entry.event for entry in entries if entry.event is not None])
@@ -282,7 +282,7 @@ class Store:
         return _event(*found[0]) if found else None
 
     def entries_between(self, after: int, until: int) -> Iterator[LogEntry]:
-        """The entries that follow a sequence number, up to another one, in order; a part of them is in memory.
+        """The entries that follow a sequence number, up to another one, in order; only a few are in memory at a time.
 
         Parameters
         ----------
@@ -488,7 +488,7 @@ class Store:
             values = version + 1, position, at, digest, state, int(kept)
             cursor.run("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", *values)
             cursor.run("DELETE FROM checkpoints WHERE kept = 0 AND version <= ?", version + 1 - newest)
-        # here: the learner calls this occasionally, in a process that answers no requests
+        # done here because only the learner saves checkpoints: rarely, and usually in a process without requests
         self._database.shrink_log()
         return Checkpoint(version + 1, position, at, digest, state, kept)
 
@@ -596,7 +596,7 @@ class Store:
     # -- the learner, keys, sizes --------------------------------------------------------------------------------------
 
     def lease(self, owner: str, seconds: float) -> bool:
-        """Whether an owner may learn for the next seconds: no other owner has a lease, or the lease has expired."""
+        """Lease learning to an owner for the next seconds; False if another owner's lease has not expired."""
         with self._turn, self._database.writing() as cursor:
             now = self._database.now(cursor)
             found = cursor.run("SELECT owner, until FROM lease WHERE id = 1")
@@ -704,7 +704,7 @@ def _found(cursor: Cursor, statement: str, values: Sequence[Value]) -> list[tupl
 
 
 def _number_within(sizes: list[tuple[int]], most: int) -> int:
-    """Number of first sizes whose sum is not larger than the limit; at least 1."""
+    """How many of the sizes, from the first one on, add up to at most ``most``; at least 1."""
     within = sum(total <= most for total in accumulate(size for (size,) in sizes))
     return max(1, within)
 

@@ -16,7 +16,8 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Maximum number of events, and of entries, in one transaction: larger transactions are hardly faster.
 _GROUP = 256
-# Seconds for which events wait for other events, because no client waits for them; an entry ends the wait.
+# Seconds for which an event may wait, to be stored together with later events; no client waits until it is stored. An
+# entry ends the wait.
 _COMPANY = 0.02
 # Seconds between two attempts to store events while the store refuses them.
 _PAUSE = 1.0
@@ -136,7 +137,7 @@ class Writer:
                 self._probe()
 
     def _probe(self) -> None:
-        """Check whether the store works again: a service that is not ready may receive no items to try."""
+        """Check whether the store works again: while the service is not ready, it may receive no items to try."""
         try:
             self._store.probe()
         except Exception as error:

@@ -292,7 +292,8 @@ class FileRows:
         X : ndarray or CSR matrix
             The rows.
         pairs : ComparablePairs
-            Their pairs, rows numbered by position; their weights add up to the weights of the chosen queries' pairs.
+            Their pairs; rows are numbered by their positions in X. The sum of the pairs' weights is the sum of the
+            weights of all pairs of the chosen queries.
         """
         from ranksvm.data.partition import joined
 

@@ -136,7 +136,7 @@ function forgotten(drifts) {
   return `At entry ${drifts.map(counted).join(" and ")} of the log, users clicked as if the order had no information: SOLAR models then forgot most of what they had learned, and learned again from the feedback since the change.`;
 }
 
-// Round numbers of an axis, some `wanted` of them.
+// Round numbers for an axis, about `wanted` of them.
 function ticks(low, high, wanted) {
   const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find(factor => factor * power >= rough);
@@ -156,7 +156,7 @@ function drawCurves(svg, curves, title, unit, highest) {
     return;
   }
   const most = Math.max(...drawable.map(([, history]) => history[history.length - 1][0]));
-  // the first intervals are wide: the axis has room for the curves and for the last intervals
+  // The first intervals are wide, so the axis only has room for the curves and the last intervals.
   const levels = drawable.flatMap(([, history]) => {
     const [, mean, half] = history[history.length - 1];
     return [mean - half, mean + half, ...history.map(point => point[1])];
