@@ -1,4 +1,4 @@
-"""Additive models along C, each the starting point of the next."""
+"""Additive models for ascending values of C; each fit starts from the previous solution."""
 
 import copy
 import warnings
@@ -34,7 +34,7 @@ class AdditivePath:
     spreads : ndarray of float64, shape (n_Cs, n_features + n_interactions)
         Standard deviation of each shape, then of each function of two features, over the training rows.
     names : list of str
-        Names of the features, then of the functions of two.
+        Names of the features, then of the functions of two features.
     """
 
     Cs: np.ndarray

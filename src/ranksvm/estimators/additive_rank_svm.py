@@ -46,31 +46,32 @@ DEFAULT_CS = 4.0 ** np.arange(-7, 3)
 class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator):
     """Additive RankSVM: a linear part and a step function of each feature, and functions of chosen pairs of features.
 
-    The score is ``f(x) = sum_j (w_j x_j + f_j(x_j)) + sum over chosen (a, b) of f_ab(x_a, x_b)``. The ``f_j`` are
-    constant between quantiles of the training data, and the ``f_ab`` on cells of two features. All are learned at once
-    by the convex problem of `RankSVM`, with its losses, pairs and weights, and with its certificate: the optimum is at
-    most ``duality_gap_`` below ``objective_``. Such a model ranks about as well as boosted trees if single features
-    have curved effects, and every part of it can be read, plotted and exported.
+    The score is ``f(x) = sum_j (w_j x_j + f_j(x_j)) + sum over chosen (a, b) of f_ab(x_a, x_b)``. Each ``f_j`` is
+    constant between quantiles of the training data, and each ``f_ab`` is constant on each cell of a grid over two
+    features. All functions are learned at once by the convex problem of `RankSVM`, with its losses, pairs and weights,
+    and with its certificate: the optimum is at most ``duality_gap_`` below ``objective_``. Such a model ranks about as
+    well as boosted trees if single features have curved effects, and every part of it can be read, plotted and
+    exported.
 
     Parameters
     ----------
     C : float, default 1.0
         Weight of a pair, as in `RankSVM`; `AdditiveRankSVMCV` chooses it.
     step_weight : float, default 1.0
-        Weight of the steps relative to the linear part, at least 0. With 0 the model is linear in the features, scaled
-        to a range of 1. `AdditiveRankSVMCV` chooses it.
+        Weight of the steps relative to the linear part, at least 0. With 0, the model is linear in the features, which
+        are scaled to a range of 1. `AdditiveRankSVMCV` chooses it.
     linear : bool, default True
         Whether there is a linear part. A model without one can be exported to every engine that evaluates trees.
     max_bins : int, default 32
         Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
         hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
-        The functions of two features. A number: that many functions, of the pairs with the largest bounds on how much
-        their functions could lower the objective. A list: the pairs, as names or numbers (from 0) of two features each.
-        An empty list adds none, but computes the bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16,
-        32 and 64.
+        The functions of two features. A number n adds functions of the n pairs with the largest bounds on how much a
+        function of the pair could lower the objective. A list contains the pairs: for each, the names or numbers (from
+        0) of two features. An empty list adds none, but computes the bounds. "auto" chooses the number by ``eval_set``,
+        from 0, 4, 8, 16, 32 and 64.
     interaction_bins : int, default 8
-        Maximum number of levels of a feature in a function of two, from 2 to 16, missing values included.
+        Maximum number of levels of a feature in a function of two features, from 2 to 16, missing values included.
     categorical : list of str or int, or None, default None
         Names or numbers (from 0) of features whose values are categories without an order. Each of the ``max_bins - 1``
         most frequent categories has a weight of its own; other categories, and values that do not occur in the training
@@ -79,8 +80,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         As in `RankSVM`.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
         Features in which the score must increase or decrease, as in `RankSVM`. This applies to the linear part, the
-        steps and the functions of two features (none of which combines a feature that increases with one that
-        decreases).
+        steps and the functions of two features (no such function combines a feature in which the score must increase
+        with one in which it must decrease).
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
     memory_limit : int, str or None, default None
@@ -107,17 +108,18 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     shape_values_ : ndarray of float64
         The value of each level, one feature after the other; 0 for the first level of each feature.
     interactions_ : ndarray of int64, shape (n_interactions, 2)
-        Numbers of the features of each function of two.
+        Numbers of the two features of each function of two features.
     interaction_cuts_, n_interaction_cuts_ : ndarray
-        Cuts between the levels that features have in functions of two.
+        Cuts between the levels that features have in functions of two features.
     interaction_values_ : ndarray of float64
         The value of each cell, one function of two features after the other, row by row.
     candidate_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
-        For each pair of features, in the order (0, 1), (0, 2), ...: the most by which a function of both could lower
-        the objective, in addition to ``duality_gap_``, before any function was added. None without interactions.
+        A bound for each pair of features, in the order (0, 1), (0, 2), ...: before any function was added, a function
+        of both features could lower the objective by at most this bound plus ``duality_gap_``. None without
+        interactions.
     interaction_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
-        The same for the fitted model; 0 for the functions that it has. All other functions together could lower the
-        objective by at most the sum of these bounds plus ``duality_gap_``.
+        The same bounds for the fitted model; 0 for the pairs that have a function. All other functions together could
+        lower the objective by at most the sum of these bounds plus ``duality_gap_``.
     monotone_ : ndarray of int64, shape (n_features,), or None
         1, -1 or 0 for each feature; None if all are free.
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_
@@ -135,16 +137,16 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     Notes
     -----
     Let u_j(x) in [0, 1] be the quantile of x among the training values of feature j. A step between two levels is a
-    column ``sqrt(d) 1[x_j >= cut]`` with the quantile mass d between the middles of both levels, so that the penalty
-    ``1/2 sum of w^2`` on the steps is the discretized ``1/2 integral of f_j'(u)^2 du``: their kernel is ``min(u, u')``
-    (the intersection kernel: Maji, Berg & Malik, PAMI 2013). A function of two features has the products of their
-    columns, and the kernel ``min(u_a, u_a') min(u_b, u_b')``. The linear part has features divided by their range.
-    Related models are GA2M (Lou, Caruana, Gehrke & Hooker, KDD 2013), ranking GAMs (Zhuang et al., WSDM 2021) and
-    ILMART (Lucchese et al., SIGIR 2022), none of which is convex.
+    column ``sqrt(d) 1[x_j >= cut]``, where d is the share of the training values between the middles of the two levels.
+    The penalty ``1/2 sum of w^2`` on the steps is therefore the discretized ``1/2 integral of f_j'(u)^2 du``: the
+    kernel of the steps is ``min(u, u')`` (the intersection kernel: Maji, Berg & Malik, PAMI 2013). A function of two
+    features has the products of their columns, and the kernel ``min(u_a, u_a') min(u_b, u_b')``. The linear part has
+    features divided by their range. Related models are GA2M (Lou, Caruana, Gehrke & Hooker, KDD 2013), ranking GAMs
+    (Zhuang et al., WSDM 2021) and ILMART (Lucchese et al., SIGIR 2022), none of which is convex.
 
-    The objective is 1-strongly convex in the weights of a new function, so that adding it lowers the objective by at
-    most ``1/2 |g|^2``, where g is the gradient by these weights: histograms over cells give this bound for all pairs of
-    features in one pass.
+    The objective is 1-strongly convex in the weights of a new function. Adding the function therefore lowers the
+    objective by at most ``1/2 |g|^2``, where g is the gradient with respect to these weights. Histograms over cells
+    give this bound for all pairs of features in one pass.
 
     Shapes depend on the order of the values of a feature only, apart from the linear part: with ``linear=False`` a
     strictly increasing transformation of a feature changes no score of the training data.
@@ -253,7 +255,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`. Quantiles count a row as often as its sample weight says.
+            Weights, as in `RankSVM.fit`. Quantiles weight each row by its sample weight.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
         event : array-like of bool, shape (n_samples,), optional
@@ -377,7 +379,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         Raises
         ------
         OptionError
-            When a C is not positive, or interactions are to be chosen: list their pairs.
+            When a C is not positive, or ``interactions`` is "auto" or a number above 0: give a list of pairs.
 
         Examples
         --------

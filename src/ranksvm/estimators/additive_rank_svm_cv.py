@@ -28,7 +28,7 @@ from ranksvm.model_files.schema import Array, Number, Schema
 
 __all__ = ["AdditiveRankSVMCV"]
 
-# What is tried by default.
+# The step weights and the numbers of interactions that are tried by default.
 STEP_WEIGHTS = (0.0, 0.5, 2.0)
 AUTO_COUNTS = (0, 8, 32)
 
@@ -53,8 +53,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     """AdditiveRankSVM with C, the step weight and the number of interactions chosen by a ranking metric.
 
     The choice is made on validation data (``eval_set``) or by cross-validation over queries, as in `RankSVMCV`: for
-    each step weight and number of interactions, the solutions along C each start from the previous one. A step weight
-    of 0 is the linear model, so that the result is a linear model if steps do not help.
+    each step weight and number of interactions, models are fitted for ascending C, and each fit starts from the
+    previous solution. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
+    help.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         As in `AdditiveRankSVM`.
     interactions : int, "auto", list of int or list of pair, default 0
         As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. The pairs of features are ordered
-        by their bounds at the solution without interactions for the middle one of ``Cs``.
+        by their bounds at one solution: the one without interactions, for the middle value of ``Cs``.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
     memory_limit : int, str or None, default None

@@ -76,10 +76,10 @@ class FactorizedRankSVM(LowRankRanker):
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
-        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``, and one with exact line
-        searches would not lower it by more. (If C is large, D is far larger than ``1/2 |w|^2``, and a change that is
-        small relative to D may still change w greatly. With a fixed ``learning_rate`` a small change alone proves
-        nothing.)
+        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``, and an epoch with exact line
+        searches would not lower it by more than that. (If C is large, D is far larger than ``1/2 |w|^2``, and a change
+        that is small relative to D may still change w greatly. With a fixed ``learning_rate`` a small change alone
+        proves nothing.)
     early_stopping_rounds : int or None, default None
         Stop after this number of epochs without a better value on the first set of ``eval_set``, and keep the model of
         the best epoch.
@@ -115,12 +115,13 @@ class FactorizedRankSVM(LowRankRanker):
         Number of epochs.
     history_ : dict of list
         Trace over the epochs: ``objective``, the value after the epoch; ``projected_gradient``, the norm of ``P(V - G)
-        - V`` over all queries, each at its visit, with the gradient G and the projection P on the box: 0 at a
-        stationary point.
+        - V`` over all queries, with the gradient G at the visit of each query and the projection P onto the box. The
+        norm is 0 at a stationary point.
     best_iteration_ : int or None
         With ``early_stopping_rounds``: the epoch, from 1, whose model was kept.
     best_score_ : float or None
-        With ``early_stopping_rounds``: its value of the first metric on the first set of ``eval_set``.
+        With ``early_stopping_rounds``: the value of the first metric on the first set of ``eval_set`` after the best
+        epoch.
     evals_result_ : dict
         The metric after each epoch on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``.
@@ -152,11 +153,11 @@ class FactorizedRankSVM(LowRankRanker):
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
     are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published except for the signs.
 
-    With ``learning_rate="auto"`` the steps follow Algorithm 1: a projected gradient step for one query after
-    another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
-    along a line the objective is a quartic polynomial. After each epoch all factors take one step together with the
-    same line search, in the direction of the combined change by the epoch and the previous such step; this saves many
-    epochs if features are correlated.
+    With ``learning_rate="auto"`` the steps follow Algorithm 1: a projected gradient step for one query after another,
+    with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search: along a
+    line the objective is a quartic polynomial. After each epoch, all factors take one joint step with the same line
+    search. Its direction is the sum of the change in the previous joint step and the change in the epoch. This step
+    saves many epochs if features are correlated.
 
     Examples
     --------

@@ -36,11 +36,11 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
     Minimizes ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
-    Hilbert space, where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij`` their weights,
-    as in `RankSVM`. The minimizer is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
-    variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs tens to hundreds of products with Q, each
-    of l^2 multiplications, and ends with a certificate: the optimum is at most ``duality_gap_`` below ``objective_``.
-    An approximation costs less; its certificate refers to the problem with the approximated kernel.
+    kernel Hilbert space (RKHS), where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij``
+    their weights, as in `RankSVM`. The minimizer is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs
+    there are l variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs tens to hundreds of products
+    with Q, each of l^2 multiplications, and ends with a certificate: the optimum is at most ``duality_gap_`` below
+    ``objective_``. An approximation costs less; its certificate refers to the problem with the approximated kernel.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
         "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
         coef0)^degree``; "linear": ``<x, z>``; "cosine": ``<x, z> / (|x| |z|)``. With "precomputed", `fit` takes the
-        kernel matrix of the documents, and `predict` takes the kernel values between other documents and these. A
-        callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and (m,
-        n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
+        kernel matrix of the documents, and `predict` takes the kernel values between other documents and the documents
+        of the fit. A callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and
+        (m, n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
         semidefinite, and is called on one thread.
     gamma : {"scale", "auto"} or float, default "scale"
         Parameter of "rbf", "laplacian" and "poly". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 /
@@ -112,7 +112,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         Where the kernel matrix, or the features of an approximation, are computed, stored and multiplied: "cpu"; "cuda"
         or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in
         `RankSVM`. Rows of the matrix that do not fit are computed again for every product. A callable kernel needs the
-        CPU. Never tried on a GPU: see docs/gpu.md.
+        CPU. docs/gpu.md says when a GPU is worth it.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0

@@ -31,9 +31,9 @@ FACTORS = (0.0625, 0.25, 1.0, 4.0)
 class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """KernelRankSVM with C and gamma chosen by a ranking metric, on validation data or by folds of queries.
 
-    Each training part and gamma has one kernel matrix, and each solution along C starts from the previous one. With
-    validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data. Ties
-    go to the smallest C, then to the smallest gamma.
+    There is one kernel matrix for each training part and each gamma. C ascends, and each fit starts from the previous
+    solution. With validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on
+    all data. Ties go to the smallest C, then to the smallest gamma.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         As in `RankSVMCV`. "one_standard_error" takes the smallest C for which some gamma has a mean score of at least
         the highest mean score minus its standard error, and the smallest such gamma.
     early_stopping_rounds : int or None, default None
-        With an ``eval_set``: stop along C after this number of values of C without a better score on its first set;
+        With an ``eval_set``: stop after this number of ascending values of C without a better score on its first set;
         then try the next gamma.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
         As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.

@@ -1,8 +1,8 @@
 """RankSVM: the linear ranking support vector machine.
 
 `RankSVMCore` is the whole estimator except the interface of scikit-learn, whose import takes longer than most fits. The
-command line and other programs that only fit, score and save models use it. `RankSVM` adds the interface; this class is
-created on first use.
+command line and other programs that only fit, score and save models use it. `RankSVM`, which is created on first use,
+adds the interface.
 """
 
 import threading
@@ -54,25 +54,27 @@ class RankSVMCore(DualMixin, LinearRanker):
         Weight of a pair, positive. The sum over the pairs is not normalized, so the best C decreases as the data grow;
         `RankSVMCV` chooses it.
     loss : {"squared_hinge", "hinge", "huber", "logistic"} or object, default "squared_hinge"
-        Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014); ``max(0,
-        1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; the Huberized
-        hinge with ``d = huber_width``, which is 0 for ``m >= 1``, ``(1 - m) ** 2 / (2 d)`` for m between ``1 - d`` and
-        1, and ``1 - m - d / 2`` below; or ``log(1 + exp(-m))``, the loss of the Bradley-Terry model and of the linear
-        RankNet, which gives probabilities (`predict_proba`). The logistic loss is curved at every margin, so that every
-        pair is visited: its work grows with the number of pairs, its memory does not. The hinge is approximated by
-        Huberized hinges of decreasing width; the certificate holds for the hinge problem itself. An object with the
-        methods ``value(margins)``, ``derivative(margins)`` and ``curvature(margins)``, each from an array of margins to
-        an array of the same shape, defines any nonnegative convex function of the margin: every pair is then visited,
-        on one thread, and the model cannot be saved to a model file (it can be pickled if the object can).
+        Loss of a pair as a function of its margin ``m = s_i - s_j``. "squared_hinge": ``max(0, 1 - m) ** 2`` (Lee & Lin
+        2014). "hinge": ``max(0, 1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to
+        outliers. "huber": the Huberized hinge with ``d = huber_width``, which is 0 for ``m >= 1``, ``(1 - m) ** 2 / (2
+        d)`` for m between ``1 - d`` and 1, and ``1 - m - d / 2`` below. "logistic": ``log(1 + exp(-m))``, the loss of
+        the Bradley-Terry model and of the linear RankNet, which gives probabilities (`predict_proba`). The logistic
+        loss is curved at every margin, so that every pair is visited: its work grows with the number of pairs, its
+        memory does not. The hinge is approximated by Huberized hinges of decreasing width; the certificate holds for
+        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
+        ``curvature(margins)``, each from an array of margins to an array of the same shape, defines any nonnegative
+        convex function of the margin: every pair is then visited, on one thread, and the model cannot be saved to a
+        model file (it can be pickled if the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; no effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
         "adjacent" uses only the pairs of adjacent labels of a query (Lee & Lin 2014, section 5): cheaper if a query has
         many distinct labels, at some cost in accuracy.
     pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
-        Weight of a pair, multiplied by any weights passed to `fit`: 1; 1 over the number of pairs of its query (with
-        sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao et al., SIGIR 2006);
-        ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows, to avoid overflow.
+        Weight of a pair, multiplied by any weights passed to `fit`. "uniform": 1. "per_query": 1 over the number of
+        pairs of its query (with sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao
+        et al., SIGIR 2006). "label_gap": ``y_i - y_j``. "gain_gap": ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum
+        over all rows, to avoid overflow.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
         Signs that weights must have, because the score is known to increase or decrease with the features. For all
         features "increasing" (no weight is negative) or "decreasing" (none is positive); or, for each feature, 1
@@ -88,8 +90,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         "auto" continues with another solver.
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
-        when ``|gradient| <= tol * |gradient at w = 0|``, the rule of published figures (Lee & Lin 2014, with ``tol =
-        1e-3``), to obtain the published models. TRON then takes the published steps: it uses no preconditioner, and
+        when ``|gradient| <= tol * |gradient at w = 0|``. Published figures use this rule (Lee & Lin 2014, with ``tol =
+        1e-3``); it reproduces the published models. TRON then takes the published steps: it uses no preconditioner, and
         rejects steps that are too long instead of shortening them. The rule does not bound the distance from the
         optimum, and stops early if C is large (on MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
     tol : float, default 1e-4
@@ -199,7 +201,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     that.
 
     There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
-    that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
+    that no further iteration could lower it by more than ``tol``. `RankSVMCV` can stop early as C ascends.
 
     Examples
     --------

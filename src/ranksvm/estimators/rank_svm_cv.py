@@ -27,9 +27,9 @@ __all__ = ["RankSVMCV"]
 class RankSVMCV(ChoosingRanker, LinearRanker):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
-    For each training part, each solution along C starts from the previous one (`regularization_path`). With
-    validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data.
-    Ties go to the smallest C, the most regularized; ``rule="one_standard_error"`` chooses the smallest C whose score is
+    For each training part, C ascends, and each fit starts from the previous solution (`regularization_path`). With
+    validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data. Ties
+    go to the smallest C, the most regularized; ``rule="one_standard_error"`` chooses the smallest C whose score is
     within one standard error of the best.
 
     Parameters
@@ -49,7 +49,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         "best": the C of the highest mean score. "one_standard_error": the smallest C whose mean score is at least the
         highest mean score minus its standard error (see the notes).
     early_stopping_rounds : int or None, default None
-        With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
+        With an ``eval_set``: stop after this number of ascending values of C without a better score on its first set.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
         As in `RankSVM`.
     device, memory_limit, n_jobs : optional

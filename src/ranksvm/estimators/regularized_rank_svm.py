@@ -35,7 +35,8 @@ from ranksvm.solvers import SolverResult, Status, alternating, douglas_rachford,
 
 __all__ = ["RegularizedRankSVM"]
 
-# Iterations of the problem within a step: Newton needs few, and starts near the solution.
+# Maximum number of iterations for the subproblem of a step; Newton's method needs few, because it starts near the
+# solution.
 INNER_ITERATIONS = 200
 
 
@@ -417,7 +418,7 @@ class RegularizedRankSVM(LowRankRanker):
 def _minimize(
     objective: LinearObjective, w: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> SolverResult:
-    """Solve the problem in w of a step, starting from w."""
+    """Solve the subproblem of a step, whose variables are w, starting from the given w."""
     options: dict[str, Any] = {"tol": tol, "max_iter": INNER_ITERATIONS, "interrupted": interrupted, "label": None}
     if objective.hessian_fraction > 0.0:
         return newton(objective, w, warm_start=True, **options)

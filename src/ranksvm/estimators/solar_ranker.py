@@ -155,10 +155,10 @@ class SOLARRanker(OnlineRanker):
     def forget(self, keep: float = 0.0) -> Self:
         """Keep only a share of what was learned, for instance after relevance has changed.
 
-        The first order continues with ``keep w``. The second order keeps a share of the information: the precision
-        ``P = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S its inverse. w is scaled to the length
-        of ``keep Q^-1 P w``: by a factor near ``keep`` as long as S is near I, and near 1 when S is small. So the
-        ranking stays the same as long as ``keep`` is above 0, and later queries count ``1 / keep`` times as much
+        The first order continues with ``keep w``. The second order keeps a share of the information: the precision ``P
+        = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S becomes the inverse of Q. w is scaled to
+        the length of ``keep Q^-1 P w``: by a factor near ``keep`` as long as S is near I, and near 1 when S is small.
+        So the ranking stays the same as long as ``keep`` is above 0, and later queries count ``1 / keep`` times as much
         relative to earlier ones.
 
         Parameters

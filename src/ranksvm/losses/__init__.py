@@ -1,4 +1,4 @@
-"""Pairwise losses as functions of the score vector alone: value, gradient, curvature of all pairs."""
+"""Pairwise losses as functions of the scores: value, gradient and curvature of the sum over all pairs."""
 
 from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction

@@ -12,11 +12,12 @@ __all__ = ["Hinge", "HuberHinge"]
 class HuberHinge(MarginLoss):
     """Huberized hinge of width d: a parabola from margin 1 down to 1 - d, linear below.
 
-    The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
-    ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
-    Computation 2007, smooths the kink on both sides, not only below). The Hessian with respect to the scores is
-    ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these pairs are summed
-    directly, not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
+    The loss is the sum over the pairs of ``a_ij`` times a function of the margin ``m = s_i - s_j``: 0 for ``m >= 1``,
+    ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1``, and ``1 - m - d / 2`` below. (Chapelle, "Training a support vector
+    machine in the primal", Neural Computation 2007, smooths the kink on both sides, not only below.) The Hessian with
+    respect to the scores is ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these
+    pairs are summed directly, not as a difference of two sums over more pairs, so that no digits are lost if the ring
+    is narrow.
 
     Parameters
     ----------
@@ -79,7 +80,8 @@ class HuberHinge(MarginLoss):
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:
             pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
-        # At a margin that is off by `off`, a hinge is at most `off` above its tangent, a parabola `off^2 / (2 d)`.
+        # At a margin wrong by `off`, a hinge is at most `off` above its tangent, and a parabola at most `off^2 / (2
+        # d)`.
         beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack
 
@@ -90,11 +92,11 @@ class HuberHinge(MarginLoss):
 class Hinge(HuberHinge):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge` with a decreasing width.
 
-    An evaluation gives value and gradient of the Huberized hinge of the given width, the excess of the hinge itself
-    over it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual
-    variables ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality
-    gap there is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective: a sum of non-negative
-    terms.
+    An evaluation gives the value and the gradient of the Huberized hinge of the given width, the difference between the
+    hinge itself and the Huberized hinge (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m``
+    (``slack``). The dual variables ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge*
+    problem, and the duality gap there is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective:
+    a sum of non-negative terms.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
 # Pairs that are visited at a time; they need a few arrays of this length.
 CHUNK_PAIRS = 1 << 17
-# Active pairs are stored between products, with 16 bytes each, up to this number.
+# Active pairs (16 bytes each) are stored between products if the data have at most this number of pairs.
 KEPT_PAIRS = 1 << 22
 # Margins at which a function is tested before a fit.
 TRIAL_MARGINS = np.linspace(-4.0, 6.0, 81)
@@ -31,14 +31,14 @@ class MarginFunction(Protocol):
         """The function, at least 0."""
 
     def derivative(self, margins: np.ndarray) -> np.ndarray:
-        """Its derivative, ascending."""
+        """Its derivative, which must not decrease as the margin increases."""
 
     def curvature(self, margins: np.ndarray) -> np.ndarray:
         """Its second derivative, at least 0; at a kink, the value on either side."""
 
 
 class FunctionState:
-    """State of an evaluation: the active pairs follow from the scores.
+    """State of an evaluation: the scores, from which the active pairs are found.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class FunctionState:
 class FunctionLoss:
     """Sum over the pairs of ``a_ij`` times a function of the margin ``s_i - s_j``.
 
-    See `PairwiseLoss` for the methods. Every pair is visited: O(p), in memory that does not grow with p.
+    See `PairwiseLoss` for the methods. Every pair is visited: the time is O(n_pairs), and the memory does not grow with
+    n_pairs.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class FunctionLoss:
         n = len(X_range)
         Z = np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=out[:n])
         for i, j, curvature in self._active(state, first, last):
-            # Each triangle has half of X' L X: twice one of them suffices, as X'Z + Z'X is formed later.
+            # One triangle of L, taken twice, replaces both triangles, because X'Z + Z'X is formed later.
             Z -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:

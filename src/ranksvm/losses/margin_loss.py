@@ -43,7 +43,7 @@ State = TypeVar("State", bound=PairState)
 
 
 class PairSums(Protocol[State]):
-    """Sums over all pairs, by operators on the scores that update a state: `SweepSums` or `ListSums`."""
+    """Sums over all pairs, computed by operators that read the scores and update a state: `SweepSums` or `ListSums`."""
 
     @property
     def lengths(self) -> SumLengths:
@@ -79,7 +79,8 @@ class SweepState:
     Attributes
     ----------
     order : ndarray of int32, shape (n_rows,), or None
-        Documents (numbered within their query) by ascending score, for queries that are swept; None if none is.
+        Documents (numbered within their query) by ascending score, for queries that are swept (sorted, and not visited
+        pair by pair); None if no query is swept.
     outer, inner : ndarray of int32, shape (n_rows,), or None
         For each document in this order, the number of documents of its query that score below the upper limit of a
         window. The loss is curved at the pairs in the outer window but not in the inner one; ``inner`` is None if there
@@ -118,7 +119,7 @@ class SweepState:
 
 
 class SweepSums:
-    """Sums over all pairs that labels imply: by visiting the pairs of queries that have few of them, else by sorting.
+    """Sums over all pairs that labels imply: queries with few pairs are visited pair by pair, and others are sorted.
 
     Parameters
     ----------
@@ -321,7 +322,8 @@ class MarginLoss:
     def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
         """The fields of `LossRoundOff`, except ``weights``.
 
-        If weights are differences of gains, ``rough`` has their sums instead; otherwise it is ``pairs``.
+        If the weights are differences of gains, ``rough`` has the sums with the gains as weights; otherwise it is
+        ``pairs``.
         """
         raise NotImplementedError
 

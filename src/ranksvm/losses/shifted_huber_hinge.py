@@ -13,7 +13,7 @@ __all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
 
 class ShiftedState:
-    """State of an evaluation: the active pairs follow from the scores.
+    """State of an evaluation: the scores, from which the active pairs are found.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class ShiftedHuberHinge:
 
     Minimizing ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
     <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimizing ``1/2 |w|^2 + C * loss`` over w: the
-    problems are dual to each other. There the loss of a pair is the Huberized hinge of width ``d = 2 lam C`` of ``h_ij
-    = 1 - (s_i - s_j) + 2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and
-    ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus the minimum
-    of the second.
+    problems are dual to each other. In the second problem, the loss of a pair is the Huberized hinge of width ``d = 2
+    lam C`` of ``h_ij = 1 - (s_i - s_j) + 2 lam A_ij``: it is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d /
+    2`` beyond; and ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs
+    minus the minimum of the second.
 
-    See `PairwiseLoss` for the methods. Every pair is visited: O(p), by rows of blocks.
+    See `PairwiseLoss` for the methods. Every pair is visited, by rows of blocks, in time O(n_pairs).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ShiftedHuberHinge:
             preferred, other = (positions - start for positions in self.blocks.documents(query))
             active = np.empty(self.blocks.shape(query))
             blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
-            # Each triangle has half of X' L X: twice one of them suffices, as X'Z + Z'X is formed later.
+            # One triangle of L, taken twice, replaces both triangles, because X'Z + Z'X is formed later.
             Z[preferred] -= 2.0 * (active @ X_range[other])
         Z /= self.width
 

@@ -11,9 +11,9 @@ __all__ = ["SMOOTH_LOSSES", "Logistic"]
 class Logistic(SmoothLoss):
     """Sum over the pairs of ``a_ij log(1 + exp(-m_ij))``, ``m = s_i - s_j``: the model of Bradley and Terry.
 
-    A pair is in this order with probability ``sigma(m) = 1 / (1 + exp(-m))``, and the loss is minus the logarithm of
-    the likelihood. With a linear scoring function it is the linear RankNet (Burges et al., "Learning to rank using
-    gradient descent", ICML 2005).
+    Document i is preferred to document j with probability ``sigma(m) = 1 / (1 + exp(-m))``, and the loss is minus the
+    logarithm of the likelihood. With a linear scoring function it is the linear RankNet (Burges et al., "Learning to
+    rank using gradient descent", ICML 2005).
 
     The conjugate of the loss is minus an entropy: ``u log(u) + (1 - u) log(1 - u)`` at the slope ``-u``, ``0 <= u <=
     1``. The dual of ``1/2 |w|^2 + C * loss(X w)`` is therefore to maximize ``C * sum of a_ij H(alpha_ij / (C a_ij)) -

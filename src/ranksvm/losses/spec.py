@@ -115,7 +115,7 @@ class LossSpec:
         Returns
         -------
         ndarray of float64
-            The dual variables; for a pair of weight a they are a times as large.
+            The dual variables. For a pair of another weight, multiply by that weight.
         """
         if self.function is not None:
             return -C * np.asarray(self.function.derivative(margins))

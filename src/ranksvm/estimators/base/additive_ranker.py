@@ -35,12 +35,12 @@ from ranksvm.model_files.schema import Array, Schema, TextLists, Trace
 
 __all__ = ["AdditiveRanker"]
 
-# The scoring function of each ranker that has scored, and the attributes that it was made of.
+# The scoring function of each ranker that has computed scores, and the attributes from which it was built.
 _FUNCTIONS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], AdditiveFunction]] = WeakKeyDictionary()
 
 
 class AdditiveRanker(Ranker):
-    """Base of the rankers whose score is a sum of functions of one feature, and of two."""
+    """Base of the rankers whose score is a sum of functions of one feature and functions of two features."""
 
     _takes_missing = True
     categorical: Sequence[str | int] | None

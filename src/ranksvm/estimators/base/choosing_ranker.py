@@ -193,9 +193,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             rows.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: the pairs of one query
-            (of one prompt, with `Preferences`) stay together; if all rows belong to one query, pairs that common rows
-            connect stay together. A splitter is given the pairs as its rows. The score of a fold is the pairwise
-            accuracy, weighted by ``pair_weight``, instead of the default ``metric``. The features are not copied.
+            (of one prompt, with `Preferences`) stay together; if all rows belong to one query, pairs that share rows,
+            directly or through other pairs, stay together. A splitter is given the pairs as its rows. The score of a
+            fold is the pairwise accuracy, weighted by ``pair_weight``, instead of the default ``metric``. The features
+            are not copied.
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
             is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
@@ -391,7 +392,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 fold, held_out = made()
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
-                with _naming_fold(number):  # for a file, this finds the pairs
+                with _naming_fold(number):  # for a file, `_problem` finds the pairs
                     problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
@@ -470,7 +471,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """Solve a problem for ascending C, until ``rounds`` stop it, and evaluate each solution on every set."""
+        """Solve a problem for ascending C, until ``rounds`` says to stop, and evaluate each solution on every set."""
         name = sets.metrics[0].name
         results: list[SolverResult] = []
         evaluations: list[Parts] = []

@@ -95,10 +95,10 @@ class DualMixin(Ranker):
         exp(m_ij))`` with the margins ``m_ij = s_i - s_j``. They are feasible for the dual, and their dual objective is
         ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the objective,
         whose norm is ``sqrt(2 * duality_gap_)`` for losses without a width: fit with a small ``tol`` if you need more
-        digits. With ``monotone``, the same bound holds for the distance of ``coef_`` from the sum after its projection
-        onto the weights that have the required signs. If the solver was "dual", the variables are its final ones, and
-        the sum (or its projection) is ``coef_`` itself. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` in
-        place of ``x_i``.
+        digits. With ``monotone``, the sum is first projected onto the weights that have the required signs, and the
+        same bound holds for the distance of ``coef_`` from this projection. If the solver was "dual", the variables are
+        its final ones, and the sum (or its projection) is ``coef_`` itself. With a kernel the same holds in its RKHS,
+        with ``k(x_i, .)`` in place of ``x_i``.
 
         Parameters
         ----------

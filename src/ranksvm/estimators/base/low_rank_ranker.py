@@ -56,7 +56,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     ) -> DualCoef:
         """The learned dual variables: one alpha for each pair, query by query, computed on access.
 
-        ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
+        ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, which equals ``X' beta``, where beta is the ``per_document()`` of
+        the result.
 
         Parameters
         ----------
@@ -94,8 +95,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         the factors of all other documents, and a rank of at most ``n_components``. For `RegularizedRankSVM`, they are
         the matrices A_q, with the ranks ``ranks_`` and with entries that may be negative or larger than C. If labels
         have three or more levels, some entries of a block are not pairs. Here such entries have values; in `dual_coef`
-        they are 0, which raises the rank of its blocks. ``per_document()`` of this result has other values than that of
-        `dual_coef`; they do not give the weights.
+        they are 0, which raises the rank of its blocks. ``per_document()`` of this result differs from
+        ``per_document()`` of `dual_coef`, and does not give the weights.
 
         Parameters
         ----------

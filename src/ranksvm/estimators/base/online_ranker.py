@@ -307,7 +307,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             features = on_host(validated_features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first))
-            # a user who clicked on nothing, or on the first document, is not an error
+            # no pairs are not an error: the user may have clicked on nothing, or only on the first document
             none = np.empty((2, 0), dtype=np.int64)
             preferred, other = row_numbers(pairs, Queries.from_qid(None, features.shape[0])) if np.size(pairs) else none
             checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
@@ -320,7 +320,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def _learn_pairs(
         self, X: Features, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None
     ) -> None:
-        """Learn from pairs of rows of X, all of which have been validated; the model has its state."""
+        """Learn from pairs of rows of X, all of which have been validated, after `_start` has been called."""
         with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
             self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
 
@@ -490,7 +490,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             self._begin(n_features)
 
     def _check_data(self, given: TrainingArguments, first: bool) -> None:
-        """Refuse validated data that the ranker cannot learn from; ``first`` if it has learned from none."""
+        """Refuse validated data that the ranker cannot learn from; ``first`` is true if no model has been started."""
 
     def _next_data(
         self,

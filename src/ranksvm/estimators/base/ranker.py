@@ -393,6 +393,6 @@ class Ranker:
 
 
 def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
-    """The values of the hyper-parameters of a kind of model, as far as an estimator has them."""
+    """The values of those hyper-parameters of a kind of model that an estimator has."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

@@ -1,6 +1,6 @@
 """Summary of a fitted model: its functions, loss and certificate, for the command line, notebooks and reports.
 
-NumPy is imported on use: the command line shows help and usage errors at once.
+NumPy is imported on first use, so that the command line shows help and usage errors at once.
 """
 
 import math

@@ -34,7 +34,7 @@ LARGE = 1e15
 def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.ndarray | None) -> Iterator[None]:
     """Restore the arrays of an online ranker, and raise DataError, if learning in the block makes them infinite or NaN.
 
-    Warn about a value above 1e15, which hides all other features.
+    Warn about a value above 1e15: in a sum with it, the other features are lost to round-off.
 
     Parameters
     ----------
