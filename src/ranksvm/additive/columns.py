@@ -94,10 +94,10 @@ def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.nda
 def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> np.ndarray:
     """The scale of each variable of a feature.
 
-    For a step between two levels, it is the square root of the quantile mass between their middles, times
-    ``step_weight``: the penalty on the weights is then the discretized integral of the squared derivative of the shape
-    with respect to the quantile. For a category, and for the level of missing values, it is the square root
-    of one half, as for a feature with two equally frequent values.
+    For a step between two levels, it is ``step_weight`` times the square root of the share of non-missing values
+    between the middles of the two levels. The penalty on the weights is then the discretized integral of the squared
+    derivative of the shape with respect to the quantile. For a category, and for the level of missing values, it is the
+    square root of one half, as for a feature with two equally frequent values.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> n
 
 
 def increments(values: np.ndarray, bins: FeatureBins) -> np.ndarray:
-    """What each variable of a feature adds: the steps of levels that add up, and the values of other levels.
+    """What each variable of a feature adds: the step at each cut, and the value of each other level.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def variable_support(bins: FeatureBins) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (n_levels - 1, n_levels)
-        True where it is not.
+        True where it is not 0.
     """
     variable, level = np.arange(1, bins.n_levels)[:, None], np.arange(bins.n_levels)[None, :]
     steps = (variable <= bins.n_steps) & (level <= bins.n_steps)

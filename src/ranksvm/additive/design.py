@@ -351,7 +351,7 @@ class AdditiveDesign:
 
     @property
     def vector_basis(self) -> "AdditiveDesign":
-        """The map from weights to what products take: weights of unscaled features, then values of levels."""
+        """The map from weights to the vectors that products take: weights of unscaled features, then level values."""
         return self
 
     @property

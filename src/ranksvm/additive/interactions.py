@@ -1,4 +1,4 @@
-"""Which interactions to add: bounds on what each pair of features could still gain."""
+"""Which interactions to add: bounds on how much a function of each pair of features could lower the objective."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-# Rows whose coarser levels are in memory at a time, and bytes of sums over cells.
+# Number of rows whose coarser levels are in memory at a time, and bytes of the sums over cells in memory at a time.
 ROWS = 1 << 15
 SUMS_BYTES = 64 << 20
 
@@ -207,9 +207,9 @@ def _sums(
 def pair_signs(first_bins: FeatureBins, second_bins: FeatureBins, first: int, second: int) -> np.ndarray | None:
     """The sign of each weight of a function of two features, so that the score is monotone in them.
 
-    A weight is an increment by a level of one feature at a level of the other: if the score must increase in a
-    feature, no increment by its levels may be negative. This is sufficient. With opposite signs there is no such
-    function.
+    If the score must increase in a feature, it suffices that no weight of a step of this feature is negative; if the
+    score must decrease, it suffices that none is positive. If the signs of the two features are opposite, there is no
+    such function.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Shape(Tabular):
 
     @property
     def ends(self) -> np.ndarray:
-        """The ends of the intervals of the levels within the training data: float64, shape (n_steps + 2,)."""
+        """The smallest training value, the cuts, and the largest training value: float64, shape (n_steps + 2,)."""
         return np.concatenate([[self.low], self.bins.cuts, [self.high]])
 
     def curve(self) -> tuple[np.ndarray, np.ndarray]:

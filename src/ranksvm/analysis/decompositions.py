@@ -93,7 +93,7 @@ def dual_spectra(
         raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")
     if len(dual) == 0:
         raise DataError("there is no query whose dual variables could be analyzed.")
-    # a plain list of blocks, already in memory, does not have this
+    # a plain list of blocks has neither attribute; its blocks are in memory already
     pairs, entries = (
         np.asarray(getattr(dual, name, np.zeros(len(dual))), dtype=np.float64)
         for name in ("pairs_per_query", "entries_per_query")

@@ -85,8 +85,8 @@ def online_bounds(
     OptionError
         When the ranker has a decay below 1 or a diagonal covariance: the bounds do not hold for these.
     DataError
-        When the comparator does not have one finite number for each feature, or X, y and qid are invalid in
-        `SOLARRanker.fit`.
+        When the comparator does not have one finite number for each feature, or `SOLARRanker.fit` would refuse X, y and
+        qid.
 
     Notes
     -----
@@ -150,7 +150,7 @@ class _Followed(SOLARRanker):
         for pair in range(len(Z)):
             losses[pair] = max(0.0, 1.0 - Z[pair] @ self.weights_) ** 2
             super()._learn(rows, preferred[pair : pair + 1], other[pair : pair + 1], None)
-        self.counts_[3] = number + 1.0  # independent of the number of calls
+        self.counts_[3] = number + 1.0  # one query, although each pair was a call of its own
         left = 1.0 - Z @ self._u
         self.comparator_loss += float(np.sum(np.maximum(0.0, left) ** 2))
         self.misfit += float(np.sum(left[losses > 0.0] ** 2))

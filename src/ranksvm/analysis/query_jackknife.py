@@ -24,7 +24,7 @@ HINGE_SCALE = 2.0 / 3.0
 PAIR_NUMBERS = 1 << 23
 # Leverages are at most 1 - LEAST_REST, so that round-off cannot make them 1.
 LEAST_REST = 1e-12
-# Coordinates of the weights -> weights.
+# A function that converts coordinates of the weights to the weights.
 Back = Callable[[np.ndarray], np.ndarray]
 
 

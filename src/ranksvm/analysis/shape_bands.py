@@ -74,7 +74,7 @@ def shape_bands(
     This is the Bayesian bootstrap (Rubin, Annals of Statistics 9, 1981): each refit multiplies the weights of queries
     by independent exponential variables with mean 1. The levels and interactions of the model, C and the step weight do
     not change. A band has the quantiles of the refits at each point, after each shape has been shifted to mean 0; it
-    says how much a shape depends on the sample of queries, not how far it is from a true one.
+    says how much a shape depends on the sample of queries, not how far the shape is from the true one.
 
     Parameters
     ----------

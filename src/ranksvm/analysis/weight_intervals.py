@@ -54,10 +54,10 @@ def weight_intervals(
     Statistics 9, 1981). The change of the weights without a query is computed by one Newton step from the optimum,
     without a refit (Miller, Annals of Statistics 2, 1974).
 
-    The interval covers the *expected weight*: the mean of the fits, with the same C and the same steps of a Pipeline
-    before the ranker, to samples of as many queries from the same population. If there are many features for the number
-    of queries, this differs from the minimizer of the expected objective, because each fit adapts to its sample.
-    Regularization shrinks both toward 0. benchmarks/results/weight_intervals.md has the coverage of both.
+    The interval covers the *expected weight*: the mean weight over fits to samples from the same population, with the
+    same number of queries, the same C and the same Pipeline steps before the ranker. If there are many features for the
+    number of queries, this mean differs from the minimizer of the expected objective, because each fit adapts to its
+    sample. Regularization shrinks both toward 0. benchmarks/results/weight_intervals.md has the coverage of both.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def weight_intervals(
     level : float, default 0.95
         Confidence level of the intervals.
     tol : float, default 1e-8
-        Relative duality gap of the fit, smaller than for a model: the solver's error must be small relative to the
-        standard errors (`WeightIntervals.solver_error`).
+        Relative duality gap of the fit, smaller than for a model, because the solver's error must be small relative to
+        the standard errors (`WeightIntervals.solver_error`).
     n_jobs : int or None, default None
         Number of threads of the fit; None or -1: the number of processors.
     feature_names : array-like of str, shape (n_features,), optional
@@ -98,12 +98,14 @@ def weight_intervals(
         When the data cannot be used.
     NoIntervalsError
         When fewer than two queries have pairs; when weights are 0 only because of ``monotone``; when the model fits the
-        data so closely that no interval covers; or when the computation needs more than half of the free memory.
+        data so closely that no interval can be trusted; or when the computation needs more than half of the free
+        memory.
 
     Notes
     -----
-    The loss "hinge" has no second derivative; it is estimated from the pairs with margins between 0.5 and 1.5. The work
-    is as much as for a few Hessians, plus an amount that is cubic in the smaller side of X.
+    The loss "hinge" has no second derivative; its expected second derivative is estimated from the pairs with margins
+    between 0.5 and 1.5. The work is as much as for a few Hessians, plus an amount that is cubic in the smaller side of
+    X.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def additive_path(estimator: Any, X: Any, y: Any, Cs: Any, default_cs: np.ndarra
             model._assign_function(function)
             model.candidate_bounds_ = model.interaction_bounds_ = None
             model.monotone_ = data.levels.signs
-            with warnings.catch_warnings():  # `solve_along` has warned
+            with warnings.catch_warnings():  # `solve_along` has warned already
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model._assign_outcome(problem.outcome(result))
             model.fitted_params_ = model._params_now()

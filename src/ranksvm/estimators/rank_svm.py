@@ -290,8 +290,8 @@ class RankSVMCore(DualMixin, LinearRanker):
             the file and is read in passes. A path names a file that `read_data` reads with its default options; Parquet
             or text that may take more than ``memory_limit`` is converted to a cache in ``$XDG_CACHE_HOME/ranksvm``
             (``~/.cache/ranksvm``), which later fits reuse, and is read from there in passes. DataFrames (pandas,
-            polars, pyarrow and others supported by narwhals) are converted to one such array: float32 if that holds all
-            their columns.
+            polars, pyarrow and others supported by narwhals) are converted to one such array: float32 if it can
+            represent the values of all columns, otherwise float64.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given, or if the labels of RankingData are to be used.

@@ -83,11 +83,11 @@ class RegularizedRankSVM(LowRankRanker):
         two.
     memory_limit : int, str or None, default None
         Memory the fit may use beyond the data, in bytes or as "4GB"; None: half of the free memory. A fit that may need
-        more, at the highest ranks, is refused before it starts. For a query with m preferred and n other documents it
-        holds two numbers (16 bytes) for each of the m n entries, and several copies of the factors of A_q, up to 40
-        bytes for each of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes per entry; and
-        2.5 KB. With three or more levels there are more entries than pairs, many more if most documents have an
-        intermediate level.
+        more, at the highest ranks, is refused before it starts. For a query with m preferred and n other documents, a
+        fit holds two numbers (16 bytes) for each of the ``m n`` entries; several copies of the factors of A_q, up to 40
+        bytes for each of their ``(m + n) min(m, n)`` entries; 2.5 KB; and, while a thread decomposes the matrix, 64
+        bytes per entry. With three or more levels there are more entries than pairs, many more if most documents have
+        an intermediate level.
     warm_start : bool, default False
         Start from the weights and matrices of the last fit, on the same data.
     keep_on_interrupt : bool, default False
@@ -150,10 +150,10 @@ class RegularizedRankSVM(LowRankRanker):
     Notes
     -----
     The model is from Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank
-    approximation" (IEEE TKDE 31, 2019), equation (15), with the signs of the dual
-    objective (4), which differ in (9) to (11); with the sign of the coupling term of (18) reversed; and with the
-    distance over whole blocks: with three or more levels A_q has entries that are not pairs (overlooked in footnote 3),
-    where alpha is 0.
+    approximation" (IEEE TKDE 31, 2019), equation (15), with three corrections. The signs are those of the dual
+    objective (4); they differ in (9) to (11). The sign of the coupling term of (18) is reversed. The distance is over
+    whole blocks: with three or more levels, A_q has entries that are not pairs, for which alpha is 0 (footnote 3
+    overlooks these entries).
 
     Algorithm 2 alternates gradient steps on alpha, whose length is bounded by the largest eigenvalue over all pair
     differences, with thresholding; ``solver="alternating"`` is this algorithm, with corrected signs. By default

@@ -54,9 +54,9 @@ def self_test(scoring: Scoring, X: Features | None = None, qid: ArrayLike | None
     scoring : Scoring
         The model.
     X : ndarray or CSR matrix of shape (n_rows, n_features), optional
-        Data from which the documents are taken. If features are scaled by query, they are the first three of the first
-        query that has three. Else, for a linear model, they are the documents with the lowest, middle and highest
-        score, and for others the first three. None: they are invented.
+        Data from which the documents are taken. If features are scaled by query, the documents are the first three of
+        the first query that has at least three. Otherwise, for a linear model, they are the documents with the lowest,
+        middle and highest score, and for other models the first three documents. None: the documents are invented.
     qid : array-like of shape (n_rows,), optional
         Query of each row.
 

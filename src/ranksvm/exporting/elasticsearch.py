@@ -1,6 +1,7 @@
 """The learning-to-rank plugins of Elasticsearch and OpenSearch: the model, its feature set, and how to search with it.
 
-A linear model is ``model/linear`` with feature normalizers, an additive one the trees of ``model/xgboost+json``.
+A linear model becomes ``model/linear`` with feature normalizers; an additive model becomes the trees of
+``model/xgboost+json``.
 """
 
 import json
@@ -22,7 +23,7 @@ WINDOW = 100
 
 
 def write(request: Request) -> bytes:
-    """The model as ``_createmodel`` reads it, under the key ``request``: the plugins refuse any other key there.
+    """A JSON object whose key ``request`` has the model for ``_createmodel``; the plugins refuse additional keys in it.
 
     Parameters
     ----------

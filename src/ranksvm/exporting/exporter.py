@@ -28,7 +28,7 @@ __all__ = ["export"]
 
 # File names that are safe in a comment of any format: no line breaks, quotes or ends of comments.
 _PLAIN_FILE = re.compile(r"[\w.,+=@%-]+")
-# Texts of a feature that a note lists with their numbers.
+# Maximum number of texts of a feature that a note lists.
 _TEXTS = 10
 
 

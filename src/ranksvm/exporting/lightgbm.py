@@ -103,7 +103,7 @@ def write(request: Request) -> bytes:
 
 
 def _linear(columns: Sequence[int], coef: np.ndarray, missing: bool) -> str:
-    """The tree of a linear function of some features; if ``missing``, of one, whose missing values count as 0."""
+    """The tree of a linear function of features; if ``missing``, of one feature whose missing values count as 0."""
     tree = Split(columns[0], LOWEST, missing, Leaf(0.0), Leaf(0.0))
     terms = ([] if missing else columns), columns
     return _text(

@@ -12,7 +12,8 @@ from ranksvm.exporting.text import single
 
 __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scale_of_scores"]
 
-# A feature whose "min_max" range float32 would change by more than this part gets a "standard" normalizer instead.
+# If float32 would change the "min_max" range of a feature by more than this fraction, the feature gets a "standard"
+# normalizer.
 RANGE_ERROR = 1e-6
 # If the values of a feature exceed its range by this factor, its range is not extended to 0: float32 would have no
 # digits left for differences.

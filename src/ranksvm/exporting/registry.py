@@ -1,4 +1,4 @@
-"""The formats that models are written in; their modules are imported on first use, and not to list them in the help."""
+"""The formats that models are written in; their modules are imported on first use, and not for the list in the help."""
 
 from typing import TYPE_CHECKING
 

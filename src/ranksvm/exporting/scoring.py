@@ -135,7 +135,7 @@ class Additive:
         for table in self.tables:
             axes = tuple(axis.moved(scaling.shift[axis.feature], scaling.scale[axis.feature]) for axis in table.axes)
             values = table.values
-            if len(axes) == 1 and axes[0].missing:  # the new intercept subtracts a shift of missing values too
+            if len(axes) == 1 and axes[0].missing:  # the new intercept subtracts a shift, which is added again here
                 values = values.copy()
                 values[0] += coef[axes[0].feature] * scaling.shift[axes[0].feature]
             tables.append(Table(axes, values))

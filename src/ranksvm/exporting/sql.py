@@ -93,7 +93,7 @@ def _null_remark(request: Request) -> str:
 
 
 def _additive_terms(request: Request) -> list[tuple[float, str]]:
-    """The linear part and the trees, of the columns of the table or, if they are scaled by query, of a subquery."""
+    """The linear part and the trees, computed from the table or, if columns are scaled by query, from a subquery."""
     if request.query_scaling is None:
         function, names = request.unscaled(), [_quoted(name) for name in request.names]
     else:
@@ -181,7 +181,7 @@ def _self_test(request: Request, columns: list[int]) -> str:
 
 
 def _test_of_view(request: Request, columns: list[int], table: str, view: str) -> str:
-    """A count of rows of the view whose score differs from the formula, or is NULL: of one query, or of 1,000 rows."""
+    """A query that counts, in one query or in 1,000 rows, the rows of the view whose score is wrong or NULL."""
     part = "LIMIT 1000"
     if request.query_scaling is not None:
         query = _quoted(request.query_column)

@@ -32,7 +32,7 @@ def may_be_indefinite(kernel: Kernel) -> bool:
     Returns
     -------
     bool
-        True for a callable, and for polynomials of negative coefficients or of a degree that is not an integer.
+        True for a callable, and for a polynomial kernel with a negative parameter or a degree that is not an integer.
     """
     if kernel.name != "poly":
         return kernel.name == "callable"
@@ -74,7 +74,7 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
 
 
 def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> str | None:
-    """The error of the first invalid value in some rows and the columns up to them."""
+    """The error of the first invalid value in some rows, in columns up to the diagonal."""
     rows = slice(top, min(top + TILE, len(K)))
     for left in range(0, rows.stop, TILE):
         columns = slice(left, min(left + TILE, len(K)))
@@ -106,8 +106,8 @@ def check_definite(matrix: KernelMatrix, name: str) -> None:
     The eigenvalues of up to 500 rows and columns, drawn at random, are computed: no eigenvalue of a submatrix is below
     the smallest of the whole matrix, so a negative one proves that the matrix is indefinite. If there are more rows, 15
     steps of Lanczos' method on the whole matrix follow; their values are not below its smallest eigenvalue either.
-    Negative eigenvalues missed by both are small relative to the largest. It costs 15 products with Q and about 0.1
-    seconds.
+    Negative eigenvalues missed by both are small relative to the largest. The check costs 15 products with Q and about
+    0.1 seconds.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ __all__ = ["DeviceKernelMatrix", "DeviceLinearMatrix", "device_matrix"]
 
 logger = logging.getLogger("ranksvm.kernels")
 
-# Share of the free memory that Q leaves to vectors; bytes of rows that are computed at a time if not all fit.
+# Share of the free memory that Q leaves to vectors, and bytes of the rows that are computed at a time if not all rows
+# fit.
 LEFT_SHARE = 1 / 16
 BLOCK_BYTES = 256 << 20
 # Bytes of the sums of blocks of X' b.

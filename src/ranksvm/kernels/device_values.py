@@ -25,7 +25,8 @@ KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
 # Bytes of documents, and of values of basis functions, that are on the device at a time while features are computed.
 CHUNK_BYTES = 256 << 20
 
-# From documents on the host to values on the device, which the array takes document by document.
+# A function that computes values on the device from documents on the host, and writes them to the array document by
+# document.
 Make = Callable[[Features, DeviceArray], None]
 
 

@@ -41,14 +41,14 @@ class FeatureMap(Protocol):
         """``W' sums``: converts sums over basis functions to sums over features, float64, shape (n_features,)."""
 
     def largest(self, X: Features) -> np.ndarray:
-        """Bounds on the sums of absolute values of which each feature consists, float64, shape (n_features,)."""
+        """For each feature, a bound on the sum of the absolute values of its terms: float64, shape (n_features,)."""
 
 
 class NystroemFeatures:
     """Values of orthonormal functions that span the kernels of landmarks: ``phi(x) = k(x, Z) W``.
 
     ``<phi(x), phi(x')> = k(x, Z) Q_ZZ^+ k(Z, x')`` is the kernel if x or x' is in the span of the landmarks, and a
-    linear model w is the kernel expansion ``sum_j c_j k(x, z_j)`` with ``c = W w`` and of RKHS norm ``|w|``.
+    linear model w is the kernel expansion ``sum_j c_j k(x, z_j)`` with ``c = W w``, which has the RKHS norm ``|w|``.
 
     Parameters
     ----------
@@ -185,9 +185,9 @@ class FourierFeatures:
     ) -> "FourierFeatures":
         """Features with random frequencies.
 
-        The frequencies of ``rbf`` are normal with variance ``2 gamma``. In groups of as many as a document has features
-        they are orthogonal, which lowers the variance of the estimate. The frequencies of ``laplacian`` are independent
-        Cauchy variables of scale gamma.
+        The frequencies of ``rbf`` are normal with variance ``2 gamma``. They are drawn in groups of up to
+        ``n_features_in``, orthogonal within a group, which lowers the variance of the estimate. The frequencies of
+        ``laplacian`` are independent Cauchy variables of scale gamma.
 
         Parameters
         ----------
@@ -296,9 +296,9 @@ class FourierFeatures:
 def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
 
-    Eigenvalues up to ``n eps`` times the largest, eps of Q's type, are round-off and dropped. The kernel values
-    that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies to at most ``(eps / n)^1/2``:
-    for float64 less than the rounding of features to float32.
+    Eigenvalues up to ``n eps`` times the largest, where eps is the machine epsilon of Q's type, are dropped as
+    round-off. The kernel values that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies
+    to at most ``(eps / n)^1/2``: for float64 less than the rounding of features to float32.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ class Kernel:
     def block(self, X: Features, Z: Features) -> np.ndarray:
         """Values for every row of X with every row of Z.
 
-        Distances are computed in float64 from centered rows, so that an offset loses no digits.
+        Distances are computed in float64 from centered rows, so that an offset costs no digits.
 
         Parameters
         ----------

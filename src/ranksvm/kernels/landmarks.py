@@ -128,8 +128,9 @@ def _keys(X: Any) -> list[bytes]:
 def _by_distance(kernel: Kernel, X: Features, n_landmarks: int, random: np.random.RandomState) -> np.ndarray:
     """Rows drawn one after another by their squared distance from the nearest one drawn before.
 
-    Several are drawn at a time by the current distances, and each is accepted with the ratio of its updated to its old
-    distance: the result has the distribution of one-by-one draws, and kernel values are computed in blocks.
+    Several rows are drawn at a time by the current distances. Each is accepted with a probability equal to its updated
+    distance divided by its old one. The result has the same distribution as drawing one by one, but kernel values are
+    computed in blocks.
     """
     diagonal = kernel.diagonal(X)
     chosen: list[int] = []

@@ -83,8 +83,8 @@ def kernel_matrix(
     n_threads : int
         Number of threads. Products do not depend on it beyond round-off.
     device : Device, optional
-        Device that computes and multiplies Q, in its free memory: ``memory`` is the host's. Not for a
-        callable.
+        Device that computes and multiplies Q, in its own free memory; ``memory`` then has no effect. The device cannot
+        evaluate a callable.
 
     Returns
     -------

@@ -17,7 +17,7 @@ WIDTHS = (2048, 1024, 512, 256, 128, 64)
 # Share of the memory that tiles may use before they become narrower.
 TILES_SHARE = 0.25
 # Number of ranges of panels that threads share, each with its own sums: enough that no thread waits long for another.
-# With few threads the number is fixed, so that their products are equal bit by bit.
+# The number is the same for any small number of threads, so that the products are then equal bit by bit.
 TASKS = 16
 TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17

@@ -82,7 +82,7 @@ def smallest_terms(
     norms = np.abs(coef) * np.sqrt(kernel.diagonal(vectors))
     order = np.argsort(norms, kind="stable")
     squares = _squared_norms_of_sums(KernelsOf(kernel, vectors[order]), coef[order], n_threads)
-    # large terms may cancel: the round-off is the uncertainty of the remainder
+    # large terms may cancel, so that the squared norm of their sum may be wrong by this much
     round_off = ROUND_OFF * np.cumsum(norms[order]) ** 2
     total = squares[-1] if len(squares) else 0.0
     least = max(0.0, total - round_off[-1]) if len(squares) else 0.0

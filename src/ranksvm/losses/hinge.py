@@ -68,7 +68,8 @@ class HuberHinge(MarginLoss):
         lengths = self.sums.lengths
         value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
-            # Hinges of the ring are differences of terms as large as the spread of the scores, divided by the width.
+            # A hinge in the ring is a difference of terms as large as the spread of the scores, and is divided by the
+            # width.
             sweep, size = growth(OPERATIONS + 2.0 * lengths.swept), 1.0 + 2.0 * spread
             value += sweep * (size * (size / width + 1.0) * rough.ring + (size + width) * rough.active)
             slack += sweep * size * (size / width + 1.0) * rough.ring

@@ -74,7 +74,8 @@ class SweepState:
     scores : ndarray of float64, shape (n_rows,), optional
         Memory for the scores. An evaluation of scores that are already in this array does not copy them.
     function : int
-        Number of a loss that is curved at all pairs, so that all are visited; 0 for losses with a threshold.
+        Number, in ``_compiled/margin_functions.hpp``, of a loss that is curved at all pairs, all of which are then
+        visited; 0 for losses with a threshold.
 
     Attributes
     ----------
@@ -126,7 +127,8 @@ class SweepSums:
     pairs : ComparablePairs
         The pairs.
     function : int
-        Number of a loss that is curved at all pairs, so that all are visited; 0 for losses with a threshold.
+        Number, in ``_compiled/margin_functions.hpp``, of a loss that is curved at all pairs, all of which are then
+        visited; 0 for losses with a threshold.
     """
 
     def __init__(self, pairs: ComparablePairs, function: int = 0):

@@ -1,4 +1,4 @@
-"""Bounds on what round-off does to the sums of a loss: a priori, from the numbers of terms and their sizes."""
+"""A priori bounds on the round-off in the sums of a loss, from the numbers and the sizes of the terms."""
 
 from typing import NamedTuple
 

@@ -11,7 +11,7 @@ from ranksvm.metrics.exposures import Exposures
 
 __all__ = ["Deviation", "Documents", "Residuals", "Support", "doubly_robust", "inverse_exposure", "weight_facts"]
 
-# The relevance of a document is shrunk to the mean of all documents, which counts like clicks at this exposure.
+# The relevance of a document is shrunk toward the mean of all documents, which has the weight of this much exposure.
 _PRIOR = 1.0
 # ranks of the new ranker whose documents should have been shown
 _FIRST = 10
@@ -60,7 +60,7 @@ class Deviation:
     size : float
         Number of impressions, or estimated number of relevant documents.
     query : ndarray of float64, shape (n_queries,)
-        What an impression of the query adds to ``size * value`` beyond its share.
+        What an impression of the query adds to ``size * value``, minus ``value`` times what it adds to ``size``.
     row : ndarray of float64, shape (n_rows,)
         Derivative of ``query`` with respect to the relevance of each row.
     """
@@ -80,7 +80,7 @@ class Deviation:
 
 
 class Residuals:
-    """Sums of squares of the errors that the clicks of each impression add to estimates, apart from those of queries.
+    """Sums of squares of the errors that the clicks of each impression add to estimates, without the errors of queries.
 
     The error of a query's estimate is a sum over its impressions of ``click - offset - propensity r(d)`` times
     derivatives of the estimate. r(d) is the relevance by the other impressions, shrunk to the mean of all documents: if
@@ -91,7 +91,7 @@ class Residuals:
         self._sums, self._bias = sums, unclipped(bias)
         self._mean = _mean_relevance(sums)
         self._slopes = [slope * sums.impressions_by_row for slope in slopes]
-        # the squares of the deviations of the queries already have the share 1 / impressions of this variance
+        # the squared deviations of the queries already include the share 1 / impressions of this variance
         self._share = 1.0 - 1.0 / np.maximum(sums.impressions, 1.0)
         self.squares = np.zeros(len(slopes))
 
@@ -107,7 +107,7 @@ class Residuals:
 
 
 class Support:
-    """Which documents at the new ranker's first ranks users could see, in any list and in the lists of each ranker.
+    """Which documents at the first ranks of the new ranker users could see: in any list, and in each ranker's lists.
 
     Documents are weighted by the DCG discount of their rank and the number of impressions of their query.
     """

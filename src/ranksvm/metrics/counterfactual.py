@@ -33,7 +33,7 @@ __all__ = ["CounterfactualEstimate", "estimate"]
 MEAN_RANK = "mean_relevant_rank"
 _ESTIMATORS = ("ips", "snips", "dr")
 _NAME = re.compile(r"(dcg|mrr)(?:@([1-9][0-9]*))?\Z")
-# the unseen share, half a percent, from which an estimate has a note
+# an estimate has a note if its unseen share is at least half a percent
 _MATERIAL = 0.005
 
 
@@ -52,8 +52,8 @@ class CounterfactualEstimate(Tabular):
     n_impressions, n_clicks : int
         Size of the log.
     effective_clicks : float
-        ``(sum of w)^2 / (sum of w^2)``; the weight w of a click is 1 over the mean exposure of its document. So many
-        clicks of equal weight would tell as much.
+        ``(sum of w)^2 / (sum of w^2)``; the weight w of a click is 1 over the mean exposure of its document. This
+        number of clicks of equal weight would give as precise an estimate.
     top_share : float
         Share of the weight in the top 1 % of the clicks; near 0.01 if all weigh the same.
     unseen_share : float
@@ -178,9 +178,9 @@ def estimate(
     among all documents of its query. The metrics are:
 
     - ``"dcg@k"``: mean over impressions of the sum of ``r(d) / log2(1 + g)`` over ``g <= k``.
-    - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of
-      ``1 - r(d')`` over the documents d' above. Unbiased if clicks of an impression are independent given what is
-      shown.
+    - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of ``1 -
+      r(d')`` over the documents d' above. The estimate is unbiased if the clicks of an impression are independent given
+      the documents shown.
     - ``"mean_relevant_rank"``: the sum of ``r(d) g`` over the sum of ``r(d)``, a ratio with every estimator (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 4, who leave out the denominator).
 
@@ -188,10 +188,10 @@ def estimate(
 
     Estimators:
 
-    - ``"ips"``: these means.
+    - ``"ips"``: the means above.
     - ``"snips"``: self-normalized (Swaminathan & Joachims, NeurIPS 2015): ``"dcg@k"`` is divided by the estimated
-      number of relevant documents, not of impressions. This is another quantity, a mean discount for each relevant
-      document, and does not depend on the factor up to which propensities are identified.
+      number of relevant documents, not of impressions. This is another quantity: the mean discount of a relevant
+      document. Propensities are identified only up to a common factor, and this quantity does not depend on the factor.
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for
       unbiased learning to rank", TOIS 2023): r(d) is a regression m(d), plus the mean over the impressions of the query
       of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance``, or the clicks
@@ -316,7 +316,7 @@ def estimate(
 def _deviation(
     kind: str, cutoff: int | None, rank: np.ndarray, relevance: np.ndarray, sums: Exposures, *, ratio: bool
 ) -> Deviation:
-    """A metric over the number of impressions, or of relevant documents."""
+    """A metric, divided by the number of impressions or by the number of relevant documents."""
     value, slope = ranking_value(kind, cutoff, rank, relevance, sums.query, len(sums.impressions))
     divisor = np.bincount(sums.query, relevance, len(value)) if ratio else np.ones(len(value))
     size = float(sums.impressions @ divisor)

@@ -139,9 +139,9 @@ class AtCutoff(Metric):
 class NDCG(AtCutoff):
     """Normalized discounted cumulative gain: DCG@k over its maximum.
 
-    ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. With ties
-    averaged, the expected value over random orders of tied documents: each has the mean gain of its tie. A query
-    without gain has the value ``no_relevant`` of the convention.
+    ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. If ties are
+    averaged, the value is the expected value over random orders of tied documents: each document has the mean gain of
+    its tie. A query without gain has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------
@@ -187,9 +187,10 @@ class MeanNDCG(Metric):
 class AveragePrecision(AtCutoff):
     """Mean, over the relevant documents of a query, of the precision at their ranks; its mean over queries is MAP.
 
-    With ties averaged, the expected value: at the i-th place of a tie of n documents, m of them relevant, after N
-    documents with M relevant, ``m/n (M + 1 + (i-1)(m-1)/(n-1)) / (N + i)``. With a cut-off k, documents beyond rank k
-    have precision 0. A query without a relevant document has the value ``no_relevant`` of the convention.
+    If ties are averaged, the value is the expected value over random orders of tied documents. The i-th place of a tie
+    of n documents, of which m are relevant, after N documents, of which M are relevant, then adds ``m/n (M + 1 +
+    (i-1)(m-1)/(n-1)) / (N + i)`` to the sum of the precisions. With a cut-off k, documents beyond rank k have precision
+    0. A query without a relevant document has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------
@@ -228,9 +229,9 @@ class AveragePrecision(AtCutoff):
 @_named("rr", "recip_rank", "reciprocal_rank")
 @dataclasses.dataclass(frozen=True)
 class ReciprocalRank(AtCutoff):
-    """1 / rank of the first relevant document, 0 where there is none (up to the cut-off); its mean is MRR.
+    """1 / rank of the first relevant document, or 0 if there is none (up to the cut-off); its mean is MRR.
 
-    With ties averaged, the expected value over random orders of tied documents.
+    If ties are averaged, the value is the expected value over random orders of tied documents.
 
     Parameters
     ----------
@@ -254,8 +255,8 @@ class ERR(AtCutoff):
     """Expected reciprocal rank: ``sum over r of 1/r R_r prod over s < r of (1 - R_s)``.
 
     A document stops the user with probability ``R = (2^y - 1) / 2^max_label``. ``max_label`` is the highest grade of
-    the scale: give it to `evaluate` to compare data sets; else it is the highest label present. With ties averaged,
-    the expected value over random orders of tied documents.
+    the scale: give it to `evaluate` to compare data sets; else it is the highest label present. If ties are averaged,
+    the value is the expected value over random orders of tied documents.
 
     Parameters
     ----------
@@ -280,7 +281,7 @@ class ERR(AtCutoff):
 class Precision(AtCutoff):
     """Relevant documents among the first k, divided by k, also for a shorter list unless the convention differs.
 
-    With ties averaged, the expected value over random orders of tied documents.
+    If ties are averaged, the value is the expected value over random orders of tied documents.
 
     Parameters
     ----------
@@ -308,8 +309,8 @@ class Precision(AtCutoff):
 class Recall(AtCutoff):
     """Relevant documents among the first k, divided by all relevant documents of the query.
 
-    With ties averaged, the expected value over random orders of tied documents. A query without a relevant document
-    has the value ``no_relevant`` of the convention.
+    If ties are averaged, the value is the expected value over random orders of tied documents. A query without a
+    relevant document has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------

@@ -85,8 +85,9 @@ class Evaluation(Tabular):
     def interval(self, metric: str | Metric, *, confidence: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a mean over queries, from the t distribution.
 
-        The queries are treated as a random sample. If the mean weights them (pairwise accuracy: by pairs), it is a
-        ratio of sums over queries, with the variance of `accuracy_interval`; prefer `accuracy_interval` near 0 and 1.
+        The queries are treated as a random sample. If the mean weights the queries (as the pairwise accuracy does, by
+        their pairs), it is a ratio of sums over queries, and its variance is computed as in `accuracy_interval`. Prefer
+        `accuracy_interval` if the mean is near 0 or 1.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, f
 
 
 def column(name: str, values: ArrayLike, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
-    """A column as float64, with ``n_rows`` values, as many as y, if that is given; all finite if ``finite``."""
+    """A column as float64, validated: with ``n_rows`` values if that is given, all of them finite if ``finite``."""
     found = label_column(values) if name == "y" else numeric_column(name, values, finite=finite)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]

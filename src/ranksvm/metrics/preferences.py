@@ -80,7 +80,7 @@ def evaluate_pairs(
 
 
 def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple[float, float]:
-    """Confidence interval of the pairwise accuracy, for pairs that are independent between queries only.
+    """Confidence interval of the pairwise accuracy; pairs of one query may depend on each other.
 
     Wilson's score interval with an effective number of pairs: ``p (1 - p) / v``, where v is the variance of the
     accuracy p as a ratio of sums over queries, ``Q / (Q - 1) * sum over queries of (w_q (p_q - p))^2 / (sum of w_q)^2``

@@ -15,8 +15,8 @@ __all__ = ["Rankings"]
 class Rankings:
     """The documents of every query, best score first.
 
-    Position p of the ranked order belongs to query q where ``pointers[q] <= p < pointers[q + 1]``. Arrays "per
-    position" have shape (n_rows,), arrays "per query" shape (n_queries,).
+    Position p of the ranked order belongs to query q if ``pointers[q] <= p < pointers[q + 1]``. Arrays "per position"
+    have shape (n_rows,), arrays "per query" shape (n_queries,).
 
     Parameters
     ----------

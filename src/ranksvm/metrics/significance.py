@@ -133,8 +133,9 @@ def compare(
 
     The p-value of the randomization test is the probability of a difference at least as large when the two values of
     each query are swapped at random (Fisher; Smucker, Allan and Carterette, CIKM 2007): all swaps are tried for up to
-    13 queries that differ, else ``n_permutations`` are drawn and the p-value is (1 + as large) / (1 + drawn). If the
-    mean weights queries (pairwise accuracy: by pairs), the tests use the same weights and treat them as fixed.
+    13 queries that differ, else ``n_permutations`` swaps are drawn, k of them give a difference at least as large, and
+    the p-value is ``(1 + k) / (1 + n_permutations)``. If the mean weights queries (pairwise accuracy: by pairs), the
+    tests use the same weights and treat them as fixed.
 
     Parameters
     ----------
@@ -273,7 +274,7 @@ def compare_systems(
     0.05 count as differences, the probability that *any* two equal systems are found to differ is at most 0.05. This
     holds for the comparisons of one metric.
 
-    - ``"holm"``: the step-down procedure of Holm on the p-values of the randomization tests; for any dependence.
+    - ``"holm"``: the step-down procedure of Holm on the p-values of the randomization tests; valid for dependent tests.
     - ``"bonferroni"``: p-values times their number; never more powerful than Holm.
     - ``"tukey"``: the randomized version of Tukey's honestly significant difference. The values of all systems are
       permuted within each query; the p-value of a pair is the share of permutations, the given one included, in which

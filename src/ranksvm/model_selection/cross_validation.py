@@ -348,7 +348,7 @@ def _takes_group(estimator: object) -> bool:
 
 
 class _Listed:
-    """Pairs of rows; a part of the pairs has its own numbers of rows."""
+    """Pairs of rows; each part of the pairs has its own row numbers, from 0."""
 
     def __init__(self, pairs: ArrayLike, pair_weight: ArrayLike | None, queries: Queries):
         preferred, other = row_numbers(pairs, queries)

@@ -165,7 +165,7 @@ class CalibratedMixin(Ranker):
         Returns
         -------
         ndarray of float64, shape (n_pairs,)
-            The probabilities. Exchanging the arguments gives 1 minus them.
+            The probabilities. If the arguments are exchanged, the result is 1 minus these probabilities.
 
         Raises
         ------

@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 class RoundValue(NamedTuple):
-    """The value of a metric on a set after a round, with the fields of LightGBM's ``EvalResult``, formerly a tuple."""
+    """A metric's value on a set after a round, with the fields of LightGBM's ``EvalResult``, once a plain tuple."""
 
     dataset_name: str
     metric_name: str
@@ -79,7 +79,7 @@ class EvaluationRounds:
     most : int
         The maximum number of rounds.
     patience : int or None
-        Number of rounds without a better value on the first set after which to stop; None: stop only after a callback
+        Stop after this number of rounds without a better value on the first set. None: stop only after a callback
         returns True, and keep no model.
     what : str, default "epoch"
         The name of a round in log records.
@@ -109,7 +109,7 @@ class EvaluationRounds:
         Parameters
         ----------
         scores : callable
-            Returns the scores of features.
+            Takes features and returns their scores.
         model : callable
             Returns what to keep of the round; called without arguments if the round is the best so far.
 

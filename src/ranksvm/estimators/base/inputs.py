@@ -142,7 +142,7 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
 
 
 def _name_texts(ranker: Any, given: TrainingArguments) -> None:
-    """Store the names of all features if some held text: X, in which numbers replace the texts, has no names."""
+    """Store the names of all features if some held text, because X has no names once numbers replace the texts."""
     if given.text_features is not None:
         ranker.feature_names_in_ = np.array(given.text_features.names, dtype=object)
 

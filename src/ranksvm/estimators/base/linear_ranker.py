@@ -56,10 +56,10 @@ class LinearRanker(Ranker):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """``|w_f|`` divided by the sum of all, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
+        """``|w_f|`` over the sum of ``|w_f|``, as in XGBoost's `gblinear`; ndarray of float64, shape (n_features,).
 
-        They are comparable only if all features have the same scale; `feature_importance` takes the spread of each
-        feature into account.
+        These values are comparable only if all features have the same scale; `feature_importance` takes the spread of
+        each feature into account.
         """
         check_is_fitted(self)
         sizes = np.abs(self.coef_)
