@@ -67,7 +67,7 @@ class Hinges:
     def smoothing_suffices(self, point, tol):
         return True
 
-    def reduce_smoothing(self, point, tol):
+    def reduce_smoothing(self, point, tol, by_inverse=False):
         return point, 0
 
     def line(self, point, trial):

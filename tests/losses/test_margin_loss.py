@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from oracle import ExplicitPairs
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import Hinge, HuberHinge, LossSums, SquaredHinge
 from sweep_checks import (
     FUNCTIONS,
@@ -17,6 +17,7 @@ from sweep_checks import (
     check_against_pairs,
     evaluate,
     make_loss,
+    make_pairs,
     product,
 )
 
@@ -316,3 +317,24 @@ def test_a_sum_that_round_off_makes_negative_has_finite_bounds(kind, width, shar
     # a loss as large as the bound of its error has pulls that large
     least = 2.0 * bounds.value if kind is SquaredHinge else 0.0
     assert bounds.pulls**2 >= least * loss._weight_below(y.astype(float), 1.0) * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("way", [None, *WAYS, "list"])
+@pytest.mark.parametrize("weighting", ["uniform", "gain_gap"])
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_parabolas_of_another_width_have_the_same_pairs_in_the_ring(way, weighting, width):
+    rng, n, narrower = np.random.default_rng(7), 60, 0.2 * width
+    y, qid, scores = rng.integers(0, 4, n).astype(float), np.sort(rng.integers(0, 3, n)), 0.6 * rng.normal(size=n)
+    oracle = ExplicitPairs(y, qid, weighting=weighting)
+    if way == "list":
+        listed, weights = np.column_stack([oracle.upper, oracle.lower]), oracle.weight
+        loss = Hinge(PairList.from_pairs(Queries.from_qid(qid, n), listed, pair_weight=weights))
+    else:
+        loss = Hinge(make_pairs(y, qid, way, weighting=weighting))
+    h, a, D = 1.0 - oracle.margins(scores), oracle.weight, np.eye(n)[oracle.upper] - np.eye(n)[oracle.lower]
+    ring = (h > 0.0) & (h <= width)
+    assert 20 < ring.sum() < (h > 0.0).sum()
+    state, change = loss.narrowed(scores, width, narrower)
+    np.testing.assert_allclose(change, -D.T @ (a * ring * h * (1.0 / narrower - 1.0 / width)), atol=1e-12)
+    v = rng.normal(size=n)
+    np.testing.assert_allclose(product(loss, state, v), D.T @ (a * ring / narrower * (D @ v)), atol=1e-11)

@@ -268,6 +268,36 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol, memory):
     assert result.gap <= tol * result.value
 
 
+@pytest.mark.parametrize("n_queries", [1, 6])
+def test_the_inverse_predicts_the_solution_of_the_next_width(n_queries):
+    objective, oracle, _ = make_problem(n_queries=n_queries)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, None, 1 << 24, 0.5, True)
+    result = newton_cg(objective, objective.vector(), tol=0.2, enough=1e-9)
+    scores, width = result.point.scores, objective.width
+    ring, beyond = (lambda h: ((h > 0.0) & (h <= width), h > width))(1.0 - oracle.margins(scores))
+    objective.width = narrower = 0.9 * width
+    b, Qb = objective.narrowed_solution(result.point)
+    # b are the signed sums of C times the slopes of the parabolas of these pairs, at the scores of b itself
+    D = np.eye(len(b))[oracle.upper] - np.eye(len(b))[oracle.lower]
+    slopes = np.where(ring, (1.0 - D @ Qb) / narrower, beyond)
+    np.testing.assert_allclose(b, C * D.T @ (oracle.weight * slopes), atol=1e-4)  # a factor in float32
+    predicted = objective.evaluate(np.stack([b, Qb]))
+    assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(result.w))
+
+
+def test_predicted_solutions_of_the_hinge_save_steps():
+    n_steps = {}
+    for predicts in (True, False):
+        problem = make_problem(n=300, n_queries=10)[0]
+        objective = KernelObjective(problem.matrix, Hinge(problem.pairs), 30.0, 1, None, 1 << 28, 1.0, True)
+        if not predicts:
+            objective.narrowed_solution = lambda point: None
+        result = newton_cg(objective, objective.vector(), tol=1e-5, direct=True)
+        assert result.status is Status.CONVERGED
+        n_steps[predicts] = result.n_iter
+    assert n_steps[True] < 0.5 * n_steps[False]
+
+
 def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():
     objective, _, _ = make_problem(landmarks=9)
     objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 0, 0.7, True)

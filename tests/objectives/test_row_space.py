@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.losses import HuberHinge, SquaredHinge
+from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import RowSpaceObjective
 from ranksvm.solvers import Status, newton_cg
 from ranksvm.terms.host import ThreadedTerm
@@ -75,3 +75,18 @@ def test_direct_steps_begin_where_the_fit_began():
     result = newton_cg(objective, begin, tol=1e-6)
     assert result.status is Status.CONVERGED
     assert sum(np.array_equal(w, begin) for w in evaluated) == 2
+
+
+@pytest.mark.parametrize("n_queries", [1, 6])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_inverse_predicts_solutions_of_the_hinge(n_queries, sparse):
+    huber, oracle, _ = make_problem("huber", n_queries, sparse, C=1.0)
+    term = ThreadedTerm(huber.design, Hinge(huber.rows_term.pairs), 1)
+    objective = RowSpaceObjective(term, huber.design, 1.0, 1 << 24, 1.0, True)
+    coarse = newton_cg(objective, np.zeros(N_FEATURES), tol=0.2, enough=1e-9)
+    objective.width = 0.5 * objective.width
+    predicted = objective.evaluate(objective.narrowed_solution(coarse.point))
+    assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(coarse.w))
+    result = newton_cg(objective, np.zeros(N_FEATURES), tol=1e-6, direct=True)
+    assert result.status is Status.CONVERGED
+    assert oracle.hinge_value(result.w, 1.0) == pytest.approx(result.value, rel=1e-9)

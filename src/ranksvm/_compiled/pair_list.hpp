@@ -32,10 +32,10 @@ struct SquaredHingeOfPair {
 };
 
 struct HuberOfPair {
-    double threshold, width;
+    double threshold, width, ring_width;
     RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, LossSums *sums) const {
         const double h = threshold - margin;
-        const bool ring = margin >= threshold - width;
+        const bool ring = margin >= threshold - ring_width;
         const double value = ring ? 0.5 * h * h / width : h - 0.5 * width;
         sums->value += a * value;
         sums->excess += a * (h - value);
@@ -83,8 +83,8 @@ static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64
 }
 
 static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, double width,
-                              double *curvature, double *counts, double *gradient_range) {
-    return evaluate_list(pairs, first_query, last_query, scores_range, HuberOfPair{1.0, width}, curvature, counts,
+                              double ring, double *curvature, double *counts, double *gradient_range) {
+    return evaluate_list(pairs, first_query, last_query, scores_range, HuberOfPair{1.0, width, ring}, curvature, counts,
                          gradient_range);
 }
 

@@ -38,6 +38,7 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
         double *degrees
         double threshold
         double width
+        double ring
         cbool smoothing
         int function
         double factor
@@ -107,11 +108,12 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
     return made
 
 
-def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
-    """The operator from scores to the gradient of the Huberized hinge, with the same sums as the sweep."""
+def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees, double ring=0.0):
+    """The operator from scores to the gradient of the Huberized hinge, with the sums and the ring of the sweep."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.width = width
+    own.ring = ring if ring else width
     own.smoothing = smoothing
     made.table.apply = ListOperator.huber
     return made

@@ -24,7 +24,7 @@ struct PairListLoops {
     LossSums (*squared_hinge)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                               double threshold, double *curvature, double *counts, double *gradient_range);
     LossSums (*huber)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, double width,
-                      double *curvature, double *counts, double *gradient_range);
+                      double ring, double *curvature, double *counts, double *gradient_range);
     LossSums (*smooth)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, int function,
                        double *curvature, double *counts, double *gradient_range);
     void (*laplacian)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,

@@ -14,7 +14,7 @@ struct ListOperator {
     const PairList *pairs;
     double *active, *degrees;  // weight of each pair at which the loss is curved, their sum for each document
     double threshold;          // of the squared hinge
-    double width;              // of the Huberized hinge
+    double width, ring;        // of the Huberized hinge, and of the margins where it is curved
     bool smoothing;            // of the hinge: excess and slack count
     int function;              // number of a function of the margin
     double factor;             // of the Laplacian
@@ -28,7 +28,8 @@ struct ListOperator {
     // scores -> gradient; writes what is active
     static LossSums huber(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const ListOperator &own = *static_cast<const ListOperator *>(context);
-        const LossSums sums = own.loops->huber(*own.pairs, first, last, v_range, own.width, own.active, own.degrees, u_range);
+        const LossSums sums =
+            own.loops->huber(*own.pairs, first, last, v_range, own.width, own.ring, own.active, own.degrees, u_range);
         return own.smoothing ? sums : LossSums{sums.value, 0.0, 0.0};
     }
 

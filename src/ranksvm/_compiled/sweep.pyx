@@ -233,16 +233,18 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     return made
 
 
-def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
+def huber(PairArrays arrays, StateArrays state, double width, bint smoothing, double ring=0.0):
     """The operator from scores to the gradient of the Huberized hinge.
 
     Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It leaves the pairs
-    whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
+    whose loss is curved in the state, as `squared_hinge` does; the state has a ring. If the ring has a width of its own,
+    below the width of the loss, only the gradient and the pairs in the state have a meaning: a pair beyond the ring counts as
+    if its loss were linear.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     cdef SweepOperator *own = <SweepOperator *>made.memory
     state.state.outer_threshold = 1.0
-    state.state.inner_threshold = 1.0 - width
+    state.state.inner_threshold = 1.0 - (ring if ring else width)
     own.width = width
     own.smoothing = smoothing
     made.table.apply = SweepOperator.huber

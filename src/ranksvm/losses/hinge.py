@@ -86,6 +86,32 @@ class HuberHinge(MarginLoss):
         beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack
 
+    def narrowed(self, scores: np.ndarray, width: float, narrower: float) -> tuple[PairState, np.ndarray]:
+        """The state and the change of the derivative if the parabolas of the pairs in the ring get another width.
+
+        The pairs in the ring stay the same, and so do those beyond it: this is the quadratic function that the loss of
+        the narrower width will be near its solution, if the same pairs are in its ring there.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_rows,)
+            The scores.
+        width, narrower : float
+            The width of the ring and that of the parabolas.
+
+        Returns
+        -------
+        state : PairState
+            The pairs in the ring, with the curvature of the narrower width.
+        change : ndarray of float64, shape (n_rows,)
+            Derivative with respect to the scores, minus that of the loss at ``width``.
+        """
+        state, pulls = self.new_state(), np.empty((2, len(scores)))
+        for out, multiple in zip(pulls, (1.0, 2.0), strict=True):  # at twice the width the ring counts half
+            self.sums.huber(state, multiple * width, False, width)(0, self.pairs.n_queries, scores, out)
+        state.curvature = self.curvature(narrower)
+        return state, 2.0 * (width / narrower - 1.0) * (pulls[0] - pulls[1])
+
     def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         return self.sums.huber(state, width, self.smoothed)
 

@@ -53,7 +53,7 @@ class PairSums(Protocol[State]):
         self, ring: bool, near: State | None = None, n_threads: int = 1, scores: np.ndarray | None = None
     ) -> State: ...
     def squared_hinge(self, state: State, threshold: float) -> CompiledOperator: ...
-    def huber(self, state: State, width: float | None, smoothing: bool) -> CompiledOperator: ...
+    def huber(self, state: State, width: float | None, smoothing: bool, ring: float = 0.0) -> CompiledOperator: ...
     def smooth(self, state: State) -> CompiledOperator: ...
     def hessian(self, state: State) -> CompiledOperator: ...
 
@@ -155,8 +155,8 @@ class SweepSums:
     def squared_hinge(self, state: SweepState, threshold: float) -> CompiledOperator:
         return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
 
-    def huber(self, state: SweepState, width: float | None, smoothing: bool) -> CompiledOperator:
-        return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing)
+    def huber(self, state: SweepState, width: float | None, smoothing: bool, ring: float = 0.0) -> CompiledOperator:
+        return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing, ring)
 
     def smooth(self, state: SweepState) -> CompiledOperator:
         return sweep.smooth(self.pairs.arrays, state.arrays)
@@ -216,8 +216,8 @@ class ListSums:
     def squared_hinge(self, state: ListState, threshold: float) -> CompiledOperator:
         return pair_list.squared_hinge(self.pairs.arrays, threshold, state.active, state.degrees)
 
-    def huber(self, state: ListState, width: float | None, smoothing: bool) -> CompiledOperator:
-        return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
+    def huber(self, state: ListState, width: float | None, smoothing: bool, ring: float = 0.0) -> CompiledOperator:
+        return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees, ring)
 
     def smooth(self, state: ListState) -> CompiledOperator:
         return pair_list.smooth(self.pairs.arrays, self.function, state.active, state.degrees)

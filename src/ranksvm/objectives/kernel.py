@@ -301,9 +301,21 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
+        return self._inverse(point.state)
+
+    def narrowed_solution(self, point: KernelPoint) -> np.ndarray | None:
+        """The solution for the current width, if the pairs in the ring of a point are those in its ring there."""
+        assert isinstance(self.loss, HuberHinge)
+        assert point.width is not None
+        assert self.width is not None
+        state, change = self.loss.narrowed(point.scores, point.width, self.width)
+        inverse = self._inverse(state)
+        return None if inverse is None else point.w - inverse(self.vector(point.slopes + self.C * change))
+
+    def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
         correct = correction_by_active_pairs(
-            self.loss.hessian(point.state),
-            self._degrees(point),
+            self.loss.hessian(state),
+            self.loss.curvature_diagonal(state, 0, self.n_variables),
             self.pairs.pointers,
             self.matrix,
             self.C,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.losses.hinge import HuberHinge
 from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
@@ -78,13 +79,27 @@ class RowSpaceObjective(LinearObjective):
 
     def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application reads X twice."""
-        term = self.rows_term
         assert isinstance(point.at, ThreadedPoint)
+        return self._inverse(point.at.state)
+
+    def narrowed_solution(self, point: LinearPoint) -> np.ndarray | None:
+        """The solution for the current width, if the pairs in the ring of a point are those in its ring there."""
+        term, at = self.rows_term, point.at
+        assert isinstance(at, ThreadedPoint)
+        assert isinstance(term.loss, HuberHinge)
+        assert at.width is not None
+        assert self.width is not None
+        state, change = term.loss.narrowed(at.scores, at.width, self.width)
+        inverse = self._inverse(state)
+        return None if inverse is None else point.w - inverse(point.gradient + self.C * term.transposed_product(change))
+
+    def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
+        term = self.rows_term
         if self._gram is None:
             self._gram = Gram(self.design.gram(term.pairs.rows))
         correct = correction_by_active_pairs(
-            term.loss.hessian(point.at.state),
-            self._degrees(point),
+            term.loss.hessian(state),
+            term.loss.curvature_diagonal(state, 0, term.n_rows),
             term.pairs.pointers,
             self._gram,
             self.C,

@@ -194,9 +194,9 @@ class Monitor(Generic[P]):
         self.n_evaluations += 1
         return self.objective.evaluate(w, near)
 
-    def reduce_smoothing(self, point: P) -> P:
+    def reduce_smoothing(self, point: P, by_inverse: bool = False) -> P:
         """The same point or one nearby, with less smoothing if the current problem is solved accurately enough."""
-        narrower, n_evaluations = self.objective.reduce_smoothing(point, self.tol)
+        narrower, n_evaluations = self.objective.reduce_smoothing(point, self.tol, by_inverse)
         self.n_evaluations += n_evaluations
         return narrower
 

@@ -54,7 +54,8 @@ def newton_cg(
     it.
 
     If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
-    step computes the inverse and preconditions with it. One or two products a step then suffice.
+    step computes the inverse and preconditions with it. One or two products a step then suffice. Whenever smoothing is
+    reduced, an inverse also predicts the next solution.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def newton_cg(
     best_gap, n_futile = float("inf"), 0
     inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
     while (status := monitor.record(point)) is None:
-        before, point = point, monitor.reduce_smoothing(point)
+        before, point = point, monitor.reduce_smoothing(point, inverts)
         if point is not before:  # another objective, of larger gaps
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)

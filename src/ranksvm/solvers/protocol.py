@@ -78,8 +78,11 @@ class Objective(Protocol[P]):
     def smoothing_suffices(self, point: P, tol: float) -> bool:
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
-    def reduce_smoothing(self, point: P, tol: float) -> tuple[P, int]:
-        """Smooth less if it is time to: a new point at or near w, else the same one; and the number of evaluations."""
+    def reduce_smoothing(self, point: P, tol: float, by_inverse: bool = False) -> tuple[P, int]:
+        """Smooth less if it is time to: a new point at or near w, else the same one; and the number of evaluations.
+
+        With ``by_inverse``, the solution with less smoothing is predicted by an inverse of the Hessian.
+        """
 
     def line(self, point: P, trial: P) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes on the segment from one point to another, as functions of positions in [0, 1]."""
