@@ -233,6 +233,41 @@ def test_a_value_that_a_linear_model_refuses_is_named_as_in_its_file(ranksvm, tr
     ranksvm("train", part, "-C", 0.1, "--scaler", "elasticsearch-minmax", *options)
 
 
+def test_an_infinite_value_is_named_as_in_its_file_where_missing_ones_are_taken(ranksvm, folder, train, tmp_path):
+    pd, out = pytest.importorskip("pandas"), tmp_path / "model"
+    frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.loc[11, "x2"] = np.nan
+    frame.loc[7, "x1"] = np.inf
+    frame.to_csv(tmp_path / "part.csv", index=False)
+    whole, part, missing = tmp_path / "whole.csv", tmp_path / "part.csv", "--missing-values"
+    place = "part.csv: Input X contains infinity at X[7, 1] (feature x1): missing values are NaN"
+    for options in (ADDITIVE, (*ADDITIVE, "--scaler", "standard"), ("--scaler", "elasticsearch-minmax")):
+        arguments = (*options, "-C", 0.1, "-o", out)
+        for names in (folder / "train.txt", whole):  # a model without names of features, and one with names
+            ranksvm("train", names, *arguments)
+            for command in ("predict", "explain"):
+                assert place in ranksvm(command, out, part, missing, code=1).stderr
+        assert place in ranksvm("train", part, *arguments, missing, code=1).stderr
+        # before the fit
+        stderr = ranksvm("train", whole, "--valid", part, *arguments, missing, code=1).stderr
+        assert place in stderr
+        assert "iteration" not in stderr
+
+
+def test_missing_values_are_refused_unless_all_scalers_take_them(ranksvm, train, tmp_path):
+    pd, out = pytest.importorskip("pandas"), tmp_path / "model"
+    frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.loc[7, "x1"] = np.nan
+    frame.to_csv(tmp_path / "part.csv", index=False)
+    place = "part.csv: Input X contains NaN at X[7, 1] (feature x1)"
+    scaled = (*ADDITIVE, "--scaler", "query-minmax", "-C", 0.1, "-o", out)
+    ranksvm("train", tmp_path / "whole.csv", *scaled)
+    for command in (("predict", out), ("train", *scaled), ("tune", "--scaler", "none,elasticsearch-minmax")):
+        assert place in ranksvm(*command, tmp_path / "part.csv", "--missing-values", code=1).stderr
+
+
 def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
     ranksvm("train", folder / "train.txt", *ADDITIVE, "--no-linear-part", "-o", tmp_path / "model")
     assert "no linear part" in ranksvm("info", tmp_path / "model").stdout

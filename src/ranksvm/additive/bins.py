@@ -14,6 +14,7 @@ from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.data.validation import check_not_infinite
 from ranksvm.exceptions import DataError
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "FeatureBins",
     "FeatureStatistics",
     "as_floats",
-    "check_not_infinite",
     "codes_of",
     "described_features",
     "described_sample",
@@ -429,34 +429,6 @@ def level_counts(
     n_ranges = min(n_threads, 1 + len(codes) // CODED_ROWS)
     parts = parallel_map(counted, even_ranges(0, len(codes), n_ranges), n_threads)
     return sum(parts, start=np.zeros(pointers[-1], dtype=np.int64))
-
-
-def check_not_infinite(X: Features, names: Sequence[str] | None = None, first_row: int = 0) -> None:
-    """Refuse infinite values.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_rows, n_features)
-        The features.
-    names : sequence of str, optional
-        Names of the features, for messages.
-    first_row : int
-        Number of the first row, for messages.
-
-    Raises
-    ------
-    DataError
-        When there is one; the message has its place.
-    """
-    if is_sparse(X):
-        entries = X.tocoo()
-        infinite = np.isinf(entries.data)
-        rows, columns = entries.row[infinite], entries.col[infinite]
-    else:
-        rows, columns = np.nonzero(np.isinf(X))
-    if len(rows):
-        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
-        raise DataError(f"Input X contains infinity at {place}: missing values are NaN.")
 
 
 def _check_levels(

@@ -38,22 +38,25 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
     """
     names, n_features = names_in(model), model.n_features_in_
     X = matched_to(model, data, path)
-    if names is None:
-        in_order = data.n_features == n_features and not _are_numbered(data.feature_names)
-        return model, X, data.feature_names if in_order else None
-    if not any(getattr(step, "_takes_missing", False) for step in steps_of(model)):
-        refuse_not_finite(X, names, path)
-    return _by_position(model), X, names
+    if names is not None:
+        model = _by_position(model)
+    elif data.n_features == n_features and not _are_numbered(data.feature_names):
+        names = data.feature_names
+    refuse_not_finite(X, names, path, missing=_takes_missing(model))
+    return model, X, names
 
 
-def refuse_not_finite(X: "Features", names: Sequence[str] | None, path: Path) -> None:
-    """Raise DataError, with the name of the file and of the feature, for a value that is NaN or infinite."""
+def refuse_not_finite(X: "Features", names: Sequence[str] | None, path: Path, missing: bool) -> None:
+    """Raise DataError, with the names of the file and of the feature, for a value that is infinite or NaN.
+
+    With ``missing``, values may be NaN.
+    """
     from ranksvm._util.threads import effective_n_jobs
     from ranksvm.data.validation import check_finite
     from ranksvm.exceptions import DataError
 
     try:
-        check_finite(X, effective_n_jobs(None), names)
+        check_finite(X, effective_n_jobs(None), names, missing=missing)
     except DataError as error:
         raise DataError(f"{titled(path)}: {error}") from None
 
@@ -146,6 +149,11 @@ def names_in(model: "Model") -> Sequence[str] | None:
     """Names of the columns that a model was trained on, if they are known."""
     names = getattr(steps_of(model)[0], "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
+
+
+def _takes_missing(model: "Model") -> bool:
+    """Whether a model takes NaN: the first step decides, after scalers of scikit-learn, which leave NaN as it is."""
+    return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)
 
 
 def _are_numbered(names: Sequence[str] | None) -> bool:

@@ -87,17 +87,21 @@ class TrainingData:
         return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
 
     def check_features(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
-        """Refuse features that hold text, or values that are NaN or infinite, unless all models are additive.
+        """Refuse features that hold text, unless all models are additive, and values that are infinite or NaN.
 
-        Additive models take text in their categories only. Scalers for the scores of retrievers take missing values.
+        Additive models take text in their categories only. They take missing values if the scaler does. Scalers for the
+        scores of retrievers replace these.
         """
         train = self.parts["train"]
         listed = [] if train.feature_names is None else [train.feature_names[each] for each in categorical or ()]
         check_texts(list(train.categories), listed, additive, scalers)
-        if not additive and not any(name.startswith(("elasticsearch", "opensearch")) for name in scalers):
-            for part, data in self.parts.items():
-                if not isinstance(data, DataInFile):
-                    refuse_not_finite(data.X, data.feature_names, self.paths[part])
+        missing = all(
+            name.startswith(("elasticsearch", "opensearch")) or (additive and not name.startswith("query"))
+            for name in scalers
+        )
+        for part, data in self.parts.items():
+            if not isinstance(data, DataInFile):
+                refuse_not_finite(data.X, data.feature_names, self.paths[part], missing)
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.types import Features, PathLike
-from ranksvm.additive.bins import check_not_infinite
 from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.data.queries import id_array
+from ranksvm.data.validation import check_not_infinite
 from ranksvm.estimators.base.inputs import features_and_labels
 from ranksvm.estimators.rank_svm import RankSVMCore  # without scikit-learn, which takes a new worker seconds to import
 from ranksvm.exceptions import DataError, ParseError

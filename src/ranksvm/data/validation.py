@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import check_one_per_row, is_sparse, level_of_caller
+from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data import Queries
@@ -111,7 +112,11 @@ def check_grouped(
 
 
 def check_finite(
-    X: Features | DeviceFeatures, n_threads: int, names: Sequence[str] | None = None, pairwise: bool = False
+    X: Features | DeviceFeatures,
+    n_threads: int,
+    names: Sequence[str] | None = None,
+    pairwise: bool = False,
+    missing: bool = False,
 ) -> None:
     """Raise DataError, with the number of NaN and infinite values and the place of the first one, if X has any.
 
@@ -125,6 +130,8 @@ def check_finite(
         Names of the features.
     pairwise : bool
         Whether X is a kernel matrix, whose columns are documents, not features.
+    missing : bool
+        Whether values on the host may be NaN: then only infinite ones are refused (`check_not_infinite`).
     """
     if isinstance(X, DeviceFeatures):
         if not np.isfinite(X.largest()).all():
@@ -133,7 +140,37 @@ def check_finite(
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        raise _not_finite(X, names, pairwise)
+        if not missing:
+            raise _not_finite(X, names, pairwise)
+        check_not_infinite(X, names)
+
+
+def check_not_infinite(X: Features, names: Sequence[str] | None = None, first_row: int = 0) -> None:
+    """Refuse infinite values.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    names : sequence of str, optional
+        Names of the features, for messages.
+    first_row : int
+        Number of the first row, for messages.
+
+    Raises
+    ------
+    DataError
+        When there is one; the message has its place.
+    """
+    if is_sparse(X):
+        entries = X.tocoo()
+        infinite = np.isinf(entries.data)
+        rows, columns = entries.row[infinite], entries.col[infinite]
+    else:
+        rows, columns = np.nonzero(np.isinf(X))
+    if len(rows):
+        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
+        raise DataError(f"Input X contains infinity at {place}: missing values are NaN.")
 
 
 def largest_values(
