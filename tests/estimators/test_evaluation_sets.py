@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ranksvm import (
     AdditiveRankSVM,
+    AdditiveRankSVMCV,
     FactorizedRankSVM,
     KernelRankSVM,
     RankSVM,
@@ -177,7 +178,7 @@ def test_pyterrier(data, others, make):
     assert any(each == pytest.approx(value(learner, others[0])) for each in values)
 
 
-@pytest.mark.parametrize("make", [RankSVM, lambda: RankSVMCV(CS)])
+@pytest.mark.parametrize("make", [RankSVM, lambda: RankSVMCV(CS), AdditiveRankSVM, lambda: AdditiveRankSVMCV(CS)])
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -195,7 +196,7 @@ def test_pyterrier(data, others, make):
         ({"eval_set": [(np.eye(5), np.full(5, np.nan))], "eval_group": [5]}, "valid_0: y is nan in row 0"),
         (
             {"eval_set": [(np.full((5, 5), np.inf), np.zeros(5))], "eval_group": [5]},
-            r"valid_0: .* infinity at X\[0, 0\]",
+            r"^eval_set, valid_0: .* infinity at X\[0, 0\]",
         ),
         ({"eval_set": [(np.eye(5), np.zeros(5))], "eval_group": [5], "eval_qid": [[0] * 5]}, "valid_0: Give qid"),
     ],

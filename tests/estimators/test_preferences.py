@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from oracle import ExplicitPairs
 from ranksvm import (
+    AdditiveRankSVM,
+    AdditiveRankSVMCV,
     FactorizedRankSVM,
     KernelRankSVM,
     KernelRankSVMCV,
@@ -219,6 +221,19 @@ def test_values_that_are_not_finite_are_named():
     data.rejected[7, 2] = np.nan
     with pytest.raises(DataError, match=r"rejected: Input X contains NaN at X\[7, 2\]"):
         RankSVM().fit(data)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), AdditiveRankSVM(), AdditiveRankSVMCV(Cs=[0.1])])
+def test_infinite_values_are_named(ranker):
+    data, valid = made(), made(seed=1)
+    valid.rejected[7, 2] = np.inf
+    # listed with fewer pairs than it has rows: the row is that of the whole set
+    listed = (valid.rejected, [[0, 1], [7, 8]])
+    with pytest.raises(DataError, match=r"^rejected: Input X contains infinity at X\[7, 2\]"):
+        ranker.fit(valid)
+    for held_out in (valid, listed):
+        with pytest.raises(DataError, match=r"^eval_set, valid_0: Input X contains infinity at X\[7, 2\]"):
+            ranker.fit(data, eval_set=[held_out])
 
 
 @pytest.mark.parametrize("method", ["predict", "rank", "dual_coef", "explain"])

@@ -430,6 +430,9 @@ class AdditiveRanker(Ranker):
         """The texts of categories, by feature; none in a model that was fitted with Dask."""
         return getattr(self, "categories_", {})
 
+    def _features(self, X: MatrixLike, finite: bool = True) -> Validated:
+        return super()._features(X, finite=False)  # infinite values are refused when levels are looked up
+
     def _host_features(self, X: MatrixLike) -> Features:
         """X, validated: it is never on a GPU, because the model does not read features there."""
         return cast("Features", self._features(X))

@@ -263,8 +263,9 @@ def validated_features(
 ) -> Validated:
     """X as a C-contiguous float array or CSR matrix, to which other arrays and DataFrames are converted.
 
-    Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
-    the ranker stores the number and names of the features; otherwise X must agree with them.
+    Raises DataError if X is invalid, or (if ``finite``) has infinite values, or NaN that the ranker does not take, with
+    their position. With ``reset`` the ranker stores the number and names of the features; otherwise X must agree with
+    them.
     """
     check_whole(mapped_file(X))
     X = host_sparse(X) if reset else ranker._coded(host_sparse(X))
@@ -381,9 +382,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _check_finite(ranker: "Ranker", X: Validated, n_threads: int) -> None:
-    if getattr(ranker, "_takes_missing", False):  # infinite values are refused when levels are looked up
-        return
-    validation.check_finite(X, n_threads, *_described(ranker))
+    validation.check_finite(X, n_threads, *_described(ranker), missing=getattr(ranker, "_takes_missing", False))
 
 
 def _described(ranker: "Ranker", names: Sequence[str] | None = None) -> tuple[Any, bool]:
