@@ -172,6 +172,65 @@ def test_headers_of_spreadsheets(tmp_path):
         ClickLog.read(tmp_path / "line.csv")
 
 
+@pytest.mark.parametrize("last", ["shoe", "1.5"])
+@pytest.mark.parametrize("column", ["query", "document", "impression"])
+def test_text_after_numbers_in_csv_is_refused_with_its_place(tmp_path, monkeypatch, column, last):
+    from ranksvm.clicks import log_file
+
+    monkeypatch.setattr(log_file, "_CSV_BYTES", 64)
+    path = tmp_path / "log.csv"
+    lines = [f"{number},x,{number},1,0,{number}" for number in range(20)]
+    values = {"query": "20", "other": "x", "document": "20", "rank": "1", "clicked": "1", "impression": "20"}
+    head = ",".join(values)
+    path.write_text("\n".join([head, *lines, ",".join((values | {column: last}).values())]))
+    message = f"column '{column}' of .*log.csv holds '{last}' after row 1[0-9] .* cannot be read as int64.*as Parquet"
+    with pytest.raises(DataError, match=message):
+        ClickLog.read(path)
+    with pytest.raises(DataError, match=message):
+        list(ClickLog.scan(path, block_rows=5))
+    as_text = ClickLog.from_frame(pandas.read_csv(path, dtype={column: str}))
+    assert as_text.n_rows == 21
+
+
+@pytest.mark.parametrize(
+    "ids", ["1 2 007 4 5 6 8 9 10 11 12 13", "1.0 2.5 007 4 5 6 8 9 10 11 12 13", "a 2 007 1.0 1 7 x y"]
+)
+def test_ids_of_csv_are_the_same_in_one_go_and_in_blocks(tmp_path, monkeypatch, ids):
+    from ranksvm.clicks import log_file
+
+    monkeypatch.setattr(log_file, "_CSV_BYTES", 48)
+    path = tmp_path / "log.csv"
+    path.write_text("query,document,rank,clicked\n" + "".join(f"{name},{name},1,0\n" for name in ids.split()))
+    blocks = list(ClickLog.scan(path, block_rows=2))
+    assert len(blocks) > 2
+    found = [row for block in blocks for row in contents(block)]
+    assert found == contents(ClickLog.read(path))
+    assert [type(row[0]) for row in found] == [type(row[0]) for row in contents(ClickLog.read(path))]
+
+
+def test_propensities_of_csv_may_be_fractions_later(tmp_path, monkeypatch):
+    from ranksvm.clicks import log_file
+
+    monkeypatch.setattr(log_file, "_CSV_BYTES", 64)
+    path = tmp_path / "log.csv"
+    lines = [f"{number},{number},1,0,{'0.5' if number == 19 else '1'}\n" for number in range(20)]
+    path.write_text("query,document,rank,clicked,propensity\n" + "".join(lines))
+    assert ClickLog.read(path).propensity.tolist() == [1.0] * 19 + [0.5]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_one_column_for_two_fields(tmp_path, suffix):
+    path = tmp_path / f"log{suffix}"
+    frame = pandas.DataFrame({"q": [1, 1, 2], "document": [5, 6, 5], "rank": [1, 2, 1], "clicked": [0, 1, 0]})
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    assert ClickLog.read(path, query="q", impression="q").pointers.tolist() == [0, 2, 3]
+    for read in (ClickLog.read, lambda path, **columns: list(ClickLog.scan(path, **columns))):
+        with pytest.raises(DataError, match=r"column 'q' of .* is given for both query and document: name one for"):
+            read(path, query="q", document="q")
+    with pytest.raises(DataError, match="column 'q' of the DataFrame is given for both query and document"):
+        ClickLog.from_frame(frame, query="q", document="q")
+
+
 def test_bad_files(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(b"no Parquet")
@@ -194,6 +253,20 @@ def test_rows_of_data(data):
     named = RankingData(data.X, data.y, data.qid, ids)
     again = simulate_clicks(named, data.X[:, 0], 50, n_ranks=3, random_state=0)
     np.testing.assert_array_equal(again.rows(named), rows)
+
+
+def test_documents_of_several_types():
+    ids = np.array(["shoe", 1, "hat", 2, (3, "x")], dtype=object)
+    data = RankingData(np.zeros((5, 1)), np.zeros(5), [7, 7, 7, 3, 3], ids)
+    log = ClickLog([3, 3, 7, 7], np.array([2, (3, "x"), 1, "shoe"], dtype=object), [1, 2, 1, 2], [1, 0, 0, 1])
+    assert log.rows(data).tolist() == [3, 4, 1, 0]
+    as_text = ClickLog([3, 7, 7], ["2", "hat", "1"], [1, 1, 2], [1, 0, 1])
+    assert as_text.rows(data).tolist() == [3, 2, 1]
+    with pytest.raises(DataError, match="the data have no document 2 in query 7"):
+        ClickLog([7], [2], [1], [1]).rows(data)
+    twice = RankingData(np.zeros((3, 1)), np.zeros(3), [7, 7, 7], np.array(["a", 1, 1], dtype=object))
+    with pytest.raises(DataError, match="have document '1' twice in query 7"):
+        ClickLog([7], ["a"], [1], [1]).rows(twice)
 
 
 def test_rows_that_the_data_lack(data):

@@ -221,7 +221,8 @@ class ClickLog(Tabular):
         ----------
         path : path-like
             The file: CSV or TSV if its name ends in .csv or .tsv, otherwise Parquet. Columns are named like the
-            parameters of `ClickLog`; others are not read.
+            parameters of `ClickLog`; others are not read. In CSV and TSV the first 16 MB decide whether the ids of a
+            column are numbers (007 is 7) or text; names of rankers are text.
         **columns : str
             Names of columns that differ, such as ``clicked="click"``.
 
@@ -235,7 +236,8 @@ class ClickLog(Tabular):
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file cannot be read or lacks a column, or when `ClickLog` raises it.
+            When the file cannot be read or lacks a column, when ids of CSV are numbers at first and text later, or when
+            `ClickLog` raises it.
         """
         from ranksvm.clicks.log_file import ClickLogFile
 

@@ -13,6 +13,7 @@ from ranksvm._util.checks import check, count
 from ranksvm._util.types import PathLike
 from ranksvm.clicks._codes import Coded, Encoder
 from ranksvm.clicks.log import ClickLog
+from ranksvm.datasets.csv import REFUSED_VALUE
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _IDS = ("query", "document", "impression", "ranker")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # number of rows decoded at a time
 _BATCH = 1 << 18
+# bytes of CSV decoded at a time
+_CSV_BYTES = 1 << 24
 
 
 def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -34,7 +37,8 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
     Raises
     ------
     DataError
-        When a required column, or one that the user named, is missing, or a field is unknown.
+        When a required column, or one that the user named, is missing, or is given for two required fields, or a field
+        is unknown.
     """
     for field, name in renamed.items():
         if field not in _FIELDS:
@@ -47,6 +51,10 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
             raise DataError(
                 f"{source} has no column {field!r}; its columns are {', '.join(names[:12])}. Rename the one that "
                 f"holds it, or name it: {field}=..."
+            )
+        if same := [other for other in _REQUIRED if other != field and found[other] == found[field]]:
+            raise DataError(
+                f"column {found[field]!r} of {source} is given for both {field} and {same[0]}: name one for each."
             )
     return {field: name for field, name in found.items() if name in names}
 
@@ -217,21 +225,42 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     header = handle.readline().decode("utf-8-sig", errors="replace")
     if not header.strip():
         raise pa.ArrowInvalid("its first line, which names the columns, is empty.")
-    found = log.columns_in(next(csv.reader([header], delimiter=delimiter), []))
-    # names of rankers may look like numbers at first
-    types = {found[name]: pa.string() for name in ("ranker",) if name in found}
+    names = next(csv.reader([header], delimiter=delimiter), [])
+    found = log.columns_in(names)
+    # names of rankers may look like numbers at first, and propensities like integers
+    types = {"ranker": pa.string(), "propensity": pa.float64(), "clicked": pa.bool_()}
     convert = pa.csv.ConvertOptions(
-        include_columns=list(found.values()),
-        column_types={**types, found["clicked"]: pa.bool_()},
+        include_columns=list(dict.fromkeys(found.values())),
+        column_types={found[field]: kind for field, kind in types.items() if field in found},
         true_values=["1", "true", "True"],
         false_values=["0", "false", "False"],
     )
-    read = pa.csv.ReadOptions(block_size=1 << 24)
+    read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
+    n_rows = 0
     # pyarrow opens the file by its path. If its threads read ahead from a Python file object instead, they would abort
     # the process if the process ended with an error in the meantime.
-    with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
-        for batch in reader:
-            yield batch, found
+    try:
+        with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
+            for batch in reader:
+                yield batch, found
+                n_rows += len(batch)
+    except pa.ArrowInvalid as error:
+        if (refused := REFUSED_VALUE.search(str(error))) is None:
+            raise
+        column, _, kind, value = refused.groups()
+        place = f" after row {n_rows - 1:,} (from 0)" if n_rows else ""
+        name = names[int(column)]
+        cure = f" {_cure_of_text(name)}" if n_rows and name in [found.get(field) for field in _IDS] else ""
+        message = f"column {name!r} of {handle.name} holds {value!r}{place}, which cannot be read as {kind}.{cure}"
+        raise DataError(message) from error
+
+
+def _cure_of_text(name: str) -> str:
+    # Earlier blocks may have been used already. Were their ids read again as text, 007 would no longer be 7.
+    return (
+        "The first rows of a CSV file decide on the type of its ids. If they are text, write the log as Parquet, or "
+        f"call ClickLog.from_frame(pandas.read_csv(..., dtype={{{name!r}: str}}))."
+    )
 
 
 def _joined(*parts: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ranksvm.clicks._codes import Encoder
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
 from ranksvm.datasets.ranking_data import RankingData
@@ -24,7 +25,11 @@ def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
         if data.qid is not None:
             _check_query(log, rows, query, queries.numbers())
         return rows
-    ids, code = np.unique(data.docid, return_inverse=True)
+    if data.docid.dtype.kind == "O":  # may be of several types, which cannot be sorted
+        known = Encoder().encode(data.docid)
+        ids, code = known.ids, known.codes
+    else:
+        ids, code = np.unique(data.docid, return_inverse=True)
     n_ids = len(ids)
     key = queries.numbers() * n_ids + code.reshape(-1)
     by_key = np.argsort(key, kind="stable")

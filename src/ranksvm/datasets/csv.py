@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     SeekableFile: TypeAlias = IO[bytes] | GrowingFile
 
-__all__ = ["DTYPE", "HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
+__all__ = ["DTYPE", "HEAD", "REFUSED_VALUE", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -41,9 +41,9 @@ HEAD = 1 << 16
 _BLOCK = 1 << 20
 # rows written at a time
 _ROWS = 1 << 14
-# pyarrow's message for a value that is not a number
-_NOT_A_NUMBER = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
+# pyarrow's message for a value that is not of the type of its column: number of the column, line, type, value
+REFUSED_VALUE = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to ([^:]+): invalid value '(.*)'", re.S
 )
 # spellings of an infinite value in a file
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
@@ -325,10 +325,10 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _refusal(name: str, error: Exception, names: list[str] | None = None, columns: Columns | None = None) -> DataError:
-    found = _NOT_A_NUMBER.search(str(error))
+    found = REFUSED_VALUE.search(str(error))
     if found is None or names is None or columns is None:
         return DataError(f"{name} cannot be read as a table of numbers: {error}")
-    column, line, value = found.groups()
+    column, line, _, value = found.groups()
     place = "" if line is None else f" in line {line}"
     return DataError(
         f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
