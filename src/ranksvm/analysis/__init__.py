@@ -1,16 +1,41 @@
 """Analysis of fitted models: explanations, importances, intervals of weights, bands of shapes, duals, spectra."""
 
-from ranksvm.analysis.decompositions import dual_spectra
-from ranksvm.analysis.duals import dual_coef, low_rank_coef
-from ranksvm.analysis.explanations import explain, feature_importance
-from ranksvm.analysis.intervals import WeightIntervals
-from ranksvm.analysis.online import OnlineBounds, online_bounds
-from ranksvm.analysis.shape_bands import ShapeBands, shape_bands
-from ranksvm.analysis.spectra import DualSpectra, compare_ranks
-from ranksvm.analysis.weight_intervals import weight_intervals
+from typing import TYPE_CHECKING
+
+from ranksvm._util.lazy import lazy_names
 from ranksvm.fits.results.dual import DualBlock, DualCoef
 from ranksvm.fits.results.explanation import Explanation
 from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDifference
+
+if TYPE_CHECKING:
+    from ranksvm.analysis.bands import ShapeBands, shape_bands
+    from ranksvm.analysis.decompositions import dual_spectra
+    from ranksvm.analysis.duals import dual_coef, low_rank_coef
+    from ranksvm.analysis.explanations import explain, feature_importance
+    from ranksvm.analysis.intervals import WeightIntervals
+    from ranksvm.analysis.jackknife_intervals import weight_intervals
+    from ranksvm.analysis.online import OnlineBounds, online_bounds
+    from ranksvm.analysis.spectra import DualSpectra, compare_ranks
+else:
+    # A program uses few of them, and some load scikit-learn, the slowest import.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "DualSpectra": "ranksvm.analysis.spectra",
+            "OnlineBounds": "ranksvm.analysis.online",
+            "ShapeBands": "ranksvm.analysis.bands",
+            "WeightIntervals": "ranksvm.analysis.intervals",
+            "compare_ranks": "ranksvm.analysis.spectra",
+            "dual_coef": "ranksvm.analysis.duals",
+            "dual_spectra": "ranksvm.analysis.decompositions",
+            "explain": "ranksvm.analysis.explanations",
+            "feature_importance": "ranksvm.analysis.explanations",
+            "low_rank_coef": "ranksvm.analysis.duals",
+            "online_bounds": "ranksvm.analysis.online",
+            "shape_bands": "ranksvm.analysis.bands",
+            "weight_intervals": "ranksvm.analysis.jackknife_intervals",
+        },
+    )
 
 __all__ = [
     "explain",

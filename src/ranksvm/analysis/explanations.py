@@ -1,18 +1,22 @@
 """Explanations and importances of any model that ends with a linear or additive ranker."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from ranksvm._util.types import MatrixLike
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.fits.results.explanation import Explanation
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 __all__ = ["explain", "feature_importance"]
 
 
 def explain(
-    model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None, *, feature_names: ArrayLike | None = None
+    model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None = None, *, feature_names: ArrayLike | None = None
 ) -> Explanation:
     """Per-feature attribution of score differences within queries.
 
@@ -62,7 +66,7 @@ def explain(
     return ranker.explain(X, qid, feature_names=names)
 
 
-def feature_importance(model: BaseEstimator, X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
+def feature_importance(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None = None) -> np.ndarray:
     """Importance of each feature: how much its contribution to scores varies within queries.
 
     For a ranker, this calls its method, `RankSVM.feature_importance` or `AdditiveRankSVM.feature_importance`, which

@@ -140,7 +140,7 @@ def load_model(path: Path) -> "Model":
 
 
 def load_scorer(path: Path) -> "Model":
-    """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
+    """A saved model, to score or explain documents and nothing else; for a linear one scikit-learn is not imported."""
     from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS
 
     return _loaded(path, SAVED_LINEAR_RANKERS)

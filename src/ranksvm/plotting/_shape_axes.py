@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm.additive.shapes import Cells, Shape
-from ranksvm.analysis.shape_bands import ShapeBands
+from ranksvm.analysis.bands import ShapeBands
 from ranksvm.plotting.styles import PALETTE, literal, short_names
 
 if TYPE_CHECKING:

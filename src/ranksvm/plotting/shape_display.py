@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm.additive.shapes import Cells, Shape
-from ranksvm.analysis.shape_bands import ShapeBands
+from ranksvm.analysis.bands import ShapeBands
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._shape_axes import draw_cells, draw_shape, value_limits

@@ -8,7 +8,7 @@ import click
 
 from ranksvm._util.feature_names import feature_label
 from ranksvm.cli.features import for_model
-from ranksvm.cli.files import load_model, read, row_labels
+from ranksvm.cli.files import load_scorer, read, row_labels
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import EXISTING_FILE, json_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option
@@ -71,7 +71,7 @@ def explain_command(
     from ranksvm.analysis import explain, feature_importance
 
     with Progress(quiet) as progress:
-        ranker = load_model(model)
+        ranker = load_scorer(model)
         rows = read(data, progress, Stopwatch(), reading, require_labels=False, models=[ranker])
         ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
