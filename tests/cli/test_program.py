@@ -99,6 +99,7 @@ def small_files(tmp_path_factory):
         ("evaluate TRAIN -m MODEL --json", UNUSED | BY_SOLVERS),
         ("evaluate TRAIN -s SCORES --json", UNUSED | BY_SOLVERS),
         ("info TRAIN --json", UNUSED | BY_SOLVERS),
+        ("info MODEL --json", UNUSED | {"scipy"}),
         ("explain MODEL TRAIN --json", UNUSED | BY_SOLVERS),
         ("convert TRAIN NEW.rsd", UNUSED | BY_SOLVERS),
         ("export MODEL --to solr --data TRAIN -o NEW.json", UNUSED | BY_SOLVERS | {"onnx"}),

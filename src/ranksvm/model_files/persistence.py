@@ -30,7 +30,7 @@ from ranksvm.model_files.registry import RENAMED, SAVABLE, STORABLE
 from ranksvm.model_files.schema import SchemaError, checked_attributes, schema_of
 from ranksvm.model_files.sklearn_schemas import SKLEARN_CLASSES, SKLEARN_SCHEMAS
 
-__all__ = ["save", "load", "load_as", "read_header", "read_notes"]
+__all__ = ["save", "load", "load_as", "parameters_of_object", "read_header", "read_notes"]
 
 FORMAT = "ranksvm-model"
 VERSION = 1
@@ -256,7 +256,7 @@ def _encode_object(obj: object, where: str, prefix: str, arrays: dict[str, np.nd
         "class": name,
         "params": {
             key: _encode(value, f"parameter {key!r} of {where}", f"{prefix}{key}", arrays)
-            for key, value in _parameters(obj).items()
+            for key, value in parameters_of_object(obj).items()
         },
         "fitted": {
             key: _encode(value, f"attribute {key!r} of {where}", f"{prefix}{key}", arrays)
@@ -273,7 +273,19 @@ def _encode_object(obj: object, where: str, prefix: str, arrays: dict[str, np.nd
     return encoded
 
 
-def _parameters(obj: object) -> dict[str, Any]:
+def parameters_of_object(obj: object) -> dict[str, Any]:
+    """The hyper-parameters of an estimator, a transformer or a splitter, which a model file holds.
+
+    Parameters
+    ----------
+    obj : object
+        The object; it may do without scikit-learn's ``get_params``.
+
+    Returns
+    -------
+    dict of str to object
+        Name -> value, in the order of the names.
+    """
     if hasattr(obj, "get_params"):
         return obj.get_params(deep=False)
     # in the order of get_params

@@ -21,8 +21,6 @@ from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgments, read_rankings, trec_kind
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.estimators.base.additive_ranker import AdditiveRanker
     from ranksvm.estimators.base.kernel_ranker import KernelRanker
@@ -144,12 +142,12 @@ def _show_trec(report: dict[str, Any]) -> None:
 
 
 def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
-    from ranksvm import load
     from ranksvm.estimators.base.summary import described_fit
-    from ranksvm.model_files.persistence import read_header
+    from ranksvm.estimators.rank_svm import RankSVMCore
+    from ranksvm.model_files.persistence import load_as, parameters_of_object, read_header
 
     header = read_header(file)
-    model = load(file)
+    model = load_as(file, {"RankSVM": RankSVMCore})  # which does without scikit-learn
     steps = steps_of(model)
     ranker = steps[-1]
     report: dict[str, Any] = {
@@ -159,7 +157,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
         "class": " + ".join(type(step).__name__ for step in steps),
         "format_version": header["version"],
         "written_by": header["written_by"],
-        "parameters": {type(step).__name__: _parameters(step) for step in steps},
+        "parameters": {type(step).__name__: parameters_of_object(step) for step in steps},
     }
     report |= described_fit(ranker)
     report["online"] = _stream(file)
@@ -187,10 +185,6 @@ def _stream(file: Path) -> dict[str, Any] | None:
         "convention": state["convention"],
         "metrics": means,
     }
-
-
-def _parameters(step: "BaseEstimator") -> dict[str, Any]:
-    return {key: value for key, value in step.get_params(deep=False).items()}
 
 
 def _signs(ranker: "Ranker", names: Sequence[str] | None) -> dict[str, int] | None:
