@@ -1,1 +1,1 @@
-"""Optimization problems: data, a loss and a model become an objective and its solver; records of solutions."""
+"""Optimization problems, which combine data, a loss and a model into an objective and its solver; their results."""

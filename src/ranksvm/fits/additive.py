@@ -1,4 +1,4 @@
-"""From the data of an additive model to its problem: levels of features, design matrix, objective and solver."""
+"""Build the problem of an additive model from its data: levels of features, design matrix, objective and solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -220,7 +220,7 @@ def additive_problem(
 
 
 class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
-    """``1/2 |w|^2 + C * loss(Z w)``, Z the scaled features and the variables of their levels and cells.
+    """Minimize ``1/2 |w|^2 + C * loss(Z w)``; Z holds the scaled features, and the variables of levels and cells.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         The hyper-parameters.
     """
 
-    # the problem on a sample has the same structure
+    # the problem on a sample has the same structure, so the same method solves it
     newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
 
     def __init__(self, data: AdditiveTrainingSet, terms: AdditiveTerms, options: AdditiveOptions):

@@ -38,8 +38,8 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["FileAdditiveTrainingSet", "file_additive_training_set"]
 
-# The rows whose quantiles are computed take this share of the memory, with copies for sorting. If they do not fit, they
-# are read several times, a few features at a time.
+# The rows from which quantiles are computed may take this share of the memory, including this number of copies of each
+# value (for sorting). If they do not fit, they are read several times, a few features at a time.
 QUANTILE_SHARE, QUANTILE_COPIES = 0.3, 3
 
 
@@ -52,7 +52,7 @@ class FileAdditiveTrainingSet:
     file : FileTrainingSet
         The rows.
     backend : FileBackend
-        Reads them.
+        The backend that reads them.
     levels : AdditiveLevels
         The levels of the features.
     samples : list of Part
@@ -123,8 +123,8 @@ def file_additive_training_set(
     """The training set of an additive model whose rows stay in their file.
 
     The levels are the same as in a fit in memory, because the same rows determine the quantiles. The first reading
-    collects these rows, a second one counts the rows at each level. A product reads X and looks up its codes again,
-    block by block.
+    collects these rows, a second one counts the rows at each level. Each product with the design matrix reads X and
+    looks up its codes again, block by block.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _described(
     n_threads: int,
     memory: int,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
-    """The levels and statistics of `described_features`, from one reading, or one for some features at a time."""
+    """The levels and statistics of `described_features`, from one reading, or from one for each group of features."""
     numbers, weights = _chosen_rows(rows)
     n_features = rows.shape[1]
     per_feature = QUANTILE_COPIES * 8 * min(QUANTILE_ROWS, len(numbers))
@@ -181,7 +181,7 @@ def _described(
 
 
 def _chosen_rows(rows: FileRows) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers, in the file, of the rows that determine the quantiles, and how often each row counts."""
+    """The numbers in the file of the rows that determine the quantiles, and how often each of these rows counts."""
     segments = rows.runs.segments(0, rows.n_queries)
     segments = segments[np.argsort(segments[:, 0], kind="stable")]
     ends = np.cumsum(segments[:, 1] - segments[:, 0])
@@ -196,7 +196,7 @@ def _chosen_rows(rows: FileRows) -> tuple[np.ndarray, np.ndarray | None]:
 def _collected(
     backend: FileBackend, rows: FileRows, numbers: np.ndarray, columns: slice, missing: np.ndarray | None
 ) -> Features:
-    """Some features of some rows of the file, in the order of their numbers; ``missing`` is filled in if given."""
+    """Some features of the rows ``numbers``, in this order; also mark features with missing values in ``missing``."""
 
     def of_block(first: int, last: int, X: Features) -> tuple[np.ndarray, Features, np.ndarray | None]:
         there: np.ndarray | None = None

@@ -17,10 +17,10 @@ from ranksvm.fits.options import monotone_signs
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_with", "variable_signs"]
 
 
-# Number of validation sets whose codes are kept: the last ones.
+# Codes are kept for at most this number of validation sets, the latest ones.
 MOST_CODED = 8
 
-# The class of a problem, which its variants with other variables have as well.
+# The class of a problem, and of its variants with other variables.
 Problem = TypeVar("Problem")
 
 
@@ -41,7 +41,7 @@ class AdditiveLevels:
     feature_names : sequence of str, or None
         Names of the features.
     bounds : dict of float to ndarray of float64
-        Step weight -> the bounds of interactions by which a search orders them.
+        Step weight -> the bounds (`interaction_bounds`) by which a search orders the interactions.
     codes : list of (X, ndarray of uint8)
         The codes of validation data, which a search scores many times.
     """
@@ -81,7 +81,7 @@ class AdditiveLevels:
 def levels_with(
     options: AdditiveOptions, n_features: int, feature_names: Sequence[str] | None
 ) -> tuple[list[int], np.ndarray | None]:
-    """The features that are categories, and the signs of features, as the hyper-parameters define them.
+    """The categorical features, and the signs of features, as the hyper-parameters define them.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def levels_with(
     Returns
     -------
     categorical : list of int
-        Numbers of the categories.
+        Numbers of the categorical features.
     signs : ndarray of int64, shape (n_features,), or None
         Features in which the score must increase (1) or decrease (-1).
     """
@@ -108,19 +108,19 @@ def levels_with(
 
 
 def feature_scales(ranges: np.ndarray, categorical: Sequence[int]) -> np.ndarray:
-    """Factors of the features in the linear part, which make their ranges 1; categories have no linear part.
+    """Factors that scale each feature of the linear part to a range of length 1.
 
     Parameters
     ----------
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value of each feature.
     categorical : sequence of int
-        Numbers of the categories.
+        Numbers of the categorical features.
 
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        The factors; 0 for constant features and for categories.
+        The factors; 0 for constant features, and for categorical features, which have no linear part.
     """
     extent = ranges[:, 1] - ranges[:, 0]
     scales: np.ndarray = np.divide(1.0, extent, out=np.zeros(len(extent)), where=extent > 0.0)
@@ -176,7 +176,7 @@ class AnyAdditiveProblem(Generic[Problem]):
     # ---- implemented by subclasses
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
-        """Bounds on how far a function of each pair of features could lower the objective; 0 for pairs that have one.
+        """Bounds on how far a function of each pair of features could lower the objective; 0 for the problem's pairs.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         return function.scores(X, n_threads, self.levels.codes_of(X, n_threads))
 
     def start_from(self, coef: Any, alpha: Any = None) -> np.ndarray | None:
-        """The variables of an earlier function with the same levels as a starting point; None for other levels.
+        """An earlier function's variables as a starting point; None if its levels differ or there are interactions.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
 
     def padded(self, w: np.ndarray) -> np.ndarray:
-        """Variables of the same problem with fewer pairs, as a starting point: 0 for the other pairs.
+        """A starting point from the variables of the problem with fewer pairs: these, and 0 for the new pairs.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         return np.array(found, dtype=np.int64).reshape(-1, 2)
 
     def _without_own(self, bounds: np.ndarray) -> np.ndarray:
-        """Bounds with 0 for the pairs that the problem has."""
+        """The bounds, set to 0 for the pairs that the problem already has."""
         n = self.terms.n_features
         for pair in self.terms.pairs:
             a, b = sorted((pair.first, pair.second))

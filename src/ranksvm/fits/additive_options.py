@@ -30,11 +30,11 @@ class AdditiveOptions(LinearOptions):
     max_bins : int
         Maximum number of levels of a feature.
     interactions : int, "auto" or list of pair
-        Functions of two features.
+        How many functions of two features to add, or of which pairs of features.
     interaction_bins : int
         Maximum number of levels of a feature in a function of two features.
     categorical : None or sequence of str or int
-        Features that are categories.
+        The categorical features.
     """
 
     model: ClassVar[str] = "additive"

@@ -21,8 +21,9 @@ from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 
-# The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (300,000 x 136,
-# 32 levels, C = 1e-3 and 1: fits took 3 rounds with it, 10 and 15 with 50,000 rows.)
+# The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (On
+# 300,000 x 136 with 32 levels, fits with C = 1e-3 and C = 1 took 3 rounds each with this sample, and 10 and 15 rounds
+# with a sample of 50,000 rows.)
 SAMPLE_ROWS = 200_000
 
 
@@ -69,7 +70,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         return PartitionedAdditiveProblem(self._term_of, self.levels, terms, self.options)
 
     def beside(self, backend: Backend) -> "PartitionedAdditiveProblem":
-        """The same problem for another solver.
+        """A copy of the problem for one of several solvers that run at the same time on one backend.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Devices of a fit: those that the user names, or with "auto" the cheaper of the CPU and a calibrated GPU."""
+"""Devices of a fit: those that the user names or, with "auto", the CPU or a calibrated GPU, whichever is faster."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
 
 
 def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) -> None:
-    """Refuse X on a GPU that cannot be used there.
+    """Refuse X that lies on a GPU if the fit cannot run there.
 
     Parameters
     ----------
     device : str or list of str
-        The user's argument: "cpu", the default, and "auto" take X where it lies.
+        The user's argument. With "cpu", the default, and with "auto", the fit runs where X lies.
     place : str
         Name of the GPU where X lies.
     solver : str
@@ -124,7 +124,7 @@ def devices_for(
     if reason is not None:
         logger.info("device='auto': the CPU, because a GPU %s", reason)
         return ()
-    from ranksvm.fits.work import linear_work  # not for every fit
+    from ranksvm.fits.work import linear_work  # here, because few fits need it
 
     found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
     return () if found is None else (found.name,)
@@ -185,7 +185,7 @@ def unable(solver: str, loss: LossSpec) -> str | None:
         return "has no solver 'direct', which factorizes on the CPU"
     if loss.function is not None:
         return "cannot evaluate a loss that is given as functions of Python"
-    from ranksvm.terms.device.term import DeviceTerm  # not for every fit
+    from ranksvm.terms.device.term import DeviceTerm  # here, because few fits need it
 
     if loss.name not in DeviceTerm.supported_losses:
         return f"has no loss {loss.name!r}, only {', '.join(map(repr, DeviceTerm.supported_losses))}"

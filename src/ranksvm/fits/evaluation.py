@@ -71,7 +71,7 @@ class EvaluationSet:
         metrics: Metric | Iterable[Metric],
         convention: str | Convention = "default",
     ) -> Evaluation:
-        """The metrics of the ranking by a scoring function from features to scores."""
+        """The metrics of the ranking by ``scores``, a function that takes features and returns scores."""
         if self.event is not None:
             metrics = CONCORDANCE
         weight, event = self.sample_weight, self.event
@@ -82,14 +82,14 @@ class EvaluationSet:
 
 @dataclass(frozen=True, eq=False)
 class PairEvaluationSet:
-    """Listed preferences, evaluated by their accuracy whatever the metric.
+    """Explicit pairs; the only metric that they allow is the pairwise accuracy.
 
     Parameters
     ----------
     blocks : list of ndarray or CSR matrix, of shape (n_rows, n_features)
         Features, in one block or in two (chosen and rejected), in the form used for scoring.
     rows : ndarray of int64, shape (n_pairs, 2)
-        Row numbers (preferred, other), counted through all blocks.
+        Row numbers (preferred, other); the rows of all blocks are numbered consecutively.
     groups : ndarray, shape (n_pairs,)
         Query of each pair.
     weight : ndarray of float64, shape (n_pairs,), or None
@@ -121,7 +121,7 @@ class PairEvaluationSet:
         metrics: Metric | Iterable[Metric] = ACCURACY,
         convention: str | Convention = "default",
     ) -> Evaluation:
-        """The pairwise accuracy of a scoring function from features to scores."""
+        """The pairwise accuracy of ``scores``, a function that takes features and returns scores."""
         used = np.unique(self.rows)
         ends = np.cumsum([0, *map(n_rows_of, self.blocks)])
         parts = np.split(used, np.searchsorted(used, ends[1:-1]))
@@ -144,7 +144,7 @@ def pairs_to_evaluate(
     pairs: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> PairEvaluationSet:
-    """`Preferences`, or X and pairs of its rows, validated; ``features`` prepares a block of X for scoring."""
+    """The set of `Preferences`, or of X and pairs of its rows; ``features`` prepares a block of X for scoring."""
     if isinstance(X, Preferences):
         given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
         qid, pairs, pair_weight = X.arguments(**given)
@@ -161,7 +161,7 @@ def pairs_to_evaluate(
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSets:
-    """The sets to evaluate models on, and the metrics; decisions use the first metric on the first set.
+    """The sets to evaluate models on, and the metrics; models are chosen by the first metric on the first set.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ class EvaluationSets:
         return bool(self.sets)
 
     def evaluate(self, scores: Callable[[Any], np.ndarray]) -> list[Evaluation]:
-        """The metrics of a scoring function, from features to scores, on each set."""
+        """The metrics, on each set, of ``scores``, a function that takes features and returns scores."""
         return [each.evaluate(scores, self.metrics, self.convention) for each in self.sets]
 
     def evals_result(self, evaluations: Sequence[Parts]) -> dict[str, dict[str, list[float]]]:
-        """Set -> metric -> values of consecutive models, as in LightGBM; each item holds the parts of one model."""
+        """Set -> metric -> values of consecutive models, as in LightGBM; ``evaluations`` has an item for each model."""
         if not self.sets:
             return {}
         by_set = zip(*evaluations, strict=True)
@@ -246,7 +246,7 @@ def metrics_of_sets(
     Returns
     -------
     list of Metric
-        Each once.
+        The metrics, without duplicates.
     """
     own = [] if deciding is None else parse_metrics(deciding)
     if eval_metric is None and eval_at is None:
@@ -284,7 +284,7 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Evaluated]) -> lis
     Raises
     ------
     OptionError
-        When no set is evaluated by one of them: without labels each set has one metric of its own.
+        When no set has labels, so that each set allows only one metric, and a requested metric is none of these.
     """
     own = [each.own_metric for each in sets]
     if None not in own:
@@ -295,7 +295,7 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Evaluated]) -> lis
 
 
 def refuse_labels_of_times() -> NoReturn:
-    """Raise the DataError for a set of labels if the training data are censored times."""
+    """Raise the DataError for an evaluation set with labels if the training data are censored times."""
     raise DataError(
         "the training data are censored times: give this set as (X, time, event), "
         "with np.ones(len(time)) for event if all its times are observed."
@@ -303,12 +303,12 @@ def refuse_labels_of_times() -> NoReturn:
 
 
 def refuse_weights_of_pairs() -> NoReturn:
-    """Raise the DataError for weights by row of a set of pairs."""
+    """Raise the DataError for row weights that are given with an evaluation set of pairs."""
     raise DataError("eval_sample_weight applies to labels: give pairs as Preferences(..., weight=...).")
 
 
 def names_of_sets(eval_names: str | Sequence[str] | None, n_sets: int) -> list[str]:
-    """A name for each set: ``names``, or ``valid_0``, ``valid_1``, ... as in LightGBM.
+    """A name for each set: ``eval_names``, or ``valid_0``, ``valid_1``, ... as in LightGBM.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def names_of_sets(eval_names: str | Sequence[str] | None, n_sets: int) -> list[s
 
 
 def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The values of an argument for each set: from a list with one item for each set or, for one set, the value.
+    """The value of an argument for each set: the items of a list or, if there is only one set, the argument itself.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) ->
     Raises
     ------
     DataError
-        When there is not one for each.
+        When there are several sets, and the argument is not a list with one item for each set.
     """
     if values is None or isinstance(values, str):
         return [values] * len(pairs)
@@ -372,6 +372,6 @@ def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) ->
 
 def _may_belong(X: object, value: Any) -> bool:
     """Whether a value may be the argument of a single set: None, the name of a column, or values by row."""
-    if isinstance(value, str):  # a dask DataFrame is no frame, but has columns
+    if isinstance(value, str):  # `frames` does not know a Dask DataFrame, which has columns
         return frames.has_column(X, value) or value in getattr(X, "columns", ())
     return value is None or np.ndim(value) > 0

@@ -1,4 +1,4 @@
-"""Folds of the queries of a file that is read in passes: training parts, and metrics of test parts."""
+"""Cross-validation on a file that is read in passes: training and test queries, and metrics on the test queries."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ def evaluated_in_file(
     rows : FileRows
         The rows.
     models : sequence of callable
-        The scores of rows of X under each model.
+        For each model, a function that takes rows of X and returns their scores.
     metric : Metric
         The metric.
     convention : Convention

@@ -32,7 +32,7 @@ PLANNED_SHARE = 1 / 3
 PLANNED_WITHOUT_LIMIT = 5_000_000_000
 # The share of the memory for the sample; BUFFER_SHARE is the share for blocks.
 SAMPLE_SHARE = 0.3
-# Number of blocks in a plan.
+# The memory that is planned for blocks is enough for this number of them.
 PLANNED_BLOCKS = 8
 
 
@@ -157,7 +157,7 @@ def block_bytes(limit: MemoryLimit) -> int:
 
 
 def planned_bytes(limit: MemoryLimit) -> float:
-    """Bytes for which blocks and samples are planned."""
+    """Number of bytes from which the sizes of blocks and samples are computed, whatever memory is free."""
     return PLANNED_SHARE * (PLANNED_WITHOUT_LIMIT if limit is None else memory_bytes(limit))
 
 

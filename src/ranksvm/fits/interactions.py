@@ -37,7 +37,7 @@ class WithInteractions(NamedTuple):
     candidate_bounds : ndarray of float64, shape (n_features * (n_features - 1) / 2,)
         Bounds on how far a function of each pair of features could lower the objective, before any was added.
     bounds : ndarray of float64, of the same shape
-        The same for the solution.
+        The same bounds at the solution, with all its functions.
     """
 
     problem: Any  # of the class of the problem without interactions
@@ -62,11 +62,11 @@ def solve_with_interactions(
     C : float
         Weight of a pair.
     start : ndarray of float64, optional
-        Its variables to start from.
+        Variables of the problem to start from.
     interrupted : threading.Event, optional
         Set by Ctrl-C.
     value : callable, optional
-        The metric of a function on validation data, which decides for "auto".
+        Returns the metric of a function on validation data, by which "auto" chooses the number of interactions.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def _best_number(
     interrupted: threading.Event | None,
     value: Callable[[AdditiveFunction], float],
 ) -> "tuple[AnyProblem, SolverResult]":
-    """The solution with the best value among several numbers of interactions; if equally good, the smallest number."""
+    """The solution with the best value among several numbers of interactions; among equals, the one with the fewest."""
 
     def valued(problem: "AnyProblem", result: SolverResult) -> float:
         found = value(problem.function(result.w))

@@ -50,16 +50,19 @@ from ranksvm.terms.protocol import DataTerm
 
 logger = logging.getLogger("ranksvm.estimators")
 
-# Documents whose functions precondition the exact solver. Products with Q, and seconds of CPU time, on MQ2008
-# (7,903 rows) without, with 100 and with 300 of them: at gamma 2^-5, C 1: 111, 48, 23, and 0.66, 0.40, 0.32; at gamma
-# 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
-# of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
+# Number of documents ("landmarks") whose kernel functions precondition the exact solver. Measured on MQ2008 (7,903
+# rows) without landmarks, with 100 and with 300:
+# - gamma 2^-5, C 1: 111, 48 and 23 products with Q; 0.66, 0.40 and 0.32 s of CPU time;
+# - gamma 2^-1, C 1: 194, 131 and 98 products; 1.15, 1.01 and 1.09 s;
+# - gamma 2^-1, C 32: 1313, 714 and 514 products; 9.4, 5.8 and 5.1 s.
+# Measured on 30,117 rows of MQ2007 without landmarks, with 300 and with 600:
+# - gamma 2^-3, C 1: 339, 122 and 85 products; 41, 14 and 14 s.
 N_LANDMARKS = 300
 # For fewer rows preconditioning is not worth its cost. The landmarks' values, stored twice, may use this share of the
 # memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
-# Largest number of float64 vectors of the length of the rows that the solver and the objective hold.
+# Largest number of float64 vectors, with one entry for each row, that the solver and the objective hold.
 SOLVER_VECTORS = 50
 # With Q in float64, the width of a smoothed loss is this multiple of the last one in float32: the dual variables, which
 # are differences of scores divided by the width, were not accurate to float32 there. (MQ2008, hinge, gamma = 2^-1, C =
@@ -139,12 +142,12 @@ def kernel_problem(
 
 
 class KernelProblem(RankSVMProblem):
-    """``1/2 b'Qb + C * loss(Q b)`` for one data set and one C after another, over the rows of queries that have pairs.
+    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for one C after another; Q has the rows of the queries with pairs.
 
     Parameters
     ----------
     data : TrainingSet
-        Documents, or for a precomputed kernel the matrix of all of them, and pairs.
+        The pairs, and the documents or, for a precomputed kernel, the kernel matrix of all documents.
     kernel : Kernel or None
         The kernel; None: precomputed.
     gamma : float or None
@@ -168,7 +171,7 @@ class KernelProblem(RankSVMProblem):
         self._on = device
         self.device = "cpu" if device is None else device.name
         self._stop_by(options.stopping)
-        # whether steps use the inverse of the Hessian; None: once it costs less
+        # True: all steps use the inverse of the Hessian; False: none; None: steps use it once that costs less
         self.direct = {"direct": True, "newton": False}.get(self.solver)
         if self.solver == "auto":
             self.solver = "newton"
@@ -190,7 +193,7 @@ class KernelProblem(RankSVMProblem):
         """The solution for one C: see `RankSVMProblem.solve`.
 
         If C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or changed
-        the objective by more than a relative ``tol``, Q is recomputed in float64, and kept so.
+        the objective by more than a relative ``tol``, Q is recomputed in float64, and stays in float64.
         """
         if self._too_coarse(C):
             start, point = None, self._refined(C, start if point is None else point.w)
@@ -235,7 +238,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _inverse_memory(self) -> int:
-        """Memory for an inverse of the Hessian: what Q leaves; none if Q is on a device."""
+        """Memory for an inverse of the Hessian: what Q leaves of the memory for both; 0 if Q is on a device."""
         if self._on is not None:
             return 0
         n = len(self.rows)
@@ -256,7 +259,7 @@ class KernelProblem(RankSVMProblem):
         return DeviceLandmarks(self.matrix, chosen, self._on)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
-        """Whether float32 is too coarse for this C: at a solution, or, without one, by a bound over all pairs."""
+        """Whether float32 is too coarse for this C, judged at a solution or, without one, by a bound over all pairs."""
         if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
             return False  # float64 is the finest type
         if result is None:
@@ -267,7 +270,7 @@ class KernelProblem(RankSVMProblem):
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
-        """Compute Q in float64; returns a starting point from a solution in float32, None if that is not suitable."""
+        """Compute Q in float64; return a starting point from a solution in float32, or None if that is worse than 0."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
@@ -330,7 +333,7 @@ class KernelProblem(RankSVMProblem):
         del self.objective, self.matrix
 
     def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The variables of an earlier solution, whose ``scores`` are not needed.
+        """The variables of an earlier solution; ``scores`` is not used.
 
         Raises DataError if it was not fitted to the same rows.
         """
@@ -354,7 +357,7 @@ class KernelProblem(RankSVMProblem):
         return self.objective.vector()
 
     def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Features | None, np.ndarray]:
-        """Rows with nonzero coefficients, ascending; their documents, None for a precomputed kernel; coefficients."""
+        """The rows with nonzero coefficients, ascending; their documents (None if precomputed); the coefficients."""
         b = w if self.solver == "tron" else w[0]
         positions = np.flatnonzero(b)
         positions = positions[np.argsort(self.rows[positions])]
@@ -368,10 +371,10 @@ class KernelProblem(RankSVMProblem):
 
 
 class FeatureProblem(LinearProblem):
-    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products approximate a kernel.
+    """Minimize ``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products approximate a kernel.
 
     The features are computed for the rows of queries that have pairs. They have similar scales, so the trust region
-    method needs few products: solver "auto" uses it if Hessians cost more.
+    method needs few products, and solver "auto" uses this method if explicit Hessians cost more.
 
     Parameters
     ----------
@@ -384,7 +387,7 @@ class FeatureProblem(LinearProblem):
     options : KernelOptions
         The hyper-parameters. Features that need more than the memory limit are recomputed at every pass.
     device : Device or None
-        Device that computes and stores the features, in its free memory; None: in the memory of the CPU.
+        Device that computes the features and stores them in its free memory; None: the CPU.
     """
 
     def __init__(
@@ -426,12 +429,12 @@ class FeatureProblem(LinearProblem):
         return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
     def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
-        """The function with these coefficients of the basis functions of the features."""
+        """The function that is a sum of the features' basis functions with these coefficients."""
         raise NotImplementedError
 
 
 class NystroemProblem(FeatureProblem):
-    """`FeatureProblem` with a basis of the span of the kernel functions of landmarks, which are rows of X.
+    """`FeatureProblem` whose features span the same space as the kernel functions of landmarks (rows of X).
 
     Parameters
     ----------
@@ -466,7 +469,7 @@ class NystroemProblem(FeatureProblem):
     def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
         """The orthogonal projection, in the RKHS, of an earlier function as a starting point.
 
-        Raises DataError if it is not a function of such documents.
+        Raises DataError if the earlier function has another number of features, or is not a function of features.
         """
         known = function.frequencies if isinstance(function, Fourier) else function.support_vectors
         if known is None or known.shape[1] != self.vectors.shape[1]:
@@ -483,9 +486,9 @@ class FourierProblem(FeatureProblem):
     features: FourierFeatures
 
     def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
-        """The earlier solution with the same features.
+        """The variables of an earlier solution.
 
-        Raises DataError if it has other features.
+        Raises DataError if the earlier solution does not have the same random features.
         """
         if not isinstance(function, Fourier) or not np.array_equal(function.frequencies, self.features.frequencies):
             raise DataError(

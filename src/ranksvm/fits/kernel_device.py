@@ -1,4 +1,4 @@
-"""The device of a kernel model's fit: the user's choice, or with "auto" the cheaper of CPU and calibrated GPU."""
+"""The device of a kernel model's fit: the user's choice or, with "auto", the faster of CPU and calibrated GPU."""
 
 import logging
 from typing import NamedTuple
@@ -30,7 +30,7 @@ def check_kernel_device(options: KernelOptions) -> None:
     Raises
     ------
     OptionError
-        When there is no such name, or the device cannot do it.
+        When several GPUs are named, or a GPU cannot do the work.
     MissingDependencyError
         When the packages of the extra ``cuda`` are not installed.
     DeviceError
@@ -58,7 +58,7 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     options : KernelOptions
         The hyper-parameters.
     data : TrainingSet
-        Documents and pairs; documents that lay on a GPU are fitted there.
+        Documents and pairs; if the documents came from a GPU, the model is fitted there.
     n_fits : int
         Number of values of C that are solved for, one after another; for "auto".
 
@@ -97,7 +97,7 @@ def _work(options: KernelOptions, data: TrainingSet) -> Work:
     if options.approximation is None:
         return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, options.precomputed)
     n = options.n_components
-    # Nystroem features are products with a triangle
+    # a value of a Nystroem feature is also a product of n kernel values with a column of a matrix
     multiplications = entries + (n if options.approximation == "nystroem" else 0)
     return feature_work(options.loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
 

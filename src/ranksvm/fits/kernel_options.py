@@ -87,7 +87,7 @@ def gamma_of(kernel: KernelLike, gamma: str | float, X: Features) -> float | Non
 
 
 def kernel_with(kernel: KernelLike, gamma: float | None, degree: int, coef0: float) -> Kernel:
-    """The kernel of a name or a callable, with the parameters that it uses."""
+    """The kernel that a name or a callable stands for, with the parameters that it uses."""
     return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
 
 
@@ -97,20 +97,20 @@ def is_precomputed(kernel: object) -> bool:
 
 
 def refuse_sparse_kernels(kernel: KernelLike, X: object) -> None:
-    """Raise DataError if kernel values are given in place of features, as a sparse matrix."""
+    """Raise DataError if the kernel is precomputed and given as a sparse matrix."""
     if is_precomputed(kernel) and is_sparse(X):
         raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
 
 def gamma_error(gamma: object) -> str | None:
-    """The error of a gamma; None if it is valid."""
+    """The error message for a gamma; None if it is valid."""
     if isinstance(gamma, str):
         return None if gamma in ("scale", "auto") else f"must be 'scale', 'auto' or a positive number, got {gamma!r}"
     return checks.positive(gamma)
 
 
 def _approximation_error(approximation: str | None, kernel: KernelLike) -> str | None:
-    """The error of an approximation that the kernel does not have."""
+    """The error message for an approximation that the kernel does not have; None if it has it."""
     if approximation is None:
         return None
     if is_precomputed(kernel):

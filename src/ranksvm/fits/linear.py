@@ -34,29 +34,31 @@ logger = logging.getLogger("ranksvm.fits")
 # epochs, WikiQA at most 300.
 DUAL_ITERATIONS = 60
 
-# Newton's method builds Hessians from the first step on, whatever the conditioning. It is the fastest if a Hessian of
-# all rows costs at most this number of products: with up to 57 features, and with 136 whether or not they are isotropic
-# (with 10,000 rows and C = 1e-4 to 100 it takes 0.5 to 0.9 times as long as "adaptive", which builds a Hessian once
-# that is worth its cost),
+# Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
+# if a Hessian of all rows costs at most this number of products: with up to 57 features, and with 136 features whether
+# or not these are isotropic. (With 10,000 rows and C = 1e-4 to 100 it takes 0.5 to 0.9 times as long as "adaptive",
+# which builds a Hessian only once a Hessian is worth its cost.)
 CHEAP_HESSIAN = 14.5
-# or if there are so many rows that a Hessian of a sample costs at most the second of these numbers of products, and a
-# Hessian of all rows at most the first.
+# Second, if a Hessian of all rows costs at most the first of these numbers of products and, because there are many
+# rows, a Hessian of a sample costs at most the second.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
-# Solver "auto" uses the dual if queries with pairs have at most this many rows for each feature, ...
+# Solver "auto" uses the dual only if three conditions hold. The queries with pairs have at most this number of rows for
+# each feature.
 DUAL_ROWS = 1.0
-# ... its memory is at most this multiple of the stored values of these rows (it should be a small part of the fit's
-# memory), and a cycle over its pairs takes at most this many multiplications for each stored value (most alpha do not
+# The dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, so that they are a small part of the
+# fit's memory. A cycle over its pairs takes at most DUAL_WORK multiplications for each stored value (most alpha do not
 # change).
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
 # With smooth losses, "auto" uses the dual only if documents have at most this many pairs each. With 34 pairs per
 # document (1,000 x 47,000, synthetic text, 100 documents per query) the dual took 1.0 s at C = 1 (TRON 0.06 s), and did
 # not converge at C = 128. With 6.6 pairs per document it took 0.06 s at C = 1 and 0.44 s at C = 128 (TRON 0.05 and 0.73
-# s). The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
+# s). With the hinge and 34 pairs per document, it took 0.3 and 0.4 s. (All are processor times of one thread.)
 DUAL_PAIRS = 8.0
-# Otherwise "auto" inverts Hessians in the span of the rows if X is dense and queries with pairs have no more rows than
-# features, and no more than this: Newton steps use conjugate gradients first, and direct solutions once these take
-# long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s, direct steps 0.4).
+# If "auto" uses neither "newton" nor the dual, it uses "direct" for a dense X with no more rows than features and no
+# more rows than this. Newton steps then use conjugate gradients first, and invert the Hessian in the span of the rows
+# once conjugate gradients take long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s; direct steps 0.4
+# s).
 DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])
 
@@ -64,7 +66,7 @@ Objective = TypeVar("Objective", bound=LinearObjective)
 
 
 class LinearProblem(RankSVMProblem):
-    """``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
+    """Minimize ``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ class LinearProblem(RankSVMProblem):
         self._dual: PairDual | None = None
         self._chosen = self.solver == "auto"
         self._may_invert = False  # whether direct steps may follow the dual
-        # whether every step of "direct" uses the inverse of the Hessian; None: once it costs less
+        # solver "direct": True: all steps use the inverse of the Hessian; None: steps use it once that costs less
         self._direct = None if self._chosen else True
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
 
@@ -114,7 +116,7 @@ class LinearProblem(RankSVMProblem):
             self.solver, fraction_of = choose_solver(term, self.loss, dual_size, few_rows)
         self._may_invert = self._chosen and self.solver == "dual" and few_rows
         if self.solver == "direct" or self._may_invert:
-            from ranksvm.objectives import RowSpaceObjective  # not for every fit
+            from ranksvm.objectives import RowSpaceObjective  # here, because few fits need it
 
             assert isinstance(term, ThreadedTerm)
             assert design is not None
@@ -122,7 +124,7 @@ class LinearProblem(RankSVMProblem):
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
-        """The same for weights of given signs."""
+        """The objective for weights of given signs, and with "auto" the choice of a solver."""
         chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
         cone = SignCone(signs)
@@ -165,7 +167,7 @@ class LinearProblem(RankSVMProblem):
         *,
         point: Any = None,
     ) -> SolverResult:
-        """The solution for one C, from the variables (of the dual: alpha) or the point of another solution, if given.
+        """The solution for one C; the solver starts at the variables (dual: alpha) or the point of another, if given.
 
         If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS`, direct steps take over if
         there are few rows, else TRON. TRON also continues if round-off stops direct steps.
@@ -252,7 +254,7 @@ class SolverChoice(NamedTuple):
     solver : str
         "newton", "adaptive", "tron", "dual" or "direct".
     fraction_of : callable
-        Returns the fraction of rows for explicit Hessians, for data of a `Size`: the solver may begin with a sample.
+        Takes a `Size` and returns the fraction of the rows that explicit Hessians use: solvers may begin with a sample.
     """
 
     solver: str

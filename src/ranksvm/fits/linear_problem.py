@@ -1,4 +1,4 @@
-"""From the data of a linear model to its problem: term, objective and solver."""
+"""Build the problem of a linear model from its data: term, objective and solver."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 
-# Sparse rows that store at least this fraction of all values are converted to dense ones, if these take a number of
-# bytes within this range: a stored value takes 1.4 ns of a pass, any value of a dense row 0.3. (52,000 x 44, 40 %
-# stored: fits take 0.6 to 0.75 of the time.) Below the range it makes no difference.
+# A sparse X that stores at least DENSE_PART of all values is converted to a dense array, if it takes a number of
+# bytes within DENSE_BYTES. In a pass, a stored value of a sparse row takes 1.4 ns, any value of a dense row 0.3 ns.
+# (With 52,000 x 44 values, 40 % of them stored, fits take 0.6 to 0.75 times as long.) Below the range it makes no
+# difference.
 DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
 
@@ -93,7 +94,7 @@ def linear_term(
 ) -> DataTerm:
     """The data term of a linear model.
 
-    A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
+    Only this function distinguishes the backends; objectives and solvers use the methods of `DataTerm`.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def linear_term(
     loss : LossSpec
         The loss.
     solver : str
-        The solver, or "auto". The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
+        The solver, or "auto". The dual reads single rows of one array in memory, so it needs a `ThreadedTerm`.
     device : str or list of str
         "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
     n_fits : int
@@ -111,7 +112,7 @@ def linear_term(
     Returns
     -------
     DataTerm
-        The term: of rows in memory, shared out among threads; or of rows on one device or several.
+        The term, over rows in memory that are divided among threads, or over rows on one or several devices.
     """
     if isinstance(data.X, DeviceFeatures):
         check_place(device, data.X.device.name, solver, loss)

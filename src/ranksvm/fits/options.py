@@ -31,9 +31,9 @@ _EXPECTED = (
     "None, 'increasing', 'decreasing', an array of -1, 0 and 1 with one entry for each feature, or a dict of feature "
     "names or numbers to these"
 )
-# names listed in a message
+# maximum number of names listed in a message
 _LISTED = 5
-# Signs that weights must have, for all features, each in order, or some by name or number.
+# Signs that weights must have: one word for all features, a sign for each, or signs of some, by name or number.
 Monotone = ArrayLike | Mapping[str, int | str] | Mapping[int, int | str]
 
 
@@ -136,7 +136,7 @@ def threads_for(loss: LossSpec, n_threads: int) -> int:
 
 
 def _loss_error(loss: object) -> str | None:
-    """The error of a loss, by name or as a function of the margin; None if it is valid."""
+    """The error message for a loss (a name, or a function of the margin); None if it is valid."""
     if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
         error = checks.one_of(loss, LOSSES)
         return None if error is None else f"{error} (or give an object with value, derivative and curvature)"
@@ -175,12 +175,12 @@ def monotone_signs(monotone: Monotone | None, n_features: int, names: Sequence[s
     Returns
     -------
     ndarray of int64, shape (n_features,), or None
-        1, -1, or 0 for a weight of any sign; None if all of them are.
+        1, -1, or 0 for a weight of any sign; None if all weights may have any sign.
 
     Raises
     ------
     OptionError
-        When there are no such features, or another number of them.
+        When a named feature does not exist, or there is not one sign for each feature.
     """
     if monotone is None:
         return None

@@ -1,4 +1,4 @@
-"""Linear problems over the parts of a backend: for one C, or for several that share every round."""
+"""Linear problems over the parts of a backend, for one C or for several; a round over the parts serves every C."""
 
 import threading
 from functools import partial
@@ -67,12 +67,12 @@ class PartitionedProblem(LinearProblem):
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
 
     def _choose(self, term: Size) -> None:
-        """Choose Newton's method whenever it can be used: its Hessians cost no rounds."""
+        """Choose Newton's method whenever it can be used: its Hessians come from a sample, and cost no rounds."""
         if self.solver == "auto":
             self.solver = "newton" if _fraction(term) > 0.0 else "tron"
 
     def beside(self, backend: Backend) -> "PartitionedProblem":
-        """The same problem for another solver.
+        """A copy of the problem for one of several solvers that run at the same time on one backend.
 
         Parameters
         ----------
@@ -89,8 +89,8 @@ class PartitionedProblem(LinearProblem):
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
         """The solutions for ascending values of C, which share every round.
 
-        They start from the solutions of the problem on the sample, which is solved for ascending C, each time from the
-        solution before.
+        Each starts from the solution, for the same C, of the problem on the sample. That problem is solved first, for
+        ascending C, each time from its previous solution.
 
         Parameters
         ----------
@@ -138,5 +138,5 @@ class PartitionedProblem(LinearProblem):
 
 
 def _fraction(size: Size) -> float:
-    """The fraction of the rows in explicit Hessians: for parts elsewhere, or for their sample in this process."""
+    """The fraction of the rows that explicit Hessians use, for rows in parts or for their sample in this process."""
     return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)

@@ -20,7 +20,7 @@ from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 
-# Up to this length, BLAS uses one thread anyway for products of vectors, which are its only work if it factorizes no
+# BLAS uses one thread anyway for products of vectors up to this length, and has no other work if it factorizes no
 # Hessian. (Limiting its threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
 NOTHING_LEARNT = (
@@ -36,7 +36,7 @@ def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | N
 
 
 class RankSVMProblem:
-    """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; a subclass defines f.
+    """Minimize ``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; a subclass defines f.
 
     A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
 
@@ -57,7 +57,7 @@ class RankSVMProblem:
     label = ""
     # whether TRON may begin with smaller C
     continuation = False
-    # "gap": when the certificate meets tol; "gradient": when the gradient does, as published, with plain TRON
+    # stop when the duality gap meets tol ("gap"), or when the gradient does, as in published TRON ("gradient")
     stopping = "gap"
     # the form of Newton's method that suits the objective
     newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
@@ -90,7 +90,7 @@ class RankSVMProblem:
     ) -> SolverResult:
         """The solution for one C.
 
-        It starts at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        The solver starts at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
         """
         objective = self.objective
         if point is None:

@@ -118,7 +118,7 @@ class EvalArguments:
     eval_metric : str, Metric, or list of either, optional
         What to evaluate.
     eval_at : int or list of int, optional
-        Cutoffs of the metrics that have none.
+        Cutoffs for metrics that are requested without one ("ndcg").
     """
 
     eval_set: Any = None
@@ -236,7 +236,7 @@ def training_set(given: TrainingArguments, options: FitOptions) -> TrainingSet:
     """
     given.check_pairs(options.pair_selection, options.pair_weighting)
     X = given.X
-    if given.pairs is None and given.event is None:  # times of one study are one query
+    if given.pairs is None and given.event is None:  # without qid, the times of a study are one query
         validation.check_grouped(given.qid, given.group, X.shape[0])
     grouping = validation.queries(given.qid, given.group, X.shape[0])
     pairs = training_pairs(grouping, given, options.pair_selection, options.pair_weighting, options.n_threads)

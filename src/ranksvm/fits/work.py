@@ -12,19 +12,20 @@ from ranksvm.terms.device.long_queries import is_long
 
 __all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
 
-# Passes over X in a fit, evaluations and products with the Hessian together: a constant plus a number for each feature,
-# fewer with more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 synthetic features, C = 1 and
-# 0.001, default tolerance: 12 to 92 for smooth losses, 20 to 1,100 for the hinge; explicit Hessians: 1 to 3, 1 to 34.
+# Number of passes over X in a fit, for evaluations and for products with the Hessian: a constant plus a number for each
+# feature. Above FEW_ROWS rows, the latter decreases with their number. Counted in fits to 1,000 to 400,000 x 10 to 400
+# synthetic features with C = 1 and 0.001 and the default tolerance: 12 to 92 passes and 1 to 3 explicit Hessians for
+# smooth losses, 20 to 1,100 passes and 1 to 34 explicit Hessians for the hinge.
 SMOOTH, HINGE = (12.0, 0.1), (25.0, 1.0)
 FEW_ROWS, MOST_FEATURES = 2e4, 1000
 PASSES_OF_HESSIAN = 6.0
 # Maximum number of rows for each variable of an explicit Hessian, and maximum number of its variables
 # (hessian_cost.py).
 HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
-# Seconds on one core of an AMD EPYC, measured with lists of 20 to 1,000 documents: for a pass, and in addition for each
-# byte of a row and for each row; and for a multiplication of a Hessian. Fits of 10,000 to 400,000 x 10 to 136 features
-# then take 0.7 to 1.6 times the estimate. A byte takes the same time on a Xeon (PRODUCT_BYTE and MEMORY_BYTE of
-# hessian_cost.py).
+# Seconds on one core of an AMD EPYC, measured with lists of 20 to 1,000 documents. A pass takes CPU_PASS, plus CPU_BYTE
+# for each byte of X and CPU_ROW for each row; a multiplication while a Hessian is built takes CPU_MULTIPLICATION. Fits
+# of 10,000 to 400,000 x 10 to 136 features then take 0.7 to 1.6 times the estimate. A byte takes the same time on a
+# Xeon (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 # n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.14 to
 # 0.24 of the time of two for 500,000 to 2,300,000 (solvers, benchmarks/results/gpu.md).
@@ -32,20 +33,22 @@ THREADS = 0.77
 
 # Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.
 PRODUCTS = 100.0
-# CPU time of a product for a value of Q: 43 ms on two threads for the triangle of 30,117 rows. CPU time to compute a
-# value (of the triangle): 2.9 s on two threads for an rbf kernel of 46 features, 0.76 s for a cosine
-# (benchmarks/results/kernel_product.md).
+# CPU_VALUE: CPU seconds of a product with Q for each value of Q. With 30,117 rows, a product with the stored
+# triangle took 43 ms on two threads. CPU_MADE and CPU_MADE_FEATURE: CPU seconds to compute a value of the triangle, and
+# in addition for each feature. On two threads the triangle took 2.9 s for an rbf kernel of 46 features, and 0.76 s for
+# a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
 
-# Costs on a GPU in addition to those measured there (`device/calibration.py`): READS, the time an evaluation takes to
-# read X, in plain reads; VISITS, a visit of a pair with its level and weights, in plain visits; not yet measured,
-# MULTIPLICATION, a multiplication of float64, in plain visits, and EXPONENTIAL, in multiplications. Compilation for a
-# fit takes this multiple of the time for the kernels of the calibration: 0.75 and 1.6 s compared with 0.15 to 0.18
-# (without a GPU, on a core of the EPYC).
+# Costs on a GPU, as multiples of those that `device/calibration.py` measures. READS: an evaluation's reading of X, as a
+# multiple of a plain reading. VISITS: the computation for a pair with its level and weights ("visit"), as a multiple of
+# a plain visit. Not yet measured: MULTIPLICATION, of float64, as a multiple of a plain visit; and EXPONENTIAL, as a
+# multiple of a multiplication. COMPILATION and COMPILATION_OF_KERNELS: the compilation for a fit, as a multiple of the
+# compilation for the calibration. They took 0.75 and 1.6 s, compared with 0.15 to 0.18 s (without a GPU, on a core of
+# the EPYC).
 READS, VISITS, MULTIPLICATION, EXPONENTIAL = 3.0, 3.8, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
-# Seconds of a fit on a GPU that the CPU does not need, beside the copy of X: in all, and for each row. These and READS
-# and VISITS are fitted to evaluations and to fits of 1,000 to 1,000,000 rows on an H100 beside a Xeon.
+# Additional seconds of a fit on a GPU, apart from the copy of X: per fit, and for each row. These values, READS and
+# VISITS were chosen to match the times of evaluations and of fits to 1,000 to 1,000,000 rows, on an H100 and a Xeon.
 PREPARATION, PREPARATION_OF_ROW = 2.4e-4, 6.6e-8
 # Share of the free memory that X may take to stay there (terms/device/layout.py).
 RESIDENT_SHARE = 0.8
@@ -72,19 +75,20 @@ class Work(NamedTuple):
     cpu : float
         Seconds on one thread of the CPU.
     passes : float
-        Passes over the data that are read: rounds of launches.
+        Number of passes over the data, each of which is a round of launches of kernels.
     read, moved : float
-        Bytes that a GPU reads in a pass, and that are copied there and back.
+        Bytes that a GPU reads in a pass, and bytes that are copied to the GPU and back in a pass.
     visits : float
         Visits of pairs, or equivalent work, in all passes.
     rows : float
-        Rows that are put in the order of a GPU.
+        Rows that are sorted as a GPU needs them.
     resident : float
         Bytes that should stay on the GPU.
     copied, made : float
-        Bytes that are copied to put them there, and the visits of pairs that take as long as computing them.
+        For the resident data: bytes that are copied to the GPU, and the work of computing the others there, as the
+        number of visits of pairs that take as long.
     streams : bool
-        Whether the resident data may be copied and computed in every pass if they do not fit.
+        Whether the resident data, if they do not fit, may be copied or computed again in every pass.
     variant : Variant
         Variant of the kernels.
     kernel : str
@@ -193,7 +197,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         multiplications = passes / PASSES_OF_HESSIAN * min(n_rows, HESSIAN_ROWS * n) * float(n) ** 2
     n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     listed = isinstance(pairs, PairList)
-    there = size if design.dense else 2.0 * size  # by rows and by columns
+    there = size if design.dense else 2.0 * size  # a sparse X is stored by rows and by columns
     variant = Variant(listed, not design.dense, "float" if design.dtype == np.float32 else "double")
     return Work(
         cpu=passes * (CPU_PASS + CPU_BYTE * size + CPU_ROW * n_rows) + CPU_MULTIPLICATION * multiplications,
@@ -224,7 +228,7 @@ def feature_work(loss: LossSpec, pairs: Pairs, features: Rows, n_values: int) ->
     features : Rows
         The features as they are stored.
     n_values : int
-        Multiplications of a value of a feature.
+        Number of multiplications that compute one value of a feature.
 
     Returns
     -------

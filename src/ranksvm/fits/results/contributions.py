@@ -25,11 +25,11 @@ class Contributions:
     values : ndarray of float64, shape (n_samples, n_terms)
         The contributions of features, then of interactions; each has mean 0 over the training rows.
     base_values : ndarray of float64, shape (n_samples,)
-        The mean score of the training rows: with the sum of ``values`` it is the score.
+        The mean score of the training rows; adding the sum of ``values`` to it gives the score.
     data : ndarray of float64, shape (n_samples, n_terms)
         The values of the features; NaN for interactions.
     feature_names : list of str
-        Names of the terms: of features, and "a x b" of interactions.
+        Names of the terms: the name of a feature, or "a x b" for an interaction.
 
     Examples
     --------

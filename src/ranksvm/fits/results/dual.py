@@ -1,4 +1,4 @@
-"""The dual of a ranker: the alpha over the pairs of one query after another, not all at once."""
+"""The dual variables alpha of a ranker's pairs, computed one query at a time."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DualBlock:
-    """The alpha of the pairs of one query, preferred documents by other documents.
+    """The alpha of the pairs of one query: a matrix with a row for each preferred document, a column for each other.
 
     Both kinds of documents are sorted by label, the highest first, so that the block is block-triangular: if a document
     of ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two
@@ -36,7 +36,8 @@ class DualBlock:
     preferred_rows : ndarray of int64, shape (n_preferred,)
         Rows of the documents that are preferred to another one.
     other_rows : ndarray of int64, shape (n_other,)
-        Rows of the documents to which another one is preferred; with three or more levels, many are in both.
+        Rows of the documents to which another one is preferred; with three or more levels, many documents are in both
+        arrays.
     alpha : ndarray of float64, shape (n_preferred, n_other)
         The dual variables.
     weights : ndarray of float64, shape (n_preferred, n_other)
@@ -73,8 +74,8 @@ class DualBlock:
 class DualCoef:
     """The alpha of a fitted model over all pairs, as a sequence of `DualBlock`, one for each query.
 
-    A block is computed on access and not stored. In addition to the model this takes 16 bytes for each entry of the
-    block, and about 90 for each pair of its query during the computation (measured on 2,000 documents of five levels).
+    A block is computed on access and not stored. In addition to the model, a block takes 16 bytes of memory for each
+    entry and, during its computation, about 90 bytes for each pair (measured on 2,000 documents of five levels).
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ class DualCoef:
     labels : ndarray of float64, shape (n_samples,), or None
         Label of each row; None: documents stay in the order of rows.
     alpha : callable
-        Function of the number of a query, the rows of the preferred and of the other documents of its pairs, and the
-        weights of the pairs, that gives the alpha of each pair.
+        Function that takes the number of a query, the rows of the preferred documents of its pairs, the rows of the
+        other documents, and the weights of the pairs, and returns the alpha of each pair.
 
     Attributes
     ----------
@@ -167,10 +168,10 @@ class DualCoef:
     def per_document(self) -> np.ndarray:
         """Sum over the pairs of each document: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
 
-        The weights of a linear model are ``X' beta``: up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm for a
-        model with a duality gap (with ``monotone``, after projection onto the right signs), exactly for a low-rank
-        model. For a kernel model ``sum of beta_i k(x_i, .)`` is the scoring function up to the same distance in the
-        norm of its RKHS.
+        The weights of a linear model are ``X' beta`` (with ``monotone``, after projection onto the required signs). For
+        a low-rank model this is exact. For a model with a duality gap, the distance in the Euclidean norm is at most
+        ``sqrt(2 * duality_gap_)``. For a kernel model ``sum of beta_i k(x_i, .)`` is the scoring function, up to the
+        same distance in the norm of its RKHS.
 
         Returns
         -------
@@ -238,7 +239,7 @@ class DualCoef:
         other: np.ndarray,
         weights: np.ndarray,
     ) -> None:
-        """Write alpha into a block of zeros, from its pairs: their positions in it, rows and weights."""
+        """Write the alpha of the pairs into a block of zeros, given the positions, rows and weights of the pairs."""
         np.add.at(block.alpha, places, self._alpha(number, preferred, other, weights))
 
     def _explicit(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -261,7 +262,7 @@ class DualCoef:
 
 
 class KeptDualCoef(DualCoef):
-    """Like `DualCoef`, for alpha that a fit has kept.
+    """Like `DualCoef`, for alpha that a fit has stored.
 
     Parameters
     ----------

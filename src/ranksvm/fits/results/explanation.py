@@ -22,15 +22,15 @@ __all__ = ["Explanation"]
 class Explanation:
     """Attribution of the scores of a linear or additive ranker to the features, for documents, pairs and queries.
 
-    A score is a sum over the features, so a difference of scores is one too. Document i ranks above document j of its
-    query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` (`pair`), and its score differs from the mean score of its
-    query by the sum of ``w_f (x_if - mean_f)`` (`document`), the mean of its differences from all documents of the
-    query. These are the Shapley values of the features with the query's documents as the background ("linear SHAP",
-    Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017), exact for a linear model. All
-    values are computed on access.
+    A score is a sum over the features, so a difference of scores is also a sum over the features. Document i ranks
+    above document j of its query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` is positive (`pair`). The score of
+    document i differs from the mean score of its query by the sum of ``w_f (x_if - mean_f)``, the mean of its
+    differences from all documents of the query (`document`). These summands are the Shapley values of the features with
+    the query's documents as the background ("linear SHAP", Lundberg & Lee, "A unified approach to interpreting model
+    predictions", NIPS 2017), exact for a linear model. All values are computed on access.
 
-    A score of an additive ranker is a sum over terms, its features and its interactions. What `Explanation` says of
-    features holds for its terms, with the contribution of a term to a score in place of ``w_f x_f``.
+    A score of an additive ranker is a sum over terms, its features and its interactions. What is said here about
+    features then holds for terms, with the contribution of a term to a score in place of ``w_f x_f``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Explanation:
     feature_names : ndarray of str, shape (n_features,), or None
         Names of the features, or terms.
     values : ndarray or CSR matrix, shape (n_samples, at most n_features), optional
-        With contributions: the values of the features, which are the first terms.
+        If X has contributions: the values of the features, whose contributions are the first columns of X.
     texts : dict of str to list of str, optional
         The texts that values stand for, by the name of the feature.
 
@@ -98,8 +98,8 @@ class Explanation:
         """Contribution of every feature to every document's distance from the mean score of its query.
 
         Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
-        For a CSR X it is CSR, and stores in the rows of a query the features of all its documents, which can be many
-        more than in X. `to_shap` passes them to the plots of SHAP.
+        For a CSR X the result is CSR. Each of its rows stores the features of all documents of its query, which can be
+        many more than in X. `to_shap` passes them to the plots of SHAP.
         """
         if not is_sparse(self._X):
             out = np.empty(self._X.shape)
@@ -256,7 +256,7 @@ class Explanation:
         return None if self.coef is None else self.coef[columns]
 
     def _shown_values(self, columns: np.ndarray, row: int, other: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Values of features for a document, and for another one or on average; NaN for terms that have none."""
+        """Values of a document, and of the other one or the means of its query; NaN for terms without a value."""
         assert self._values is not None
         rows = [row] if other is None else [row, other]
         if other is None:
@@ -310,7 +310,7 @@ def _mean(X: Features, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _side_by_side(
     one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns of both, and the values of each there."""
+    """The columns of two rows together, and the values of each row in all of these columns."""
     columns, place = np.unique(np.concatenate((one[0], two[0])), return_inverse=True)
     places = np.split(place, [len(one[0])])
     values = [np.bincount(p, weights=v, minlength=len(columns)) for p, (_, v) in zip(places, (one, two), strict=True)]

@@ -1,4 +1,4 @@
-"""Parts of an explanation: a difference of two scores, and a query's ranking, by feature."""
+"""Parts of an explanation: the difference of two scores, and a query's ranking, explained by features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ranksvm._util.json_values import plain
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
-# Features and documents that a printed explanation lists.
+# Maximum number of features, and of documents, that a printed explanation lists.
 LISTED = 10
 
 
@@ -30,7 +30,7 @@ class ScoreDifference:
     row : int
         The explained document.
     other_row : int or None
-        The document of comparison; None: the mean of its query's documents.
+        The document with which it is compared; None: it is compared with the mean of its query's documents.
     rank, other_rank : int or None
         Their ranks in the query, from 1; None for the mean.
     n_documents : int
@@ -169,8 +169,8 @@ class QueryExplanation:
     weights : ndarray of float64, shape (n_important,), or None
         Their weights; None for an additive model.
     importances : ndarray of float64, shape (n_important,)
-        ``|w_f|`` times the standard deviation of the feature over the documents of the query (with n_documents - 1),
-        or the standard deviation of its contribution.
+        ``|w_f|`` times the standard deviation of the feature over the documents of the query (with the divisor
+        ``n_documents - 1``); for an additive model, the standard deviation of the feature's contribution.
 
     Examples
     --------
@@ -201,8 +201,8 @@ class QueryExplanation:
         Returns
         -------
         dict
-            Query, number of documents, "documents" (row, rank, score) and "features" (feature, column, name,
-            weight, importance), called as in `ScoreDifference.to_dict`.
+            The keys are "query", "n_documents", "documents" (dicts with the keys row, rank and score) and "features"
+            (dicts with the keys feature, column, name, weight and importance; see `ScoreDifference.to_dict`).
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         keys = ("feature", "column", "name", "weight", "importance")

@@ -1,4 +1,4 @@
-"""Contributions in the form of SHAP, whose plots show them."""
+"""Conversion of contributions to ``shap.Explanation``, for the plots of SHAP."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def shap_explanation(
     Returns
     -------
     shap.Explanation
-        All of these.
+        The explanation.
 
     Raises
     ------
