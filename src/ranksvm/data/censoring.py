@@ -12,7 +12,7 @@ __all__ = ["checked_event", "order_of_times", "strata_or_rows"]
 
 
 def checked_event(event: ArrayLike, n_rows: int) -> np.ndarray:
-    """Validate whether the event of each row was observed.
+    """Validate the values that say whether the event of each row was observed.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def pairs_from_clicks(
     >>> (pairs_from_clicks(None, range(1, 8), clicked, rule="skip_above") + 1).tolist()
     [[3, 2], [7, 2], [7, 4], [7, 5], [7, 6]]
 
-    If rows of a log refer to rows of X, the pairs are mapped in the same way:
+    If the rows of a log refer to rows of X, map the pairs to these rows:
 
     >>> row_of_X = np.array([40, 41, 42, 43])
     >>> row_of_X[pairs][0].tolist()
@@ -123,7 +123,7 @@ def pairs_from_clicks(
 
 
 def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
-    """`_pairs_within` for the single impressions that services learn from, with a third of the NumPy calls."""
+    """Like `_pairs_within`, for one impression, as services learn from, with a third of the NumPy calls."""
     places = np.flatnonzero(clicked)
     others = rows if rule == "shown_all" else rows[~clicked]
     if rule != "skip_above":

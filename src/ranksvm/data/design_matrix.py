@@ -92,7 +92,7 @@ class DesignMatrix(Protocol):
         """The map from weights to the vectors that products take; None if products take the weights themselves."""
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
-        """``X w`` and ``X' u`` of the rows at these positions; unless ``double``, sums may be in the features' type."""
+        """The products ``X w`` and ``X' u`` with these rows; unless ``double``, sums may be in the features' type."""
 
     def accumulate_squares(
         self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
@@ -179,7 +179,7 @@ class DenseDesign:
         return DenseDesign(self.X[rows])
 
     def gram(self, rows: np.ndarray | None) -> np.ndarray:
-        """Products of some rows, or all (None), with each other, in float64."""
+        """Inner products of some rows, or of all rows (None), with each other, in float64."""
         X = (self.X if rows is None else self.X[rows]).astype(np.float64, copy=False)
         return X @ X.T
 
@@ -312,7 +312,7 @@ class SparseDesign:
         return SparseDesign(self._matrix()[rows])
 
     def gram(self, rows: np.ndarray | None) -> np.ndarray:
-        """Products of some rows, or all (None), with each other, in float64."""
+        """Inner products of some rows, or of all rows (None), with each other, in float64."""
         X = (self._matrix() if rows is None else self._matrix()[rows]).astype(np.float64, copy=False)
         return (X @ X.T).toarray()
 
@@ -359,7 +359,7 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
 def csr_arrays(X: CSRMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """The arrays of a CSR matrix for compiled loops: column numbers and pointers have one type, int32 or int64.
 
-    The loops trust pointers and column numbers; `check_sparse_format` has checked them for every user's matrix.
+    The loops trust pointers and column numbers; `check_sparse_format` has checked every matrix that a user passes.
 
     For a matrix without entries the arrays hold one explicit zero that belongs to no row, so that they are not empty.
 

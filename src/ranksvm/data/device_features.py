@@ -81,7 +81,7 @@ class DeviceFeatures:
         return out
 
     def like(self, values: DeviceArray) -> Any:
-        """Convert an array on the device to an array of the library of the features.
+        """Convert an array on the device to an array of the library that the features come from.
 
         Parameters
         ----------

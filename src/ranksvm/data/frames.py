@@ -332,7 +332,7 @@ def validated(
     Parameters
     ----------
     estimator : object
-        Estimator whose number and names of features are stored (``reset``) or compared.
+        Estimator in which the number and names of the features are stored (``reset``), or with which they are compared.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Features.
     y : array-like of shape (n_rows,)
@@ -431,7 +431,7 @@ class _Names:
 
 
 def _named(X: DataFrame, frame: "nw.DataFrame") -> object:
-    """An object whose column names scikit-learn can read; before 1.9, pandas or one with the interchange protocol."""
+    """An object whose column names scikit-learn can read: before 1.9, only pandas or the interchange protocol."""
     import sklearn
 
     knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
@@ -536,6 +536,6 @@ def _is_numbers(values: "nw.Series") -> bool:
 def _numbers(values: "nw.Series", dtype: np.dtype) -> np.ndarray:
     nw = _narwhals()
     if not values.dtype.is_float() and values.dtype not in (nw.Object, nw.Unknown):
-        # a missing integer, boolean or decimal is NaN
+        # a missing integer, boolean or decimal becomes NaN
         values = values.cast(nw.Float32 if dtype == np.float32 else nw.Float64)
     return np.asarray(values.to_numpy(), dtype=dtype)

@@ -1,4 +1,4 @@
-"""The pairs of each query as a matrix (block) of preferred by other documents, the shape of the dual variables."""
+"""The pairs of each query as a matrix (block), like the dual variables: preferred documents by other documents."""
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class PairBlocks:
         return int(n_rows), int(self.columns[query + 1] - self.columns[query])
 
     def block(self, entries: np.ndarray, query: int) -> np.ndarray:
-        """The block of a query in the memory of all entries.
+        """The block of a query, as a view of the array of all entries.
 
         Parameters
         ----------

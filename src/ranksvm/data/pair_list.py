@@ -93,7 +93,8 @@ class PairList:
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each pair.
         weighting : {"uniform", "per_query"}
-            Whether a pair's weight is divided by the sum over all pairs of its query.
+            "per_query" divides the weight of a pair by the sum of the weights of all pairs of its query, before
+            ``query_weight`` and ``propensity`` apply.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
 
@@ -366,7 +367,7 @@ def row_numbers(pairs: ArrayLike, queries: Queries) -> tuple[np.ndarray, np.ndar
     Raises
     ------
     DataError
-        When they are not whole numbers of two rows of one query.
+        When a pair does not consist of the numbers of two different rows of one query.
     NoComparablePairsError
         When there is no pair.
     """

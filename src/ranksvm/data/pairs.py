@@ -161,9 +161,9 @@ class ComparablePairs:
             All pairs of different labels, or only pairs whose labels are adjacent among the query's distinct labels
             (Lee & Lin 2014, section 5).
         weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
-            Factor of a pair's weight, in this order: 1; 1 divided by the weight of all pairs of its query;
-            ``y_i - y_j``; ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows. A row of zero
-            ``sample_weight`` is ignored.
+            Factor of a pair's weight: 1 ("uniform"); 1 divided by the sum of the weights of all pairs of its query
+            ("per_query"); ``y_i - y_j`` ("label_gap"); or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all
+            rows ("gain_gap"). Rows with a ``sample_weight`` of 0 are ignored.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
         event : ndarray of float64, shape (n_rows,), optional
@@ -193,7 +193,7 @@ class ComparablePairs:
         preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
         observed = None if event is None else queries.to_sorted(event)
         if other is not None and not other.all():
-            # A row of weight 0 is ignored: its label is no level between others, and does not count as the largest one.
+            # A row of weight 0 is ignored: its label does not form a level, and does not count as the largest label.
             kept = np.flatnonzero(other)
             rows = kept if rows is None else rows[kept]
             pointers = np.searchsorted(kept, pointers)
@@ -434,7 +434,7 @@ class ComparablePairs:
         Returns
         -------
         pairs : ComparablePairs
-            The pairs among the chosen rows; their weights add up to the weights of the chosen queries' pairs.
+            The pairs among the chosen rows; their weights add up to the sum of the weights of all pairs of the queries.
         positions : ndarray of int64
             Positions of these rows in this object, ascending.
         """

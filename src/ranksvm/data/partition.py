@@ -1,4 +1,4 @@
-"""Partition of whole queries into parts for the processes, machines or devices that share a problem, and back."""
+"""Divide whole queries into parts for the processes, machines or devices that share a problem; join such parts."""
 
 from collections.abc import Sequence
 from itertools import accumulate

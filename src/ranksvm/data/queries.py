@@ -264,7 +264,7 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray | list[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with at most ``limit`` values, or one larger query; query q has ``ends[q] .. ends[q + 1]``.
+    """Ranges of queries with at most ``limit`` values, or of one larger query; query q has ``ends[q+1] - ends[q]``.
 
     For many ranges, a list of Python's integers takes less time than an array.
     """
@@ -351,7 +351,7 @@ def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _warn_of_equal_texts(ids: np.ndarray, name: str) -> None:
-    """Warn of a number whose text is also an id: the rows of one query probably have both."""
+    """Warn if a number and its text are both ids: the rows of one query probably have both."""
     texts = {value for value in ids if isinstance(value, str)}
     for value in ids if texts else ():
         if isinstance(value, int | float | np.number) and (text := f"{value:.15g}") in texts:

@@ -261,7 +261,7 @@ class QueryStandardScaler(_QueryScaler):
     def _shift_and_scale(
         self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Centered at the first row of the query: a constant feature is then exactly 0, and large means lose no digits.
+        # Centered at the query's first row: a constant feature is then exactly 0, and a large mean costs no digits.
         pivot = block[starts]
         number = np.repeat(np.arange(len(starts)), sizes)
         centered = block - pivot[number]

@@ -24,7 +24,7 @@ def within_query_variance(X: Features, queries: Queries, n_threads: int = 1) -> 
     ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared
     difference of two documents of a query, with each query weighted by its number of rows minus one. A query of one row
     does not count; if all queries have one row, the variance is 0. X is read once, block by block, and centered before
-    squaring: large means lose no digits, and a constant feature has variance exactly 0.
+    squaring: a large mean costs no digits, and a constant feature has variance exactly 0.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _gather(X: np.ndarray, queries: Queries, start: int, stop: int) -> np.ndarra
 
 
 def inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
-    """Factors that divide by a spread.
+    """The reciprocals of spreads, and another factor for a spread of 0.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def recoded(places: np.ndarray, own: Sequence[str], others: Sequence[str]) -> np
 
 
 def features_for(model: object, data: Data) -> Features:
-    """The features of data for a model: places of texts as they are in the model's own lists of categories.
+    """The features of data for a model, with texts numbered as in the model's own lists of categories.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def features_for(model: object, data: Data) -> Features:
     Returns
     -------
     ndarray or CSR matrix, shape (n_rows, n_features)
-        X itself if no text has another place.
+        X itself if the number of every text stays the same.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def features_for(model: object, data: Data) -> Features:
 def placed(
     X: Features, names: Sequence[str], found: Mapping[str, list[str]], wanted: Mapping[str, list[str]]
 ) -> Features:
-    """Features with the places of their texts in other lists of categories.
+    """Features whose texts are renumbered for other lists of categories.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def placed(
     names : sequence of str
         Their names.
     found, wanted : mapping of str to list of str
-        The categories of the places in X, and those of the result, by name.
+        The lists of categories, by name of the feature: those that X refers to, and those that the result refers to.
 
     Returns
     -------
     ndarray or CSR matrix, shape (n_rows, n_features)
-        X itself if no text has another place.
+        X itself if the number of every text stays the same.
     """
     result: Any = X
     for name, texts in found.items():

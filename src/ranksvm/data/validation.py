@@ -30,8 +30,8 @@ FEATURE_CHECKS: dict[str, Any] = {
 }
 # Number of values that one task of a thread checks for NaN.
 CHUNK = 1 << 20
-# Rows that may be fitted without query ids. Published query lists have up to about 1,000 documents (OHSUMED 320, MQ2008
-# 121, MSLR 1,251); training data have more rows.
+# Largest number of rows that are accepted without query ids. Published query lists have up to about 1,000 documents
+# (OHSUMED 320, MQ2008 121, MSLR 1,251); training data have more rows.
 MOST_ROWS_WITHOUT_QID = 1000
 
 
