@@ -1,7 +1,7 @@
 """The errors that ranksvm raises, and its warnings.
 
-Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
-scikit-learn's own ConvergenceWarning.
+Each error is also a subclass of the built-in exception that a user of scikit-learn would catch. A solver that stops
+early warns with scikit-learn's own ConvergenceWarning.
 """
 
 __all__ = [
@@ -197,7 +197,7 @@ class ClusterError(RankSVMError, RuntimeError):
 
 
 class StoreError(RankSVMError, RuntimeError):
-    """The store of a learning service is locked, full, damaged, out of reach, of another version, or no store.
+    """The store of a learning service is locked, full, damaged, out of reach, of another version, or not a store.
 
     Examples
     --------

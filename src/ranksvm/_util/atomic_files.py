@@ -95,7 +95,7 @@ def temporary_file() -> contextlib.AbstractContextManager[str]:
 
 @contextlib.contextmanager
 def _naming(path: str, temporary: str | None) -> Iterator[None]:
-    """Put the name of the file into write errors that name no file, or the temporary file."""
+    """Put the name of the file into write errors that name no file or name the temporary file."""
     try:
         yield
     except OSError as error:
@@ -152,7 +152,7 @@ def _directly(path: "PathLike") -> Iterator[IO[bytes]]:
     if (number := descriptor_of(path)) is None:
         raw = open(path, "wb", buffering=0)  # noqa: SIM115 (closed below)
     else:
-        # text printed before comes first
+        # flushed, so that text printed before comes first
         sys.stdout.flush()
         try:
             raw = os.fdopen(os.dup(number), "wb", buffering=0)

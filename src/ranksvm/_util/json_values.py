@@ -7,10 +7,10 @@ __all__ = ["plain"]
 
 
 def plain(value: Any) -> Any:
-    """Lists, dicts, numbers and strings of Python; numbers that JSON cannot express (nan, inf) become None.
+    """A value as Python lists, dicts, numbers and strings; numbers that JSON cannot express (nan, inf) become None.
 
-    Dates and times become text as in ISO 8601 ("2026-01-31", "2026-01-31T10:00:00"), durations of NumPy text such as
-    "5 days". Other objects are returned unchanged.
+    Dates and times become text as in ISO 8601 ("2026-01-31", "2026-01-31T10:00:00"), and durations of NumPy become text
+    such as "5 days". Other objects are returned unchanged.
     """
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}

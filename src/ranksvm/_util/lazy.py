@@ -1,6 +1,6 @@
 """Public names that are imported on first use: a program then loads only the modules it uses."""
 
-import concurrent.futures.thread  # noqa: F401  registers its hooks before ours, as logging does, which it imports
+import concurrent.futures.thread  # noqa: F401  so that its hooks and those of logging precede ours
 import importlib
 import os
 import sys

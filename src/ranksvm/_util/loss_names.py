@@ -1,4 +1,4 @@
-"""Names of the losses, in a module that imports nothing, as the help of the commands needs it."""
+"""Names of the losses; the help of the commands needs this module, so it imports nothing."""
 
 __all__ = ["LOSSES"]
 

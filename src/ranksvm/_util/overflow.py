@@ -19,7 +19,7 @@ def quiet_overflow() -> np.errstate:
 
 @contextmanager
 def overflow_refused() -> Iterator[None]:
-    """Context of a fit: `quiet_overflow`, and an error in arithmetic because of overflow becomes a DataError."""
+    """Context of a fit: like `quiet_overflow`, and arithmetic errors that overflow causes become a DataError."""
     with quiet_overflow():
         try:
             yield

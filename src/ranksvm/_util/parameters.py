@@ -73,7 +73,9 @@ Constraint = Positive | NotNegative | Count | Range | Flag | OneOf
 
 
 class Parameter(NamedTuple):
-    """A hyper-parameter of some models. If its name means something else in other models, these have another row.
+    """A row of `PARAMETERS`: a hyper-parameter of some models.
+
+    If its name means something else in other models, there is another row for these.
 
     Parameters
     ----------
@@ -95,13 +97,13 @@ class Parameter(NamedTuple):
     when : tuple of str and tuple of str, or None
         Another parameter, and its values for which this one is read.
     tuned : str
-        Name of the option of ``ranksvm tune`` that takes a list of values; "" if it takes one value.
+        Name of the option of ``ranksvm tune`` that takes a list of values; "" if ``ranksvm tune`` takes one value.
     tuned_help : str
-        Its help, if that is not ``help``.
+        Help of this option, if it differs from ``help``.
     heading : str
-        Column of the table of ``ranksvm tune``; "" if there is none.
+        Heading of its column in the table of ``ranksvm tune``; "" if it has no column.
     low_rank : tuple of object and str
-        For a parameter that low-rank models lack: the value that describes them, and the reason.
+        For a parameter that low-rank models lack: the only value that is valid with them, and the reason.
     command : bool
         Whether the command's option of this name sets the parameter.
     saved : bool

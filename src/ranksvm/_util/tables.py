@@ -23,7 +23,7 @@ __all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html"
 CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
 # in the order in which they are tried
 LIBRARIES = ("pandas", "polars", "pyarrow")
-# A format of `Table`: as a power of 2 if it is one.
+# A format of `Table`: a number that is a power of 2 is shown as one.
 POWER = "power"
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -37,7 +37,7 @@ _LATEX = {
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Columns of equal length, and how people see them.
+    """Columns of equal length, and how they are shown to people (in text, HTML and LaTeX).
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class Table:
     headings : mapping of str to str
         Headings for people that differ from the names.
     hidden : tuple of str
-        Columns that people see in a heading or in the caption instead.
+        Columns that are not shown to people, because a heading or the caption says the same.
     footer : sequence of mapping
-        Rows for people only, such as means: name -> value.
+        Additional rows that are shown to people, such as means: name -> value.
     formats : mapping of str to str
-        Formats of columns of numbers for people, other than four decimals; `POWER` for values of C and gamma.
+        Formats of numbers shown to people, for columns without four decimals; `POWER` for values of C and gamma.
     numbers : tuple of str
         Columns of text that is to be aligned, and sorted, like numbers.
     """
@@ -95,7 +95,7 @@ class Table:
         return out.getvalue()
 
     def to_latex(self) -> str:
-        """A ``tabular`` as people see the table."""
+        """The table for people, as a LaTeX ``tabular``."""
         rows, footer = self.body()
         lines = [
             f"% {self.caption}",
@@ -112,7 +112,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def to_text(self) -> str:
-        """Aligned columns as people see the table."""
+        """The table for people, as text with aligned columns."""
         rows, footer = self.body()
         text = self.is_text()
         lines = [self.head(), *rows, *footer]
@@ -127,7 +127,7 @@ class Table:
         return "\n".join([self.caption, *("  ".join(cells).rstrip() for cells in aligned)])
 
     def to_html(self, *, classes: bool = False) -> str:
-        """A ``table`` as people see the table.
+        """The table for people, as an HTML ``table``.
 
         Numbers are aligned by inline styles or, with ``classes``, by the class ``number`` of the page's style sheet.
         """
@@ -266,7 +266,7 @@ def shown(value: object, format_spec: str | None = None) -> str:
 
 
 def _values(column: "Sequence[object] | np.ndarray") -> "Sequence[object] | np.ndarray":
-    """A list of text and objects; numbers and dates stay an array."""
+    """A column of text or objects as a list; an array of numbers or dates unchanged."""
     kind = getattr(getattr(column, "dtype", None), "kind", None)
     return column if kind in ("i", "u", "f", "b", "M", "m") else list(column)
 

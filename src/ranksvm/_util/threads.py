@@ -225,7 +225,7 @@ class _Blas:
 
 
 def _take_control(controller: ThreadpoolController) -> None:
-    """Let any thread set the numbers next: threadpoolctl 3.8 ignores all threads but the first one that set them."""
+    """Let any thread set the BLAS threads next: threadpoolctl 3.8 ignores all threads but the first that set them."""
     for library in controller.lib_controllers:
         if (clear := getattr(library, "clear_controlling_thread", None)) is not None:
             clear(force=True)

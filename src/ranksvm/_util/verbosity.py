@@ -23,7 +23,7 @@ def verbosity(verbose: int, iterations_from: int = 1) -> Iterator[None]:
     Parameters
     ----------
     verbose : int
-        0: nothing.
+        0 shows nothing; larger values show the log.
     iterations_from : int
         The smallest value of ``verbose`` that shows the iterations of solvers. It is 2 for a comparison of many fits,
         which shows one line for each fit, and a progress bar on a terminal.

@@ -36,7 +36,7 @@ class Foreign(NamedTuple):
     dtype : dtype
         Type of its values.
     owner : object
-        The array.
+        The object that keeps the memory alive.
     """
 
     device: str
@@ -120,7 +120,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     values : Foreign
         The array, of two dimensions.
     rows : ndarray of int64, optional
-        Only these rows, in this order: a copy.
+        If given, a copy of these rows, in this order.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     Raises
     ------
     DataError
-        When the values are no numbers.
+        When the values are not real numbers.
     """
     device = open_device(values.device)
     device.synchronise()  # other streams may still write the array
@@ -159,12 +159,12 @@ def host_values(values: Any) -> Any:
     Parameters
     ----------
     values : object
-        Such as labels, query ids or weights.
+        Any values, such as labels, query ids or weights.
 
     Returns
     -------
     object
-        An ndarray, if it was on a GPU.
+        An ndarray if ``values`` is an array on a GPU, otherwise ``values``.
     """
     if values is None or not is_on_device(values):
         return values
@@ -184,17 +184,18 @@ def host_values(values: Any) -> Any:
 def host_sparse(values: Any) -> Any:
     """Convert a sparse matrix on a GPU to a SciPy matrix; anything else is unchanged.
 
-    Its rows are copied to the host. There they are also sorted by columns, before a fit copies both to a GPU.
+    A fit on a GPU needs the matrix by rows and by columns. It sorts the copy on the host by columns, and then copies
+    both forms to the GPU.
 
     Parameters
     ----------
     values : object
-        Such as a matrix of ``cupyx.scipy.sparse``, or a sparse tensor of torch.
+        Any object, such as a matrix of ``cupyx.scipy.sparse`` or a sparse tensor of torch.
 
     Returns
     -------
     object
-        A CSR matrix of the host, if it was a sparse matrix on a GPU.
+        A CSR matrix on the host if ``values`` is a sparse matrix on a GPU, otherwise ``values``.
     """
     library = type(values).__module__.partition(".")[0]
     if library == "cupyx" and hasattr(values, "get"):
@@ -230,13 +231,13 @@ class _View:
         return _CUDA[0], self._number
 
     def __del__(self) -> None:
-        # Without this, the memory could be used again while other streams read it: it waits for our stream only.
+        # Without this, the memory could be reused while other streams still read it: reuse waits for our stream only.
         with contextlib.suppress(DeviceError):
             self._device.synchronise()
 
 
 def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
-    """Convert an array on a GPU to an array of the library of another array there.
+    """Convert an array on a GPU to an array of the library to which another array on the GPU belongs.
 
     Parameters
     ----------

@@ -15,9 +15,10 @@ __all__ = ["DeviceCosts", "calibrate_device", "calibrated"]
 
 # Take the minimum over this many repetitions.
 REPETITIONS = 5
-# Number of values that each thread reads and number of other documents that it visits: 140 MB and 3e8 visits on a GPU
-# of 132 multiprocessors. Then bytes of the copy, and float64 numbers that an evaluation copies there and back.
+# Number of values that each thread reads, and number of other documents that it visits (evaluates the loss with): 140
+# MB and 3e8 visits on a GPU of 132 multiprocessors.
 READ_VALUES, VISITS = 128, 1024
+# Number of bytes that are copied, and of float64 numbers that an evaluation copies to the device and back.
 COPIED_BYTES = 32 << 20
 ROUND_NUMBERS = 64
 # Maximum share of the free memory that is read.
@@ -40,7 +41,7 @@ class DeviceCosts(NamedTuple):
     read_byte : float
         Read of a byte of X on the device.
     visit : float
-        A visit of a pair, in float64.
+        A visit of a pair: the evaluation of its loss, in float64.
     compilation : float
         The compilation of two small kernels: almost 0 if an earlier process has cached the result.
     """
@@ -55,8 +56,8 @@ class DeviceCosts(NamedTuple):
 def calibrate_device(device: str = "cuda") -> DeviceCosts:
     """Measure what work costs on a GPU. From then on, ``device="auto"`` may choose this GPU.
 
-    This takes some milliseconds, and the compilation of two small kernels. The result holds for this process, until the
-    next call.
+    This takes some milliseconds, plus the time to compile two small kernels. The result holds for this process, until
+    the next call.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def _measure(device: Device) -> DeviceCosts:
 
     first = _seconds(device, evaluate, 1)
     of_round = _seconds(device, evaluate)
-    # a launch by itself is part of the round
+    # the cost of an empty launch is part of the round, and is subtracted below
     empty = _seconds(device, lambda: launch("read_values", values, 0, sums))
     read = _seconds(device, lambda: launch("read_values", values, n_values, sums))
     visited = _seconds(device, lambda: launch("visit_others", scores, n_visits, sums))

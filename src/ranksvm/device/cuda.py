@@ -27,22 +27,24 @@ __all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "large_
 logger = logging.getLogger("ranksvm.device")
 
 INSTALL = "pip install 'ranksvm[cuda]'"
-# Threads of a block, and blocks of this size that a multiprocessor has at a time; LARGE_BLOCKS of those with rows in
-# shared memory.
+# Number of threads of a block, and number of such blocks that a multiprocessor runs at a time. Of blocks with rows in
+# shared memory it runs LARGE_BLOCKS.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-# A block takes shared memory in multiples of this many bytes, or of a part of it.
+# Shared memory is assigned to a block in multiples of this number of bytes, or of a fraction of it.
 SHARED_UNIT = 1024
 # The share of the L2 cache that may hold rows until they are read a second time. If it is below LEAST_CACHED_BYTES,
 # reading the rows from memory again takes less time than the additional launches. Not yet measured.
 CACHE_SHARE, LEAST_CACHED_BYTES = 0.5, 8 << 20
 # The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
 DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
-# CUDA may read an array of the host after the call that copies it. A copy of an array of up to KEPT_BYTES is kept until
-# then; the call waits if the array is larger, or if all kept copies take more than ALL_KEPT_BYTES. Not yet measured.
+# CUDA may still read an array of the host after the call that copies it has returned. So a copy of an array of up to
+# KEPT_BYTES is kept until CUDA has read it. The call waits if the array is larger, or if all kept copies take more than
+# ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 # An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most MOST_COPYING
-# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s on an H100 that can take 55.
+# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an
+# H100 can take 55 GB/s.
 STAGED_BYTES, PINNED_BYTES, MOST_COPYING = 16 << 20, 2 << 20, 8
 
 
@@ -139,7 +141,7 @@ class CudaDevice:
             with self._current():
                 there = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
                 self._checked(self._driver.cuMemcpyHtoDAsync(*there))
-            with self._lock:  # after the call: who takes the list waits for the copy
+            with self._lock:  # after the call, so that whoever takes the list waits for this copy
                 self._kept.append(values)
                 self._kept_bytes += values.nbytes
             if not small or self._kept_bytes > ALL_KEPT_BYTES:
@@ -248,7 +250,7 @@ class CudaDevice:
         self._wait(self._stream.sync)
 
     def _wait(self, sync: Callable[[], object]) -> None:
-        """Wait for all work of the stream so far; then nothing reads the arrays of the host that are kept for it."""
+        """Wait for all work of the stream so far, then free the arrays of the host that were kept for this work."""
         with self._lock:
             kept, self._kept, self._kept_bytes = self._kept, [], 0
         with self._current(), self._failures():
@@ -257,7 +259,7 @@ class CudaDevice:
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """Make this device current, and afterwards the caller's (such as torch's) again."""
+        """Make this device current, and restore the caller's current device (such as torch's) afterwards."""
         self._checked(self._driver.cuCtxPushCurrent(self._context))
         try:
             yield
@@ -324,7 +326,7 @@ def gpu_names() -> list[str]:
     Returns
     -------
     list of str
-        Such as ["cuda:0 (NVIDIA H200)"]; empty without a GPU.
+        The names, such as ["cuda:0 (NVIDIA H200)"]; empty without a GPU.
 
     Raises
     ------
@@ -363,11 +365,11 @@ def compile_kernels(variant: Variant, part: int, arch: str) -> "ObjectCode":
     Parameters
     ----------
     variant : Variant
-        What they are for.
+        The variant.
     part : int
-        The part of them, from 1: see `part_of`.
+        Number of the part of the kernels, from 1: see `part_of`.
     arch : str
-        Such as "sm_90".
+        The architecture, such as "sm_90".
 
     Returns
     -------
@@ -440,7 +442,7 @@ def _unpin(driver: ModuleType, context: object, pointer: int) -> None:
 
 
 class _Copy:
-    """A copy that may still run: it has ended before this object, which keeps the array of the host, is deleted."""
+    """A copy that may still run: deleting this object, which keeps the array of the host, waits until it has ended."""
 
     def __init__(self, device: CudaDevice, end: "Event", values: np.ndarray):
         self.device = device

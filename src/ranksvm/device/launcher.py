@@ -9,8 +9,8 @@ __all__ = ["LANES", "TILE", "TILE_SHARED", "Launcher", "as_int32"]
 
 # Number of threads that process a row together: kLanes of portable.hpp.
 LANES = 8
-# Number of sums along each side of a tile, which one block computes, and of the numbers that the block keeps in shared
-# memory: kTile and kDepth of tiles.hpp.
+# Number of sums along each side of a tile, which one block computes, and number of values that the block keeps in
+# shared memory: kTile and kDepth of tiles.hpp.
 TILE = 64
 TILE_SHARED = 2 * 16 * TILE
 
@@ -78,7 +78,7 @@ def as_int32(numbers: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of int32
-        The same.
+        The same numbers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The interface of a device: its calls, including copies that run during launches, and its size."""
+"""The interface of a device: its capacity, and its methods, including copies that run during launches."""
 
 import operator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class DeviceArray:
 
 
 class Variant(NamedTuple):
-    """Properties of the data for which kernels are compiled.
+    """Properties of the data; kernels are compiled for each combination of them.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ __all__ = ["LARGE_BLOCKS", "PARTS_OF_FITS", "kernel_source", "macros_of", "part_
 # 4, most of all for lists of up to 100 documents.
 LARGE_BLOCKS = 3
 
-# Kernel -> its part of kernels.hpp, for kernels that are not in the second part.
+# Part of kernels.hpp -> its kernels, for all parts but the second, which has all other kernels.
 PARTS = {
     1: ("loss", "degrees", "laplacian", "laplacian_rows"),
     3: ("fused_loss", "fused_laplacian"),
