@@ -17,7 +17,7 @@ class cached_property(Generic[Value]):  # noqa: N801 (the name of functools')
     Parameters
     ----------
     function : callable
-        Gives the value for an object.
+        Takes an object and returns the value.
     """
 
     def __init__(self, function: Callable[[Any], Value]):

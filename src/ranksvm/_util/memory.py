@@ -90,7 +90,7 @@ def used_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes available without displacing other programs, as reported by the system."""
+    """Bytes that can be used without swapping out other programs, as reported by the system."""
     available = _of_machine()
     left = _of_container()
     return available if left is None else min(available, left)

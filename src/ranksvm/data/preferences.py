@@ -160,7 +160,7 @@ class Preferences:
     def arguments(self, **given: object) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The arguments ``qid``, ``pairs`` and ``pair_weight`` of a call that has these preferences for X.
 
-        Row numbers count the rows of both ``blocks``, also for a subset.
+        Row numbers run through all rows of the two ``blocks``, also for a subset of the pairs.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class AdditiveLevels:
     bounds : dict of float to ndarray of float64
         Step weight -> the bounds (`interaction_bounds`) by which a search orders the interactions.
     codes : list of (X, ndarray of uint8)
-        The codes of validation data, which a search scores many times.
+        Validation data, which a search scores many times, and their codes: the level of each value.
     """
 
     terms: AdditiveTerms
@@ -55,7 +55,7 @@ class AdditiveLevels:
     codes: list[tuple[Features, np.ndarray]] = field(default_factory=list)
 
     def codes_of(self, X: Features, n_threads: int) -> np.ndarray:
-        """The codes of validation data, kept for the next call with the same object.
+        """The level of each value of validation data, kept for the next call with the same object.
 
         Parameters
         ----------

@@ -292,7 +292,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _bytes_beside(self) -> int:
-        """Memory in addition to Q: the sorted documents, the documents stored in the model, and the solver's vectors.
+        """Memory in addition to Q: a copy of the documents, the documents of the model, and the solver's vectors.
 
         A precomputed kernel has no documents, so there are only the vectors.
         """

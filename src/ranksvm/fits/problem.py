@@ -1,4 +1,4 @@
-"""The optimization problem of any RankSVM: pairs and loss, solutions, and stored state."""
+"""The optimization problem of any RankSVM: its pairs and loss, its solutions, and their outcomes."""
 
 import threading
 import warnings

@@ -116,7 +116,7 @@ class EvalArguments:
     eval_sample_weight : list of array-like, or one for a single set, optional
         The weights of their rows.
     eval_metric : str, Metric, or list of either, optional
-        What to evaluate.
+        The metrics to evaluate.
     eval_at : int or list of int, optional
         Cutoffs for metrics that are requested without one ("ndcg").
     """
