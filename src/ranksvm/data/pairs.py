@@ -434,7 +434,8 @@ class ComparablePairs:
         Returns
         -------
         pairs : ComparablePairs
-            The pairs among the chosen rows; their weights add up to the sum of the weights of all pairs of the queries.
+            The pairs among the chosen rows; their weights add up to the sum of the weights of all pairs of the chosen
+            queries.
         positions : ndarray of int64
             Positions of these rows in this object, ascending.
         """

@@ -43,8 +43,8 @@ DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 # An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most MOST_COPYING
-# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an
-# H100 can take 55 GB/s.
+# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an H100 can take
+# 55 GB/s.
 STAGED_BYTES, PINNED_BYTES, MOST_COPYING = 16 << 20, 2 << 20, 8
 
 

@@ -22,8 +22,8 @@ from ranksvm.terms.protocol import DataTerm
 __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 
 # The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (On
-# 300,000 x 136 with 32 levels, fits with C = 1e-3 and C = 1 took 3 rounds each with this sample, and 10 and 15 rounds
-# with a sample of 50,000 rows.)
+# 300,000 x 136 with 32 levels, fits with C = 1e-3 and 1 took 3 rounds with this sample, and 10 and 15 rounds with a
+# sample of 50,000 rows.)
 SAMPLE_ROWS = 200_000
 
 

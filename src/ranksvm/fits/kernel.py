@@ -142,7 +142,7 @@ def kernel_problem(
 
 
 class KernelProblem(RankSVMProblem):
-    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for one C after another; Q has the rows of the queries with pairs.
+    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for one C after another; Q has only rows of queries with pairs.
 
     Parameters
     ----------
