@@ -1,5 +1,5 @@
-// Sums over the pairs of one short query: every pair is visited, without a sort. The documents are in label order, so that the
-// other documents of each one are a stretch, which is read a vector at a time.
+// Sums over the pairs of one short query: every pair is visited, without a sort. The documents are in label order: those with
+// lower labels than a given document are contiguous, and are read a vector at a time.
 #ifndef RANKSVM_ALL_PAIRS_HPP
 #define RANKSVM_ALL_PAIRS_HPP
 
@@ -14,19 +14,19 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// One query, its documents in label order; also the scratch memory of a thread.
+// One query, its documents in label order. A loop reuses one of these, and its memory, for all of its queries.
 struct LabeledQuery {
     int64_t m;
     bool weighted, gaps, adjacent;
     Vector<int32_t> level;
     Vector<double> memory;
     double *s, *a, *b, *g;            // scores, weights, gains
-    double *x;                        // values of which products are made
-    double *as_preferred, *as_other;  // sums over the pairs of each document on either side, without its own factor
-    double *won, *lost;               // the same sums of the weights of its curved pairs
+    double *x;                        // the vector that the Laplacian multiplies
+    double *as_preferred, *as_other;  // of each document: sums over its pairs in this role, without its own factor
+    double *won, *lost;               // the same sums of weights, over the pairs whose loss is curved
 
-    // Vectors at the ends of stretches read a little beyond the documents, where an earlier query left values of the same
-    // array: weights are read as weights.
+    // The last vector of a range reads a few numbers beyond the documents. An earlier query may have left values there, but
+    // always of the same array: a weight is never read from the memory of scores.
     RANKSVM_INLINE_METHOD void resize(int64_t size) {
         m = size;
         const int64_t room = size + kWidth;
@@ -68,8 +68,9 @@ RANKSVM_INLINE void for_levels(const LabeledQuery &query, const Compare &compare
     }
 }
 
-// Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
-// scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf: these pairs violate no margin.
+// Goes through the pairs. For each preferred document i it calls `visit.begin(i)`, then `visit.pairs(j, s)` for each vector of
+// other documents (j is the first of them, s has their scores), then `visit.end(i)`. Lanes beyond the last other document have
+// the score -inf: these pairs violate no margin.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
     const double *s = query.s;
@@ -86,9 +87,9 @@ RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
 }
 
 // The weight of a pair of the preferred document i and the other document j is a_i b_j (g_i - g_j); without weights a = b = 1,
-// and without gains the difference is 1. Here are the factors for the current i and a vector of j. The sums of a document
-// leave out its own factor, by which `put_sides` multiplies them at the end: a term of the sum of i has the factors b_j and
-// g_i - g_j, and a term of the sum of j has a_i and g_i - g_j.
+// and without gains the difference is 1. This struct has the factors for the current i and a vector of j. The sums of a
+// document leave out its own factor, by which `put_sides` multiplies them at the end: a term of the sum of i has the factors
+// b_j and g_i - g_j, and a term of the sum of j has a_i and g_i - g_j.
 template <bool kWeighted, bool kGaps>
 struct PairWeights {
     const LabeledQuery &query;
@@ -127,7 +128,7 @@ struct VisitSquaredHinge {
         hinges = degree = zero;
     }
     RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
-        // d > 0 where the margin is less than the threshold, and nowhere else: d does not round to 0
+        // d > 0 exactly if the margin is less than the threshold: the difference of two unequal numbers does not round to 0
         const Lanes d = threshold - (own - s), h = where_less(zero, d, d, zero);
         const Lanes pull = weights.times_gap(j, h), edge = where_less(zero, d, weights.gap(j), zero);
         const Lanes a_pull = weights.times_a(pull), b_pull = weights.times_b(j, pull);
@@ -210,7 +211,7 @@ struct VisitLaplacian {
     RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
 };
 
-// The sums of each document as the other and as the preferred one, times a number each, in the order of the positions.
+// out = u times the sum of each document as the other one, plus v times its sum as the preferred one, by position.
 RANKSVM_INLINE void put_sides(const LabeledQuery &query, const int32_t *documents, double u, const double *as_other,
                               double v, const double *as_preferred, double *out) {
     if (query.weighted)
@@ -263,8 +264,8 @@ RANKSVM_INLINE bool are_equal(const double *s, int64_t m) {
     return true;
 }
 
-// The squared hinge of pairs of weight 1 where all scores are equal, as they are at w = 0: numbers of pairs times one hinge.
-// (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead of 0.23.)
+// The squared hinge of pairs of weight 1 if all scores are equal, as they are at w = 0: each sum is a number of pairs times the
+// one hinge. (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead of 0.23.)
 RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabeledQuery &query, const PairState &state) {
     const double d = state.outer_threshold - (query.s[0] - query.s[0]), edge = d > 0.0 ? 1.0 : 0.0, h = d > 0.0 ? d : 0.0;
     double n_pairs = 0.0;

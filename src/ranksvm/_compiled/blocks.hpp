@@ -23,8 +23,8 @@ struct Gathered {
     }
 };
 
-// Returns the losses of the pairs of one row. `pull` receives minus their derivatives, `bend` whether they are curved, both
-// added up by column.
+// Returns the losses of the pairs of one row. Column by column, minus the derivative of each loss is added to `pull`, and 1 to
+// `bend` if the loss is curved.
 static double shifted_row(const double *RANKSVM_RESTRICT scores, const double *RANKSVM_RESTRICT target, int64_t n,
                           double score, double raise, double width, double *RANKSVM_RESTRICT pull,
                           double *RANKSVM_RESTRICT bend, double *row_pull, double *row_bend) {
@@ -93,7 +93,7 @@ static double flow_of_row(const double *RANKSVM_RESTRICT scores, const double *R
     return total;
 }
 
-// L v, L the Laplacian of the graph of the pairs whose loss is curved at these scores.
+// L v, where L is the Laplacian of the graph of the pairs whose loss is curved at these scores.
 static void shifted_laplacian(const Blocks &blocks, int64_t first_query, int64_t last_query, const double *scores,
                               const ShiftedHinge &loss, const double *v_range, double *out_range) {
     const int64_t origin = blocks.pointers[first_query];
@@ -132,7 +132,7 @@ RANKSVM_INLINE void fill_block(const Blocks &blocks, int64_t q, const double *sc
     }
 }
 
-// Minus the derivative of the loss by the margin: clip(h / d, 0, 1).
+// Minus the derivative of the loss with respect to the margin: clip(h / d, 0, 1).
 static void shifted_pulls(const Blocks &blocks, int64_t q, const double *scores, const ShiftedHinge &loss, double *out) {
     fill_block(blocks, q, scores, loss, [](double scaled) { return std::min(std::max(scaled, 0.0), 1.0); }, out);
 }

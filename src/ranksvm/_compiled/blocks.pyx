@@ -2,7 +2,7 @@
 """The Huberized hinge with a margin of its own for each pair, over blocks: arrays in, arrays out, the GIL released.
 
 Arrays over documents are in sorted order; arguments named ``*_range`` hold those of the queries ``first .. last`` only.
-``target`` has the entries of all blocks, which raise the hinges by ``raise_`` times as much.
+``target`` has a number for each entry of all blocks; the hinge of a pair is raised by ``raise_`` times its number.
 """
 
 from libc.stdint cimport int64_t
@@ -129,7 +129,7 @@ def shifted_hinge(BlockArrays arrays, int64_t first, int64_t last, const double[
 def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const double[::1] scores,
                       const double[::1] target, double raise_, double width, const double[::1] v_range,
                       double[::1] out_range):
-    """``L v`` of a range of queries, L the Laplacian over the pairs whose loss is curved."""
+    """``L v`` of a range of queries, where L is the Laplacian over the pairs whose loss is curved."""
     arrays.need_documents(scores, target)
     arrays.need_rows_of("v_range", v_range.shape[0], first, last)
     arrays.need_rows_of("out_range", out_range.shape[0], first, last)
@@ -142,7 +142,7 @@ def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const dou
 
 def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
                   double raise_, double width, double[:, ::1] out):
-    """Minus the derivative of the loss of each pair of a query by its margin; 0 for entries that are not pairs."""
+    """Minus the derivative of each pair's loss with respect to its margin, for one query; 0 for entries that are not pairs."""
     arrays.need_documents(scores, target)
     arrays.need_block(query, out.shape[0], out.shape[1])
     if out.shape[0] == 0 or out.shape[1] == 0:

@@ -20,8 +20,8 @@ struct Blocks {
     const int64_t *first;      // column of its block at which the pairs of each row begin
 };
 
-// A pair's hinge is h = 1 - (s_i - s_j) + raise * target_ij, its loss 0 below 0, h^2 / (2 d) up to the width d, and
-// h - d / 2 beyond. `target` has the entries of all blocks.
+// A pair's hinge is h = 1 - (s_i - s_j) + raise * target_ij. Its loss is 0 if h < 0, h^2 / (2 d) if h is at most the width d,
+// and h - d / 2 if h is larger. `target` has the entries of all blocks.
 struct ShiftedHinge {
     const double *target;
     double raise, width;

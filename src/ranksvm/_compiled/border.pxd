@@ -1,8 +1,8 @@
 """Checks at the border of the compiled modules: a loop never reads or writes beyond the arrays it was given.
 
-Lengths are checked in every call. Contents that loops use as places (pointers, numbers of rows, levels) are checked once,
-when the objects that hold them are made. Callers validate what users give, and say what to do about it: a failure here is
-a mistake in a caller.
+Lengths are checked in every call. Contents that loops use as indices (pointers, row numbers, levels) are checked once, when the
+objects that hold them are made. Callers validate what users give, and say what to do about it: a failure here is a mistake in a
+caller.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -108,7 +108,7 @@ cdef inline int need_levels(
 
 
 cdef inline int need_rows(const int64_t[::1] rows, int64_t start, int64_t stop, int64_t n_rows) except -1:
-    """Refuse positions beyond the map from positions to rows, or beyond the rows without one."""
+    """Refuse positions beyond the map from positions to rows or, if there is no map, beyond the rows."""
     return need_range("positions", start, stop, n_rows if rows is None else rows.shape[0])
 
 

@@ -12,9 +12,9 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Subtracts the mean of each query from its rows: L annihilates constants, so the Hessian stays the same, and it loses no
-// digits. The query's first row is subtracted first: a column that is constant in the query becomes 0 exactly, whatever its
-// size.
+// Subtracts the mean of each query from its rows: L annihilates constants, so the Hessian stays the same, but it loses no
+// digits to large means. The query's first row is subtracted first: a column that is constant in the query becomes 0 exactly,
+// whatever its size.
 template <class Real>
 static void center_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
     Vector<Real> first_memory(static_cast<std::size_t>(n)), mean_memory(static_cast<std::size_t>(n));

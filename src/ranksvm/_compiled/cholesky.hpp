@@ -1,5 +1,6 @@
 // Cholesky factors of small dense matrices, also of singular Laplacians, and solutions with them. LAPACK does the same for
-// large ones: loading SciPy's takes longer than most fits, and calling it longer than a solution in few variables.
+// large matrices. For small ones it is not used: loading SciPy's takes longer than most fits, and calling it takes longer than
+// solving a system in a few variables.
 #pragma once
 
 #include <cmath>
@@ -7,7 +8,7 @@
 
 namespace ranksvm {
 
-// Sum of products of two rows: four sums, so that additions do not wait for each other.
+// The dot product of two rows: four partial sums, so that additions do not wait for each other.
 inline double dot(const double *a, const double *b, int64_t n) {
     double sums[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t i = 0;

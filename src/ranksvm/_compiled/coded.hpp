@@ -1,5 +1,5 @@
-// Rows as codes of one byte: the product with weights is a look-up in the table of each column's levels, the transposed one a
-// histogram over them.
+// Rows as codes of one byte: the product with weights looks up each code in a table of its column's levels, and the transposed
+// product is a histogram over the levels.
 #ifndef RANKSVM_CODED_HPP
 #define RANKSVM_CODED_HPP
 
@@ -17,13 +17,13 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Number of rows that are looked up together, and of partial histograms of cells, so that an addition need not wait for the
-// one before.
+// kRowsTogether: rows that are looked up together. kPartialSums: partial histograms of cells. With several, an addition need
+// not wait for the one before.
 constexpr int kRowsTogether = 4;
 constexpr int kPartialSums = 4;
 // Tables of this many numbers stay in the nearest cache while they are used for this many rows. (A look-up of 136 columns of 33
-// levels takes 0.36 ns a code on one core of an EPYC with 32 KiB, 0.37 without tiles, and 0.61 if entries are read from the
-// columns.)
+// levels takes 0.36 ns a code on one core of an EPYC with 32 KiB, 0.37 without tiles, and 0.61 if the first entries are read
+// from `columns` instead of `entries`.)
 constexpr int64_t kTileEntries = 2048;
 constexpr int64_t kTileRows = 256;
 // Sums are added up for this many columns and rows at a time: the addresses of the tables stay in registers, and the codes in
@@ -219,7 +219,7 @@ RANKSVM_INLINE void coded_counts(const uint8_t *codes, int64_t n_columns, int64_
 
 // Number of values of one feature whose levels are found together, so that comparisons with a cut fill vectors.
 constexpr int64_t kLevelRows = 64;
-// With more cuts, a search in halves takes less time than comparisons with all of them.
+// With more cuts, a binary search takes less time than comparisons with all of them.
 constexpr int64_t kComparedCuts = 48;
 
 // The smallest number of the type that is not below a cut: a value of the type is at least this number if, and only if, it is
@@ -243,7 +243,7 @@ RANKSVM_INLINE int64_t cuts_below(const Real *cuts, int64_t n, Real x) {
     return (at - cuts) + (n == 1 && *at <= x ? 1 : 0);
 }
 
-// The levels of the values of one feature in up to kLevelRows rows, by comparisons with all cuts or a search in halves. Returns
+// The levels of the values of one feature in up to kLevelRows rows, by comparisons with all cuts or a binary search. Returns
 // whether the values are finite.
 template <class Real>
 RANKSVM_INLINE bool column_levels(const Real *x, int64_t n_rows, int64_t stride, const Real *cuts, int64_t n, uint8_t *codes) {
@@ -269,12 +269,12 @@ RANKSVM_INLINE bool column_levels(const Real *x, int64_t n_rows, int64_t stride,
 }
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-// A search in halves in two registers of cuts, for kSquare rows of kSquare features at a time, which are transposed in
+// A binary search over cuts in two registers, for kSquare rows of kSquare features at a time. The values are transposed in
 // registers.
 constexpr int64_t kSquare = 16, kSearchedCuts = 2 * kSquare - 1;
 typedef std::int32_t SingleBits __attribute__((vector_size(64), aligned(4), may_alias));
 
-// Exchanges entries `distance` apart of the rows that are as far apart.
+// One step of a transposition: for rows `distance` apart, exchanges the entries that are `distance` apart.
 template <int distance>
 RANKSVM_INLINE void exchange(SingleLanes *square, const SingleBits &low, const SingleBits &high) {
 #pragma GCC unroll 8
@@ -308,8 +308,8 @@ RANKSVM_INLINE SingleBits searched(const SingleLanes &v, const float *cuts) {
     return below;
 }
 
-// Codes of kSquare rows of kSquare features, whose cuts are in tables of kSearchedCuts + 1 numbers each, infinity beyond their
-// own. Returns sums that are 0 if all values are finite; the codes are right only then.
+// Codes of kSquare rows of kSquare features. The table of each feature has kSearchedCuts + 1 numbers: its cuts, then infinity.
+// Returns sums that are 0 if all values are finite; the codes are right only then.
 RANKSVM_INLINE SingleLanes square_levels(const float *x, int64_t stride, const float *tables, uint8_t *codes) {
     SingleLanes values[kSquare], spoilt = single_lanes_at(x) * 0.0f;
 #pragma GCC unroll 16
@@ -369,8 +369,8 @@ struct Squares {
     RANKSVM_INLINE_METHOD Squares(const double *, const int64_t *, int64_t) {}
     RANKSVM_INLINE_METHOD void levels(const double *, int64_t, int64_t, uint8_t *, uint8_t *) const {}
 
-    // The levels of kLevelRows rows in these features; marks the features whose levels it has found.
-    // The next `ahead` rows are read early: processors do not foresee steps of a row.
+    // The levels of kLevelRows rows in these features; marks the features whose levels it has found. The next `ahead` rows are
+    // prefetched: processors do not predict reads that are a row apart.
     RANKSVM_INLINE_METHOD void levels(const float *x, int64_t n_features, int64_t ahead, uint8_t *codes, uint8_t *found) const {
         for (std::size_t g = 0; g < firsts.size(); ++g) {
             const float *own = tables.data() + static_cast<int64_t>(g) * kSquare * (kSearchedCuts + 1);
@@ -385,7 +385,7 @@ struct Squares {
     }
 };
 #else
-// Without these registers nothing is found.
+// Without AVX-512 no levels are found in this way.
 struct Squares {
     template <class Real>
     RANKSVM_INLINE_METHOD Squares(const Real *, const int64_t *, int64_t) {}
@@ -418,7 +418,7 @@ RANKSVM_INLINE bool feature_levels(const Real *X, int64_t n_features, const doub
     return finite;
 }
 
-// Whole numbers in the order of the values, NaN last, and back; -0 becomes 0.
+// Maps numbers to unsigned integers in the same order, NaN to the last one, and back; -0 becomes 0.
 template <class Bits, class Real>
 RANKSVM_INLINE Bits key_of(Real x) {
     constexpr Bits kSign = Bits(1) << (8 * sizeof(Bits) - 1);
@@ -438,7 +438,8 @@ RANKSVM_INLINE Real value_of(Bits key) {
     return x;
 }
 
-// Ascending values by their bits, kRadixBits at a time from the last on: a sort that takes as long for any values.
+// Sorts values in ascending order: a radix sort of their bits, kRadixBits at a time from the last ones on. Its time hardly
+// depends on the values.
 constexpr int kRadixBits = 11;
 
 template <class Real>
@@ -469,7 +470,8 @@ RANKSVM_INLINE void sort_values(const Real *values, int64_t n, Real *out) {
     for (int64_t i = 0; i < n; ++i) out[i] = value_of<Real>(keys[i]);
 }
 
-// The sum of numbers, each capped, added up in the order in which NumPy adds: the cuts of counts as an array are the same.
+// The sum of numbers, each of them capped, added up in NumPy's order, so that the cuts are those that additive/bins.py finds
+// with NumPy from the counts.
 static double sum_of_capped(const double *numbers, int64_t n, double cap) {
     constexpr int64_t kTogether = 8, kFew = 128;
     if (n > kFew) {
@@ -505,7 +507,7 @@ RANKSVM_INLINE int64_t value_cuts(const Real *values, int64_t n, int64_t max_bin
         counts[k] = static_cast<double>(starts[k + 1] - starts[k]);
         cap = std::max(cap, counts[k]);
     }
-    // the share falls with the counts that it caps
+    // capping the counts at the share lowers their sum, and so the share
     for (int64_t round = 0; round < max_bins; ++round) {
         share = sum_of_capped(counts.data(), static_cast<int64_t>(n_distinct), cap) / static_cast<double>(max_bins);
         if (cap <= share * (1.0 + 1e-12)) break;

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products of rows of codes with vectors: values by look-up, transposed ones by histograms; and the codes themselves.
+"""Products of rows of codes with vectors (by look-up), transposed products (by histograms), and the computation of the codes.
 
 A code of one byte is a level of one feature, or a cell of two. The GIL is released.
 """
@@ -133,7 +133,7 @@ cdef class CodedFeatures:
             out[:] = 0.0
 
     def gather_sums(self, double[::1] sums, double[::1] total):
-        """``total`` plus the transposed map of sums over the rows of each level, which are overwritten."""
+        """Add to ``total`` the transposed map of ``sums``, the sums over the rows of each level, which are overwritten."""
         need("sums", sums.shape[0], self.table.n_entries)
         need("total", total.shape[0], self.table.n_variables)
         if sums.shape[0] and total.shape[0]:
@@ -141,7 +141,7 @@ cdef class CodedFeatures:
                 loops_of[CodedLoops](chosen).gather_sums(self.table, &sums[0], &total[0])
 
     def look_up(self, const double[::1] values, int64_t start, int64_t stop, double[::1] out_range):
-        """``out`` plus the sum of the values of each row's levels."""
+        """Add the sum of the values of each row's levels to ``out_range``."""
         need("values", values.shape[0], self.table.n_entries)
         need_range("rows", start, stop, self.code_view.shape[0])
         need("out_range", out_range.shape[0], stop - start)
@@ -173,9 +173,9 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
 
 
 def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
-    """The products of rows of features with codes beside them; ``features`` are those of the same rows, or None.
+    """The products of rows that have features and then codes; ``features`` has the same rows, or is None.
 
-    Vectors over features have the features, then a value or sum for every level. Rows that are gathered have the
+    Vectors over features have a number for each feature, then a value or sum for every level. Rows that are gathered have the
     features times their scales, then the variables of the codes.
     """
     cdef int64_t n_features = feature_scales.shape[0]
@@ -226,7 +226,7 @@ def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_r
 
 def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[::1] pointers, int64_t start, int64_t stop,
                    uint8_t[:, ::1] codes):
-    """The number of cuts of its feature that each value of some rows reaches; for NaN one more than all of them.
+    """For each value of some rows, the number of its feature's cuts that it reaches; for NaN, one more than there are cuts.
 
     Returns whether all values are finite.
     """
@@ -276,7 +276,7 @@ def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
 
 
 def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t start, int64_t stop, int64_t[::1] counts):
-    """``counts`` plus the number of rows at each level, the levels of one feature after the other."""
+    """Add the number of rows at each level to ``counts``, which has the levels of one feature after the other."""
     cdef int64_t c, n_columns = codes.shape[1]
     cdef uint8_t[::1] lasts
     cdef bint within = True
@@ -302,9 +302,9 @@ def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64
 
 def cell_sums(const uint8_t[:, ::1] codes, const double[::1] u, int64_t n_levels, int64_t first, int64_t last,
               double[:, :, ::1] sums):
-    """Sums of u over the rows of each cell of two features' levels, for pairs of features (a, b > a), a from a range.
+    """For pairs of features (a, b > a), a from a range: the sums of u over the rows in each cell of their levels.
 
-    ``codes`` has a row for each feature; ``sums`` a matrix for each pair, in the order of a, then b, of ``first .. last``.
+    ``codes`` has a row for each feature. ``sums`` has a matrix for each pair, by a in ``first .. last``, then by b.
     """
     cdef int64_t a, b, pair = 0, n_features = codes.shape[0], n_rows = codes.shape[1], t
     cdef bint within = True

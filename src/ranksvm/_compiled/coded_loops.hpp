@@ -39,7 +39,7 @@ struct CodedColumns {
 struct CodedLoops {
     // the value of every level under the weights of the variables
     void (*values)(const CodedColumns &, const double *w, double *table);
-    // total += the transposed map of sums over the rows of each level, which are overwritten
+    // total += the transposed map of `sums`, the sums over the rows of each level; overwrites `sums`
     void (*gather_sums)(const CodedColumns &, double *sums, double *total);
     // out += the values of each row's levels
     void (*look_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
@@ -47,7 +47,7 @@ struct CodedLoops {
     // sums of u over the rows of each level, added to what is there
     void (*add_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
                    const double *u_range, double *sums);
-    // the columns of the variables, at `offset` of rows of `n_out` numbers, which are 0 before
+    // writes the variables from `offset` on into rows of `n_out` numbers, which must be 0 before
     void (*fill)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop, double *out_range,
                  int64_t n_out, int64_t offset);
     void (*fill_single)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,

@@ -1,6 +1,6 @@
-// Rows of features with rows of codes beside them, for a pass over the rows. The weights are one for each feature, then the
-// value of every level; X'u has the sums for the features, then the sums over the rows of each level. Rows themselves (gather)
-// have the features times their scales, then the variables of the levels.
+// Rows of features with rows of codes beside them, for a pass over the rows. A weight vector has a number for each feature,
+// then the value of every level; X'u has the sums for the features, then the sums over the rows of each level. Rows themselves
+// (gather) have the features times their scales, then the variables of the levels.
 #ifndef RANKSVM_CODED_ROWS_HPP
 #define RANKSVM_CODED_ROWS_HPP
 
@@ -14,7 +14,7 @@ namespace ranksvm {
 
 struct CodedRows {
     const CodedLoops *loops;
-    RowProducts features;  // without any: no context
+    RowProducts features;  // its context is null if there are no features
     int64_t n_features;
     const double *feature_scales;
     CodedColumns columns;

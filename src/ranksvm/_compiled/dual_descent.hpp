@@ -14,8 +14,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Maximum number of cycles over the pairs of a query in one visit. They end earlier once the largest slope is this part of the
-// first cycle's.
+// Maximum number of cycles over the pairs of a query in one visit. They end earlier if the largest slope of a cycle is at most
+// kEnough times that of the first cycle.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
 
@@ -87,8 +87,8 @@ RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const
     }
 }
 
-// Exact maximization over one pair's alpha after another, at most kCycles times over the query. s are the scores of its
-// documents and b the sums of what is added to their coefficients; returns the sum of the absolute steps of alpha.
+// Exact maximization over one pair's alpha after another, at most kCycles times over the query. s has the scores of its
+// documents, and b receives the changes of their coefficients; returns the sum of the absolute steps of alpha.
 RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
                                      double *b) {
     const double *G = pairs.grams + pairs.gram_pointers[q];
@@ -105,7 +105,7 @@ RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t 
             const double curvature = G[i * m + i] + G[j * m + j] - 2.0 * G[i * m + j] + ridge;
             double after = slope > 0.0 ? upper : 0.0;  // the bound in this direction, if there is no curvature
             if (curvature > 0.0) after = std::min(std::max(before + slope / curvature, 0.0), upper);
-            if (!std::isfinite(after)) continue;  // no curvature and no bound: round-off of two equal documents
+            if (!std::isfinite(after)) continue;  // two equal documents, whose slope is round-off: no curvature and no bound
             const double step = after - before;
             distance += std::fabs(step);
             alpha[p] = after;
@@ -121,7 +121,7 @@ RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t 
 }
 
 // z is updated with alpha; w is z itself or, with signs, its projection onto the weights of these signs. As a function of z,
-// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2: steps that assume the latter ascend.
+// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2: steps that assume the curvature of |z|^2 / 2 ascend.
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {

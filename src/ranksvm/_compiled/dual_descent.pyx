@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Block coordinate ascent on the dual over listed pairs, one query after another; the GIL released.
 
-Arrays over documents are by position; ``rows`` maps positions to rows of X (None where they are the same).
+Arrays over documents are by position; ``rows`` maps positions to rows of X (None if they are the same).
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t

@@ -29,7 +29,7 @@ struct LevelSums {
         below.assign(static_cast<size_t>(stride), 0.0);
     }
 
-    // From the sums over each level's own documents.
+    // Computes the other sums from those over each level's own documents (`own`).
     RANKSVM_INLINE_METHOD void finish(int64_t n_levels, int64_t stride) {
         for (int64_t level = 0; level < n_levels; ++level)
             for (int64_t k = 0; k < stride; ++k) total[k] += own[level * stride + k];
@@ -147,8 +147,8 @@ static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *le
     *pairs1 = sum1, *pairs2 = 0.5 * sum2;
 }
 
-// D = P(V - step G) - V, P the projection onto the box, and all its terms that do not need the rows of X. Step 0 stands for the
-// step that moves the largest entry of G by the largest entry of V.
+// D = P(V - step G) - V, where P is the projection onto the box, and all terms of D that do not need the rows of X. If `step`
+// is 0, the step is the largest entry of V divided by the largest absolute entry of G.
 static Direction direction_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels,
                                             int64_t stride, double upper, double step, const double *V) {
     const double *G = work.G.data();
@@ -246,8 +246,8 @@ struct Products {
 };
 
 // Sums here take one product at a time. In a sum of two products the compiler fuses one of them with the addition. Which one
-// may differ between its copies of a loop (for arrays that are close together, and for others): the same fit would now and then
-// give other digits.
+// may differ between its copies of a loop (one copy for arrays that are close together, one for all others): the same fit would
+// sometimes give other digits.
 
 constexpr int kSums = 16;
 
@@ -442,7 +442,7 @@ static void factor_coefficients(const FactorArrays &arrays, int64_t first, int64
     }
 }
 
-// The step from `previous` to V, once more: D = P(2 V - previous) - V overwrites `previous`. Also the coefficients of
+// Repeats the step from `previous` to V: D = P(2 V - previous) - V overwrites `previous`. Also the coefficients of
 // `expand_along` of each position and of each query.
 static void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t last, double upper, const double *V,
                                     double *previous, double *c1_range, double *c2_range, double *pairs1,

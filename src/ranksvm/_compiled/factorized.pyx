@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Steps on the factorized dual, alpha_ij = <v_i, v_j>: query by query, and all queries together; the GIL released.
 
-Arrays over rows are in sorted order (`ranksvm.data.Queries`); ``rows`` maps their positions to rows of X (None where
-they are the same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond K are 0 and stay so.
+Arrays over rows are in sorted order (`ranksvm.data.Queries`); ``rows`` maps their positions to rows of X (None if they are the
+same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond K are 0 and stay so.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -156,7 +156,7 @@ def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1
 
 
 def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] c_range):
-    """``c`` with ``beta = X'c`` of the positions of queries ``first .. last``; the queries' ``pairs`` are written too."""
+    """Write ``c``, for which ``beta = X'c``, at the positions of queries ``first .. last``, and the queries' ``pairs``."""
     factors.need_rows_of("c_range", c_range.shape[0], first, last)
     if c_range.shape[0] == 0:
         return
@@ -167,7 +167,7 @@ def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] 
 
 def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, double[:, ::1] previous,
              double[::1] c1_range, double[::1] c2_range, double[::1] pairs1, double[::1] pairs2):
-    """The step from ``previous`` to V once more, within the box: ``D = P(2 V - previous) - V`` overwrites ``previous``.
+    """Repeat the step from ``previous`` to V, within the box: ``D = P(2 V - previous) - V`` overwrites ``previous``.
 
     At ``V + t D``, ``c`` is ``c + t c1 + t^2 c2``, and a query's ``pairs`` are ``pairs + t pairs1 + t^2 pairs2``.
     """

@@ -1,4 +1,4 @@
-// Products of matrices for explicit Hessians: rows times rows, summed up over many of them.
+// Products A'B of matrices for explicit Hessians, summed up over many rows.
 #ifndef RANKSVM_HESSIAN_HPP
 #define RANKSVM_HESSIAN_HPP
 
@@ -34,9 +34,9 @@ struct Wide {
 };
 #endif
 
-// A tile of the product stays in registers: kTileColumns columns of A times kTileVectors vectors of columns of B. It is
-// summed up over kTileRows rows, of which both parts stay in the nearest cache. (AVX2, 46, 136 and 245 columns of float32:
-// 55, 421 and 1,786 ns a row with 32 rows, 65, 553 and 1,866 with 64; OpenBLAS 59, 417 and 1,470.)
+// A tile of the product stays in registers: kTileColumns columns of A times kTileVectors vectors of columns of B. It is summed
+// up over kTileRows rows, so that their columns of A and of B stay in the nearest cache. (AVX2, 46, 136 and 245 columns of
+// float32: 55, 421 and 1,786 ns a row with 32 rows, 65, 553 and 1,866 with 64; OpenBLAS 59, 417 and 1,470.)
 constexpr int kTileColumns = kWidth == 8 ? 8 : kWidth == 4 ? 6 : 4;
 constexpr int kTileVectors = kWidth == 8 ? 3 : 2;
 constexpr int64_t kTileRows = 32;

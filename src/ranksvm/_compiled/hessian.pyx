@@ -55,9 +55,9 @@ def hessian_over(RowProducts products, QueryOperator hessian, QueryShares shares
                  bint single_rows, double[:, :, ::1] totals, int64_t n_threads):
     """``X' H X`` in the first matrix of ``totals``.
 
-    This many rows, or a whole query, are taken at a time. Products are ``single`` (float32) or float64, sums are float64. With
-    single products, the rows and H times the rows have either precision. ``totals`` has a matrix of zeros for each share; all
-    but the first are scratch.
+    ``rows_at_once`` rows, or a whole query, are taken at a time. Products are in float32 with ``single``, else in float64;
+    totals are in float64. With ``single``, ``single_rows`` says whether the rows and H times the rows are in float32 too.
+    ``totals`` has a matrix of zeros for each share; all but the first are scratch.
     """
     cdef int64_t n = totals.shape[1]
     need("a matrix of totals", totals.shape[2], n)

@@ -18,7 +18,7 @@ constexpr int64_t kTogether = 16, kBehind = 16;
 // This many rows are summed up in their own precision, and these sums in float64.
 constexpr int64_t kRowsOfSums = 1024;
 
-// How far apart rows of n numbers are. With powers of two, rows would share a few places of the cache.
+// How far apart rows of n numbers are. At a distance of a power of two, all rows would compete for a few places in the cache.
 template <class Real>
 int64_t hessian_stride(int64_t n) {
     const int64_t stride = (n + kTogether - 1) / kTogether * kTogether;
@@ -132,8 +132,8 @@ const Real *converted(const Real *rows, int64_t, Room<Real> &) {
     return rows;
 }
 
-// X' H X, or its diagonal, for shares of the queries, as a Pass has them. H times the rows has the precision `Rows`, products
-// have the precision `Real`.
+// X' H X, or its diagonal, for shares of the queries (see Pass in passes.hpp). H times the rows has the precision `Rows`,
+// products have the precision `Real`.
 template <class Rows, class Real>
 struct HessianPass {
     RowProducts products;

@@ -53,7 +53,7 @@ constexpr bool kVariants = true;
 constexpr bool kVariants = false;
 #endif
 
-// What meson.build lets the compiler use for a set, the system's part (registers that it saves) included.
+// Whether the processor has what meson.build lets the compiler use for a set, and the operating system saves the registers.
 #if !defined(RANKSVM_X86)
 inline bool processor_has(int set) { return set == kBaseline; }
 #elif defined(_MSC_VER)

@@ -46,7 +46,8 @@ inline const char* read_row(const char* p, std::vector<double>& values) {
     }
 }
 
-// ": [[1, 2], [3, 4]]" from `start` on: rows of equal length. The text ends with a zero, and 8 bytes follow that.
+// Reads a text such as ": [[1, 2], [3, 4]]" from `start` on; all rows must have the same length. The text ends with a zero
+// byte, which 8 more bytes follow.
 inline Found read(const char* text, int64_t start, std::vector<double>& values) {
     Found found;
     const char* p = skip_blanks(text + start);

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, freethreading_compatible=True
-"""A matrix in JSON to float64 numbers, each rounded once; the interpreter lock released."""
+"""Read a matrix in JSON as float64 numbers, each rounded once; the interpreter lock is released."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
@@ -21,7 +21,7 @@ PADDING = bytes(9)
 
 
 def read(const unsigned char[::1] padded, int64_t start):
-    """The matrix whose colon is next at ``start`` in a text that ends with `PADDING`.
+    """The matrix after the colon that is next at ``start``, in a text that ends with `PADDING`.
 
     Returns (rows, columns, start, stop, numbers), with the place of the matrix in the text; None if it is not one of
     numbers in rows of equal length.

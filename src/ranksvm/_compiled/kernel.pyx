@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products with a symmetric kernel matrix of which one triangle is held, float64 sums whatever the storage; distances;
-the form U Q U' that a Newton step factorizes.
+"""Products with a symmetric kernel matrix, distances, and the form U Q U' that a Newton step factorizes.
 
-The triangle comes as panels of ``height`` consecutive rows, one after the other in memory: panel p holds the rows
-``p * height .. stop`` and of each the columns ``0 .. stop``; the square on the diagonal is whole. The GIL is released.
+Of the matrix one triangle is held. Sums are in float64, whatever the storage.
+
+The triangle comes as panels of ``height`` consecutive rows, one after the other in memory: panel p holds the columns
+``0 .. stop`` of the rows ``p * height .. stop``, and so both triangles of its square on the diagonal. The GIL is released.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -131,9 +132,9 @@ def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const
                 int64_t first, int64_t last, real C, real[:, ::1] out):
     """The part of ``out = I + C U Q U'`` for the blocks ``first .. last`` of U with themselves and with earlier blocks.
 
-    U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``,
-    at most as many as columns, ``column[q] .. column[q + 1]``. Of Q and of ``out``, which are symmetric, only the lower
-    triangles are meant; the squares of these blocks on the diagonal of Q are made symmetric.
+    U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``, at
+    most as many as columns, ``column[q] .. column[q + 1]``. Q and ``out`` are symmetric: only the lower triangle of Q is read,
+    and only that of ``out`` is written. The squares of these blocks on the diagonal of Q are made symmetric.
     """
     cdef int64_t q, n_blocks = row.shape[0] - 1
     need_pointers("row", row, out.shape[0])
@@ -180,7 +181,7 @@ def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const
     need("a row of out", out.shape[1], z_indptr.shape[0] - 1)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
-    # of an array without values there is no first one to point at
+    # an empty array has no first value to point at
     cdef const double *x_values = &x_data[0] if x_data.shape[0] else NULL
     cdef const double *z_values = &z_data[0] if z_data.shape[0] else NULL
     cdef const index *x_features = &x_indices[0] if x_indices.shape[0] else NULL

@@ -13,8 +13,9 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Rows of Z side by side, so that sums over features need no sums across a vector; and rows of X that share them. With 46
-// features a distance takes a fifth of the time of SciPy's cdist, and threads need not wait for each other.
+// kBeside: rows of Z whose values lie side by side, so that sums over features need no sums across a vector. kShare: rows of X
+// that are compared with them together. With 46 features a distance takes a fifth of the time of SciPy's cdist, and threads
+// need not wait for each other.
 constexpr int kBeside = 16;
 constexpr int kShare = 4;
 

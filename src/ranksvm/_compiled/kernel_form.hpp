@@ -12,7 +12,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Rows of a block of U whose sums stand side by side in registers; columns of Q, or rows of another block, at a time.
+// kFormRows: rows of a block of U whose sums lie side by side in a register. kFormColumns: columns of Q, or rows of another
+// block, that are taken at a time.
 template <class Real>
 constexpr int kFormRows = sizeof(Real) == sizeof(float) ? kSingleWidth : kWidth;
 constexpr int kFormColumns = 4;
@@ -63,7 +64,7 @@ inline void form_blocks(Real *Q, int64_t n, const Real *U, const int64_t *entry,
                 else
                     for (int64_t c = x; c < end; ++c)
                         column_sums<1>(q_rows + c, n, 1, u_rows, top, width, products.data() + c * kRows);
-            // times U': each row of U with all of them
+            // times U': the product of each row of U with all of these rows
             for (int64_t p = 0; p <= q; ++p) {
                 const int64_t n_columns = column[p + 1] - column[p], n_rows = row[p + 1] - row[p];
                 const Real *these = products.data() + column[p] * kRows;

@@ -13,8 +13,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Rows that share what is read of b and written of s, and sums that each keeps in registers. Measured with rows of 8,000
-// to 20,000 values, two threads: 8 rows reach 0.8 to 0.9 of the speed of a plain read of memory, 4 rows 0.6.
+// kRows: rows that share each read of b and each write of s. kSums: sums that each of these rows keeps in registers. Measured
+// with rows of 8,000 to 20,000 values, two threads: 8 rows reach 0.8 to 0.9 of the speed of a plain read of memory, 4 rows 0.6.
 constexpr int kRows = 8;
 constexpr int kSums = 8;
 

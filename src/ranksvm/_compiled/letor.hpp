@@ -40,12 +40,13 @@ enum Reason : int {
     NUL_IN_ID,
 };
 
-// What the reader assumes about the file. `columns`: room for features; without `declared` a larger id is only noted.
+// What the reader assumes about the file. `columns`: room for features. An id beyond them is an error if `declared`, and is
+// only noted otherwise.
 struct Layout {
     int64_t columns;
     bool declared;
     bool zero_based;
-    bool base_known;  // an id 0 in a file read as 1-based is an error, else only noted
+    bool base_known;  // whether an id 0 in a file read as 1-based is an error; it is only noted otherwise
     bool has_qid;
 };
 
@@ -271,7 +272,7 @@ private:
         return p;
     }
 
-    // An id that has no column: refused, or (where the layout was a guess) noted, so that the file is read again.
+    // An id that has no column: refused or, if the layout was a guess, noted, so that the file is read again.
     bool note_outside(int64_t id, const char* token) {
         const char* colon = token;
         while (*colon != ':') ++colon;

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, freethreading_compatible=True
-"""LETOR / SVMlight text: arrays in, arrays out, the GIL released. What is judged here is explained in `ranksvm.data`.
+"""LETOR / SVMlight text: arrays in, arrays out, the GIL released. `ranksvm.datasets.letor.errors` says why lines are refused.
 
 A text is bytes; a range ``start .. stop`` of it holds whole lines. Callers give ranges that `count` has counted, and
 arrays with room for what it found.
@@ -269,7 +269,7 @@ def format_sparse(
     const index[::1] pointers, const index[::1] indices, const real[::1] values, int64_t base,
     const int64_t[::1] pads, const double[::1] label, const int64_t[::1] qid, bytes qid_words, bytes docids,
 ):
-    """As `format_dense` for CSR rows with sorted indices; `pads` are columns to state as zeros in the first row."""
+    """As `format_dense` for CSR rows with sorted indices; `pads` are columns to write as zeros in the first row."""
     cdef string out
     cdef RowText text
     cdef int64_t rows = pointers.shape[0] - 1

@@ -68,7 +68,7 @@ inline void write_dense(const T* values, int64_t rows, int64_t columns, int64_t 
     }
 }
 
-// `pads`: columns to state as zeros in the first row where it lacks them (below 0: none), in ascending order.
+// `pads`: columns to write as zeros in the first row if it lacks them (below 0: none), in ascending order.
 template <class T, class Index>
 inline void write_sparse(const Index* pointers, const Index* indices, const T* values, int64_t rows, int64_t base,
                          const int64_t* pads, RowText text, std::string& out) {

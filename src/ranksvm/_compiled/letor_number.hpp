@@ -87,8 +87,8 @@ inline const char* scan_digits(const char* p, uint64_t& m) {
     }
 }
 
-// Scans [+-] digits [. digits] [e [+-] digits]; returns the end, or null where there is no such number.
-// Some byte after the number must be no digit, and 8 bytes after it must be readable.
+// Scans [+-] digits [. digits] [e [+-] digits]; returns the end, or null if there is no such number. Some byte after the number
+// must be no digit, and 8 bytes after it must be readable.
 inline const char* scan_decimal(const char* p, Decimal& d) {
     d.negative = *p == '-';
     if (*p == '-' || *p == '+') ++p;

@@ -1,9 +1,10 @@
 // Window sums over many levels or long lists, O(m log k): the documents are split by level into 8 groups, each in score order.
-// All pairs between the groups are summed by running sums of the groups, read at the windows. Then each group is split in the
-// same way, its windows renumbered, until a group has one level or a few documents, which are summed pair by pair.
+// Running sums of the groups, read at the ends of the windows, give the sums over all pairs between different groups. Then each
+// group is split in the same way, its windows renumbered, until a group has one level or a few documents, which are summed pair
+// by pair.
 //
-// The windows ascend, so that documents meet their running sums in order: those of a block of positions fit into the first
-// cache. No branch depends on the data.
+// The windows ascend, so the running sums are read in order, and those of a block of positions fit into the nearest cache. No
+// branch depends on the data.
 #ifndef RANKSVM_LEVEL_SPLIT_HPP
 #define RANKSVM_LEVEL_SPLIT_HPP
 
@@ -34,7 +35,7 @@ struct SplitSide {
     double sums[kSums];
 };
 
-// The memory of the documents of parts. Without weights their values as the preferred and as the other document are the same.
+// Memory for the documents of parts. Without weights their values as the preferred and as the other document are the same.
 template <int kSums, int kWindows>
 struct SplitMemory {
     SplitDocument *documents;
@@ -49,7 +50,7 @@ struct SplitMemory {
     }
 };
 
-// The documents of a range of levels, or of all before the first split: so one copy of the loops serves both.
+// The documents of a range of levels or, before the first split, of all levels: the same loops serve both.
 template <int kSums, int kWindows>
 struct SplitPart {
     const int32_t *ids, *levels;
@@ -94,8 +95,8 @@ struct SplitPart {
     }
 };
 
-// Before a segment: for each group the number of its documents, and the sums over the groups above it; after the segment: the
-// sums over the groups below it.
+// For each group: the number of its documents before a segment, the sums over the documents before the segment in the groups
+// above it, and the sums over the documents after the segment in the groups below it.
 template <int kSums>
 struct SplitTotals {
     int32_t count[kGroups];
@@ -123,14 +124,14 @@ struct GroupSums {
             for (int sum = 0; sum < kSums; ++sum) total[sum][v] = lanes_at(first[sum] + v * kWidth);
         }
     }
-    // a document of group `own`, for the groups below it
+    // adds a document of group `own` to the sums of the groups below it
     RANKSVM_INLINE_METHOD void add_above(int own, const double *x) {
         const Lanes group = all_lanes(static_cast<double>(own)), zero = all_lanes(0.0);
         for (int v = 0; v < kVectors; ++v)
             for (int sum = 0; sum < kSums; ++sum)
                 total[sum][v] += where_less(number[v], group, all_lanes(x[sum]), zero);
     }
-    // for the groups above it
+    // adds it to the sums of the groups above it
     RANKSVM_INLINE_METHOD void add_below(int own, const double *x) {
         const Lanes group = all_lanes(static_cast<double>(own)), zero = all_lanes(0.0);
         for (int v = 0; v < kVectors; ++v)
@@ -157,7 +158,7 @@ struct Split {
     RANKSVM_INLINE_METHOD int group(int64_t i) const { return (from.level(i) - low) >> shift; }
 
     RANKSVM_INLINE_METHOD void count_groups(int64_t begin, int64_t end, int32_t *count) const {
-        int32_t even[kGroups] = {0}, odd[kGroups] = {0};  // two, as a step waits for the one before it in the same group
+        int32_t even[kGroups] = {0}, odd[kGroups] = {0};  // two, since a step waits for the one before in its group
         int64_t i = begin;
         for (; i + 1 < end; i += 2) ++even[group(i)], ++odd[group(i + 1)];
         for (; i < end; ++i) ++even[group(i)];
@@ -174,7 +175,7 @@ struct Split {
         below.put(totals.below);
     }
 
-    // Where the documents of a segment go, in the order of the part.
+    // Moves the documents of a segment to their groups, in the order of the part.
     RANKSVM_INLINE_METHOD void move(int64_t begin, int64_t end, const int32_t *first, const int32_t *count) const {
         int32_t next[kGroups];
         for (int c = 0; c < kGroups; ++c) next[c] = first[c] + count[c];
@@ -187,7 +188,8 @@ struct Split {
         }
     }
 
-    // The windows that end in a segment, front to back; limit is beyond the end of the list for its last segment.
+    // Sums over the windows that end in a segment, front to back. For the last segment, `limit` is one beyond the end of the
+    // list.
     template <bool kMoves>
     RANKSVM_INLINE_METHOD void sum_upper(int64_t begin, int64_t limit, const SplitTotals<kSums> &before,
                                          SplitBlock<kSums> &block) const {
@@ -223,7 +225,7 @@ struct Split {
         }
     }
 
-    // The windows that start in a segment, back to front.
+    // Sums over the windows that start in a segment, back to front.
     template <bool kMoves>
     RANKSVM_INLINE_METHOD void sum_lower(int64_t begin, int64_t limit, const SplitTotals<kSums> &after,
                                          SplitBlock<kSums> &block) const {

@@ -1,4 +1,4 @@
-// Running sums of vectors, one for each level, and sums of these over the levels below one.
+// Running sums of vectors, one for each level, and sums of them over the levels below a given one.
 #ifndef RANKSVM_LEVEL_VECTORS_HPP
 #define RANKSVM_LEVEL_VECTORS_HPP
 

@@ -1,4 +1,4 @@
-// Products of the design matrix with vectors, rows taken where they lie: float32 or float64 storage, float64 sums unless the
+// Products of the design matrix with vectors, without a copy of its rows: float32 or float64 storage, float64 sums unless the
 // name of a loop has `single`.
 #ifndef RANKSVM_LINEAR_HPP
 #define RANKSVM_LINEAR_HPP
@@ -36,8 +36,8 @@ RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t r
     return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
 }
 
-// If n is not a multiple of the vector size, one more vector holds the last features of a row. Only those count that no other
-// vector has: the factors of the rest are 0. Without w, the factors of those that count are 1.
+// If n is not a multiple of the vector size, one more vector holds the last features of a row. It overlaps the vector before:
+// the features that both have get the factor 0 here. Without w, the other factors are 1.
 template <class In>
 RANKSVM_INLINE typename In::Vector last_lanes(const typename In::Number *w, int64_t n) {
     constexpr int kNumbers = In::kNumbers;
@@ -91,7 +91,8 @@ RANKSVM_INLINE void scores_of_rows(Matrix X, int64_t n, const int64_t *rows, int
                                    const typename In::Number *w, double *out_range) {
     using Real = typename Matrix::Value;
     // With sums in float64, the processor's own prefetching uses no more than a core's share of the memory's speed, and it does
-    // not help rows in disorder. With sums in float32 it does better if rows are read in the order of memory.
+    // not help rows in disorder. With sums in float32, that prefetching alone is faster if the rows are read in the order of
+    // memory.
     const bool in_turn = In::kInTurn && where == Where::kFar, fetched = where != Where::kNear && !in_turn;
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
@@ -121,7 +122,7 @@ RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64
     scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
-// The same in the precision of the rows, where they are long enough for its vectors.
+// The same in the precision of the rows, if they are long enough to fill its vectors.
 template <class Matrix>
 RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
                                         const double *w, double *out_range) {
@@ -150,9 +151,8 @@ RANKSVM_INLINE typename In::Vector weighted_sum(const Real *const *x, const type
     return even + odd;
 }
 
-// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Meanwhile, as many rows from
-// `fetched` on, but before `fetch_stop`, are fetched: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its
-// time.)
+// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Meanwhile it prefetches as many rows
+// from `fetched` on, but before `fetch_stop`: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its time.)
 template <class In, class Matrix>
 RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetched,
                                     int64_t fetch_stop, const double *u_range,
@@ -216,7 +216,7 @@ RANKSVM_INLINE void dense_accumulate(Matrix X, int64_t n, const int64_t *rows, i
         accumulate_sums<InDouble>(X, n, rows, start, stop, fetch_stop, u_range, out);
 }
 
-// The same with sums of kSumRows rows in the precision of the rows, where they are long enough for its vectors.
+// The same with sums of kSumRows rows in the precision of the rows, if they are long enough to fill its vectors.
 template <class Matrix>
 RANKSVM_INLINE void dense_single_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                             int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
@@ -258,7 +258,7 @@ RANKSVM_INLINE int64_t size_bits(double x) {
 // one by one; in memory 16 with 136 features and four rows, 13 with eight.)
 constexpr int kCompared = 4;
 
-// largest[f] = the largest size_bits of kCompared rows, if it was not larger before, for kCount features.
+// largest[f] becomes the larger of itself and the size_bits of kCompared rows, for kCount features from f on.
 template <int kCount, class Real, class Bits>
 RANKSVM_INLINE void raise_largest(const Real *const *x, int64_t f, Bits *RANKSVM_RESTRICT largest) {
     for (int c = 0; c < kCount; ++c) {
@@ -268,7 +268,7 @@ RANKSVM_INLINE void raise_largest(const Real *const *x, int64_t f, Bits *RANKSVM
     }
 }
 
-// out[f] = the largest |x[f]| of some rows, if it was not larger before; NaN where one is not finite.
+// out[f] becomes the larger of itself and the |x[f]| of some rows; NaN if one of them is not finite.
 template <class Real>
 RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64_t stop, double *RANKSVM_RESTRICT out) {
     using Bits = decltype(size_bits(Real()));
@@ -337,7 +337,7 @@ RANKSVM_INLINE void sparse_accumulate(const Real *data, const Index *indices, co
     }
 }
 
-// The same of entries whose columns these are.
+// The same for the entries start .. stop of a CSR matrix, whose columns are in `indices`.
 template <class Real, class Index>
 RANKSVM_INLINE void sparse_largest(const Real *data, const Index *indices, int64_t start, int64_t stop, double *out) {
     for (int64_t e = start; e < stop; ++e)

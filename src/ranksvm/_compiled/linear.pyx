@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Products of a dense or CSR design matrix with vectors, over ranges of rows: in float64 unless asked otherwise.
 
-``rows`` maps positions to rows of X (None where they are the same); ``*_range`` arrays hold the positions
-``start .. stop`` only. The GIL is released.
+``rows`` maps positions to rows of X (None if they are the same); ``*_range`` arrays hold the positions ``start .. stop`` only.
+The GIL is released.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -210,7 +210,7 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, in the precision of ``out``, which may have more columns: they are 0."""
+    """``out[t] = X[rows[t]]``, in the precision of ``out``; further columns of ``out`` become 0."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
     need_at_least("a row of out_range", out_range.shape[1], X.shape[1])
@@ -250,7 +250,7 @@ def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int6
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
-    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column; NaN where one is not finite."""
+    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column; NaN if one is not finite."""
     need_rows(None, start, stop, X.shape[0])
     need("out", out.shape[0], X.shape[1])
     if start == stop or X.shape[1] == 0:
@@ -307,7 +307,7 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                   const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``, which may have more columns: they are 0."""
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``; further columns of ``out`` become 0."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)

@@ -1,5 +1,5 @@
-// The loops of linear.hpp as tables, for each instruction set. `rows` maps positions to rows of X (null where they are the
-// same); `out_range` and `u_range` hold the positions start .. stop only.
+// The loops of linear.hpp as tables, for each instruction set. `rows` maps positions to rows of X (null if they are the same);
+// `out_range` and `u_range` hold the positions start .. stop only.
 #ifndef RANKSVM_LINEAR_LOOPS_HPP
 #define RANKSVM_LINEAR_LOOPS_HPP
 
@@ -33,7 +33,7 @@ struct DenseLoops {
 template <class Real>
 struct ArrayLoops {
     bool (*finite)(const Real *X, int64_t size);
-    // takes all rows start .. stop; `out` has what was the largest before
+    // of all rows start .. stop; on entry `out` has the largest values so far
     void (*largest)(const Real *X, int64_t n, int64_t start, int64_t stop, double *out);
 };
 

@@ -4,8 +4,8 @@
 
 namespace ranksvm {
 
-// The loss. If it smooths another loss: that loss minus this one, and the duality gap of the problem with that loss, divided by
-// C, except the gradient's part.
+// `value` is the loss. If it smooths another loss, `excess` is that loss minus this one, and the duality gap of the problem
+// with that loss is |gradient|^2 / 2 + C * `slack`.
 struct LossSums {
     double value, excess, slack;
 };

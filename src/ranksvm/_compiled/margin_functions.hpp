@@ -24,7 +24,7 @@ struct Logistic {
     }
 };
 
-// visit(function) for the one of this number.
+// Calls visit(function) with the function of this number.
 template <class Visit>
 RANKSVM_INLINE auto with_margin_function(int number, const Visit &visit) {
     switch (number) {

@@ -40,8 +40,8 @@ inline void running_sums(const double* values, const int64_t* pointers, int64_t 
 // P(the first c documents are all passed) is the normalized elementary symmetric polynomial
 // m_c = e_c(1 - stop) / binomial(n, c). Adding one document to t - 1 others is a convex combination,
 // m_c <- ((t - c) m_c + c (1 - stop) m_{c-1}) / t, so no digits are lost. Documents with stop = 0 leave m_c = 1: they
-// are put in first, at no cost. Maclaurin's inequality, m_c <= (m_1)^c, says where the rest is below round-off, which
-// makes the work O(n) times a constant however long the list.
+// are put in first, at no cost. Maclaurin's inequality, m_c <= (m_1)^c, says from which c on the rest is below
+// round-off, so the work is O(n) for any length of the list.
 inline double stop_in_tied_documents(const double* stop, int64_t n, int64_t before, int64_t depth,
                                      std::vector<double>& m) {
     double total = 0.0;

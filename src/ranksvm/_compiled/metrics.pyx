@@ -52,7 +52,7 @@ def running_sums(const double[::1] values, const int64_t[::1] pointers):
 def expected_reciprocal_rank(
     const double[::1] stop, const uint8_t[::1] tied, const int64_t[::1] pointers, int64_t depth
 ):
-    """Expected 1/rank of the stop in each list, tied documents in random order."""
+    """Expected 1 / rank at which a user stops, for each list, with tied documents in random order."""
     need_pointers("pointers", pointers, stop.shape[0])
     need("tied", tied.shape[0], stop.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1
@@ -82,7 +82,7 @@ def pair_counts(const double[::1] labels, const uint8_t[::1] tied, const int64_t
 def concordance_counts(
     const double[::1] labels, const uint8_t[::1] observed, const uint8_t[::1] tied, const int64_t[::1] pointers
 ):
-    """Per list: pairs whose smaller label was observed, and how many scores put in the right and in the wrong order."""
+    """Per list: number of pairs whose smaller label was observed, and how many of them the scores order right and wrong."""
     need_pointers("pointers", pointers, labels.shape[0])
     need("observed", observed.shape[0], labels.shape[0])
     need("tied", tied.shape[0], labels.shape[0])

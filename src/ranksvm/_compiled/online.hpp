@@ -39,7 +39,8 @@ static int64_t count_online_pairs(const double *y, int64_t n) {
     return pairs;
 }
 
-// All pairs (preferred, other), documents by label and then by number, in this order or one that seed and stream draw.
+// Writes all pairs (preferred, other), sorted by the label and then the number of the documents, or with `shuffle` in a random
+// order that depends on seed and stream.
 static void fill_online_pairs(const double *y, int64_t n, bool shuffle, uint64_t seed, uint64_t stream,
                               int32_t *preferred, int32_t *other) {
     Vector<int32_t> order(n);
@@ -95,7 +96,7 @@ class DenseRows {
         *square = total_s;
     }
 
-    // Let z be one row; w'z.
+    // Sets z to one row; returns w'z.
     RANKSVM_INLINE_METHOD double select(int32_t i, const double *RANKSVM_RESTRICT w) {
         const Real *RANKSVM_RESTRICT x = X_ + i * n_;
         double *RANKSVM_RESTRICT z = z_.data();
@@ -123,7 +124,7 @@ class DenseRows {
     Vector<double> z_;
 };
 
-// Of rows whose columns ascend: only features that either of them has are visited.
+// Sparse rows whose columns ascend: only features that either row of a pair has are visited.
 template <class Real, class Index>
 class SparseRows {
   public:
@@ -185,8 +186,8 @@ class SparseRows {
 // ---------------------------------------------------------------------------------------------------------------------
 // The learners
 
-// Go through the pairs; `learn(h, square, weight)` changes the model by those whose margin is below `hinge_at` by h > 0
-// (by h >= 0 where that is 0, as the perceptron has it).
+// Go through the pairs; `learn(h, square, weight)` changes the model for each pair with h = hinge_at - margin > 0 (for the
+// perceptron, whose hinge_at is 0, also with h = 0).
 template <class Rows, class Learn>
 RANKSVM_INLINE OnlineSums go_through(Rows &rows, const OnlinePairs &pairs, OnlineModel &model, double hinge_at, Learn learn) {
     OnlineSums sums = {0, 0.0};
@@ -217,7 +218,7 @@ static OnlineSums solar_first(Rows &rows, const OnlinePairs &pairs, double C, On
     });
 }
 
-// The perceptron: w += a z where the pair is not in order.
+// The perceptron: w += a z if the pair is not in order.
 template <class Rows>
 static OnlineSums perceptron(Rows &rows, const OnlinePairs &pairs, OnlineModel &model) {
     return go_through(rows, pairs, model, 0.0, [&](double, double, double a) {
@@ -257,7 +258,7 @@ static OnlineSums committee_perceptron(Rows &rows, const OnlinePairs &pairs, int
     return sums;
 }
 
-// The lower triangle of a symmetric matrix, by rows of the full one, times z.
+// S z for a symmetric matrix S, which is stored in full, but of which only the lower triangle is read.
 RANKSVM_INLINE void symmetric_product(const double *S, const double *RANKSVM_RESTRICT z, int64_t n,
                                       double *RANKSVM_RESTRICT out) {
     for (int64_t i = 0; i < n; ++i) {
@@ -279,7 +280,7 @@ RANKSVM_INLINE void symmetric_product(const double *S, const double *RANKSVM_RES
     }
 }
 
-// SOLAR-II: b = z'Sz + gamma / a; w += (h / b) S z; S -= (S z)(S z)' / b, of S the lower triangle.
+// SOLAR-II: b = z'Sz + gamma / a; w += (h / b) S z; S -= (S z)(S z)' / b, in the lower triangle of S only.
 template <class Real>
 static OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs &pairs, double gamma, double *S,
                                        OnlineModel &model) {
@@ -300,8 +301,8 @@ static OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs &pairs, 
     });
 }
 
-// PRank (Crammer & Singer, NIPS 2001): a document's level is the number of thresholds that its score is not below; where
-// that is wrong, each threshold on the wrong side moves by 1 and w by x for each of these. Returns how many were wrong.
+// PRank (Crammer & Singer, NIPS 2001): a document's level is the number of thresholds that its score is not below; if that is
+// wrong, each threshold on the wrong side moves by 1, and w moves by x for each of these. Returns how many were wrong.
 template <class Rows>
 static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels, int64_t size, double *thresholds,
                              int64_t n_thresholds, OnlineModel &model) {
@@ -332,7 +333,8 @@ static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels
 enum OnlineMethod : int { kSolarFirst, kSolarSecond, kSolarDiagonal, kPerceptron };
 static constexpr const char *kOnlineMethods[] = {"solar_first", "solar_second", "solar_diagonal", "perceptron"};
 
-// `parameter` is C of the first order and gamma of the second, S the covariance (n x n, or its diagonal).
+// `parameter` is C for the first-order method and gamma for the second-order ones; S is the covariance (n x n, or its
+// diagonal).
 template <class Rows>
 static OnlineSums learn(int method, Rows &rows, const OnlinePairs &pairs, double parameter, double *S,
                                 OnlineModel &model) {

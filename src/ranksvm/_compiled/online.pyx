@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Updates of linear models by one pair after another: arrays in, arrays changed in place, the GIL released.
 
-Documents are numbered within the rows given; ``weight`` is None where all pairs weigh 1, ``lag`` where no mean of the
-models is asked for, and ``count`` the number of pairs before.
+Documents are numbered within the rows given; ``weight`` is None if all pairs weigh 1, and ``lag`` is None if no mean of the
+models is asked for.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -79,10 +79,10 @@ METHODS = _methods()
 cdef class Model:
     """A linear model that learns, by its arrays, which change in place.
 
-    ``lag`` is None where no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates, sum of
-    weight times squared hinge, queries. Before it learns from a query it forgets: ``decay`` is the fraction that stays of w, or
-    of the covariance ``forgets`` (n x n, flat, or its diagonal), which then goes towards I. All of it changes together: no
-    signal interrupts an update.
+    ``lag`` is None if no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates, sum of
+    weight times squared hinge, queries. Before the model learns from a query it forgets: it multiplies w by ``decay`` or, if
+    ``forgets`` is given, moves that covariance (n x n, flat, or its diagonal) toward I, so that ``decay`` of it stays. All
+    arrays change together: no signal interrupts an update.
     """
 
     cdef double[::1] w, lag, counts, forgets
@@ -115,7 +115,7 @@ cdef class Model:
                 self.forgets[f * (n + 1) if self.forgets.shape[0] > n else f] += 1.0 - self.decay
             return
         for f in range(n):
-            if self.model.lag != NULL:  # the sum of the weights after each pair stays what it is
+            if self.model.lag != NULL:  # keeps the sum of w over all pairs so far
                 self.lag[f] -= self.counts[0] * (1.0 - self.decay) * self.w[f]
             self.w[f] *= self.decay
 
@@ -142,7 +142,7 @@ cdef class Model:
 
     cdef int need_committee(self, const double[:, ::1] experts, const double[::1] survivals,
                             const double[::1] survival) except -1:
-        """Refuse a committee of other models, or without members."""
+        """Refuse a committee of models of another length, or one without members."""
         if experts.shape[0] == 0:
             raise ValueError("a committee needs members")
         need("a row of experts", experts.shape[1], self.w.shape[0])
@@ -186,7 +186,7 @@ def count_pairs(const double[::1] y):
 
 def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,
                int32_t[::1] other):
-    """Write the pairs of one query, in the order that seed and stream draw or by label and then by number."""
+    """Write the pairs of one query, by label and then by number, or in a random order that depends on seed and stream."""
     need("preferred", preferred.shape[0], count_pairs(y))
     need("other", other.shape[0], preferred.shape[0])
     if preferred.shape[0] == 0:
@@ -199,7 +199,7 @@ def learn_dense(Model model, method, double parameter, double[::1] S, const real
                 const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
     """Learn from pairs of dense rows by one of `METHODS`.
 
-    S is the covariance of the second order, flat, or its diagonal.
+    S is the covariance of the second-order methods, flat, or its diagonal.
     """
     cdef int number
     cdef OnlineSums sums = OnlineSums(0, 0.0)

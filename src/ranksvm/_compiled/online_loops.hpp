@@ -26,8 +26,8 @@ struct OnlineSums {
     double loss;
 };
 
-// A model, and what its mean over all pairs needs: after T pairs that is w - lag / T. `lag` is null where no mean is asked
-// for; `count` are the pairs before the next one.
+// A model, and what its mean over all pairs needs: after T pairs the mean is w - lag / T. `lag` is null if no mean is asked
+// for; `count` is the number of pairs before the next one.
 struct OnlineModel {
     double *w;
     double *lag;
@@ -37,7 +37,7 @@ struct OnlineModel {
 // The committee perceptron (Elsas et al., 2008): a perceptron, and its earlier models that ordered the most pairs.
 struct Committee {
     double *experts;    // (size, n)
-    double *survivals;  // (size,) pairs in order before the expert met one that was not; 0: no expert yet
+    double *survivals;  // (size,) number of pairs in order before the first one in disorder; 0: no expert yet
     int64_t size;
     double *survival;   // of the present model
 };

@@ -20,7 +20,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 using std::int32_t;
 using std::int64_t;
 
-// Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether the loss is curved there.
+// Loss of one pair whose margin is below the threshold; `pull` is minus the derivative, `bend` whether the loss is curved
+// there.
 struct SquaredHingeOfPair {
     double threshold;
     RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, LossSums *sums) const {
@@ -45,7 +46,8 @@ struct HuberOfPair {
     }
 };
 
-// Value and gradient; `curvature` receives the weight of each pair that bends, `counts` their sum for each document.
+// Value and gradient; `curvature` receives the weight of each pair whose loss is curved, `counts` the sum of these weights for
+// each document.
 template <class Loss>
 RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                                       const Loss &loss, double *curvature, double *counts, double *gradient_range) {
@@ -141,7 +143,7 @@ static LossSums smooth_of_list(PairList pairs, int64_t first_query, int64_t last
     });
 }
 
-// L v, L the Laplacian of the graph of the pairs, weighted by their curvature.
+// L v, where L is the Laplacian of the graph of the pairs, weighted by their curvature.
 static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                               const double *v_range, double *out_range) {
     const int64_t origin = pairs.pointers[first_query];

@@ -1,4 +1,4 @@
-// The losses of pair_list.hpp and their Laplacian as a pass over the rows takes them.
+// The losses of pair_list.hpp and their Laplacian, in the form that a pass over the rows calls (passes.hpp).
 #ifndef RANKSVM_PAIR_LIST_OPERATORS_HPP
 #define RANKSVM_PAIR_LIST_OPERATORS_HPP
 
@@ -14,8 +14,8 @@ struct ListOperator {
     const PairList *pairs;
     double *active, *degrees;  // weight of each pair at which the loss is curved, their sum for each document
     double threshold;          // of the squared hinge
-    double width, ring;        // of the Huberized hinge, and of the margins where it is curved
-    bool smoothing;            // of the hinge: excess and slack count
+    double width, ring;        // of the Huberized hinge, and of the margins at which it is curved
+    bool smoothing;            // whether the loss smooths the hinge, so that excess and slack count
     int function;              // number of a function of the margin
     double factor;             // of the Laplacian
 

@@ -1,6 +1,6 @@
 // Pair sums: for every document i, the sums of a_pi x_p over the pairs (p, i) that it loses and of a_ij x_j over the pairs
-// (i, j) that it wins, a the weight of a pair and x kValues values of each document. Weights are products, or differences of
-// two products, of numbers of the two documents, so that window sums give them.
+// (i, j) that it wins. Here a is the weight of a pair, and x has kValues values for each document. Weights are products, or
+// differences of two products, of numbers of the two documents, so that window sums give them.
 #ifndef RANKSVM_PAIR_SUMS_HPP
 #define RANKSVM_PAIR_SUMS_HPP
 
@@ -14,8 +14,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Every column of numbers as head + tail, the heads multiples of one power of two, so coarse that their running sums are
-// exact: the difference of two of these is then as good as a sum over the documents between them.
+// Splits each number of a column into head + tail. The heads are multiples of one power of two, so coarse that their running
+// sums are exact: the difference of two of these is then as good as a sum over the documents between them.
 template <int kColumns>
 RANKSVM_INLINE void separate(SortedQuery &query, const double *columns, double *heads_and_tails) {
     const int64_t m = query.m;
@@ -30,7 +30,7 @@ RANKSVM_INLINE void separate(SortedQuery &query, const double *columns, double *
     for (int c = 0; c < kColumns; ++c) {
         double largest = 0.0;
         for (int64_t k = 0; k < Segments(m).n; ++k) largest = std::max(largest, found[k * kColumns + c]);
-        // added and taken away again, it rounds to multiples of its last place
+        // adding this number and subtracting it again rounds to multiples of its last place
         coarse[c] = largest > 0.0 ? 1.5 * std::exp2(std::ceil(std::log2(largest) + std::log2(static_cast<double>(m))) + 1.0)
                                   : 0.0;
     }

@@ -3,7 +3,7 @@
 // A query has m documents with scores s and label ranks (levels) 0 .. k-1. A pair (i, j) with level_i > level_j, i the
 // preferred and j the other document, violates the margin t if fl(s_i - s_j) < t: all loops decide by this predicate, however
 // they go through the pairs. The weight of a pair is a_i * b_j (a: as the preferred document, b: as the other), times g_i - g_j
-// where documents have gains.
+// if documents have gains.
 #ifndef RANKSVM_PAIRS_HPP
 #define RANKSVM_PAIRS_HPP
 
@@ -28,9 +28,9 @@ struct Pairs {
     int32_t direct_limit;       // sweeps over at most this number of levels take the direct form
 };
 
-// The pairs at which a loss is curved: those that violate the outer threshold and, with a ring, not the inner one. They are
-// kept by the order and the windows of queries that are swept (the inner window only with a ring), and by the scores of other
-// queries. A loss that is a function of margin_functions.hpp is curved at all pairs: every query is visited.
+// The pairs at which a loss is curved: those that violate the outer threshold and, with a ring, not the inner one. For a query
+// that is swept, its order and windows say which pairs these are (the inner window only with a ring); for another query, its
+// scores do. A loss that is a function of margin_functions.hpp is curved at all pairs: every query is visited.
 struct PairState {
     int32_t *order;   // (n_rows,) documents of each query by ascending score
     int32_t *outer;   // (n_rows,) in that order: see sorted_query.hpp

@@ -42,7 +42,7 @@ inline void add(LossSums &sums, const LossSums &more) {
 }
 
 // X' f(X w) and the sums of f, for shares of the queries, each of which adds up in memory of its own: the result depends on the
-// shares, and not on the threads that take them. Share k has the ranges ends[k - 1] .. ends[k] of queries, from ends[-1] = 0.
+// shares, and not on the threads that take them. Share k has the ranges ends[k - 1] .. ends[k] of queries, with ends[-1] = 0.
 struct Pass {
     RowProducts products;
     QueryOperator query_operator;

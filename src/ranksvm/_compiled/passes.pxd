@@ -47,7 +47,7 @@ cdef class QueryOperator:
     cdef OperatorTable table
     cdef void *memory
     cdef object owners
-    cdef const int64_t *pointers  # (n_queries + 1,) first position of each query; null of one that nobody has made
+    cdef const int64_t *pointers  # (n_queries + 1,) first position of each query; null if not made by `new_operator`
     cdef int64_t n_queries
 
     cdef int check_made(self) except -1

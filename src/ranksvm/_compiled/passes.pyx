@@ -62,7 +62,7 @@ cdef class RowProducts:
 cdef class QueryOperator:
     """A map of vectors over rows, query by query: writes ``u = f(v)``, returns the value, excess and slack of a loss.
 
-    The call has the queries ``first .. last``, and of v and u their rows only.
+    A call takes the queries ``first .. last``; its v and u hold only the rows of these queries.
     """
 
     def __dealloc__(self):
@@ -175,8 +175,9 @@ def pass_over(RowProducts products, QueryOperator query_operator, QueryShares sh
               const double[::1] w, double[::1] v, double[:, ::1] totals, int64_t n_threads):
     """``X' f(X w)`` in the first row of ``totals``, to which it is added, and the sums of the operator.
 
-    This many rows, or a whole query, are taken at a time. ``v`` (over all rows; None: not wanted) receives ``X w``; if ``w`` is
-    None, it is used in place of X w. ``totals`` has a row for each share; all but the first are scratch, and zero on entry.
+    ``rows_at_once`` rows, or a whole query, are taken at a time. ``v`` (over all rows; None: not wanted) receives ``X w``; if
+    ``w`` is None, ``v`` is used in place of X w. ``totals`` has a row for each share; all but the first are scratch, and zero
+    on entry.
     """
     cdef Pass work
     cdef LossSums found

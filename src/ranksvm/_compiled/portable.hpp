@@ -55,8 +55,8 @@ constexpr int kSingleWidth = 2 * kWidth;
 #if defined(__GNUC__)
 typedef double Lanes __attribute__((vector_size(8 * kWidth), aligned(8), may_alias));
 RANKSVM_INLINE Lanes lanes_at(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
-// Lists, because GCC compiles them to one conversion, unlike __builtin_convertvector; <immintrin.h> takes as long to compile as
-// most files that would include it.
+// Initializer lists: GCC compiles each to one conversion, unlike __builtin_convertvector. Intrinsics would need <immintrin.h>,
+// which takes as long to compile as most files that would include it.
 RANKSVM_INLINE Lanes lanes_at(const float *p) {
 #if defined(__AVX512F__)
     return Lanes{p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};

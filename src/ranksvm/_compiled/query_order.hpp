@@ -13,8 +13,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Order and windows (sorted_query.hpp) of a query whose scores the state has and of which none is NaN, by comparing each
-// score with all others: less than a sort takes. `taken` is scratch.
+// Order and windows (sorted_query.hpp) of a query whose scores are in the state and are not NaN. Each score is compared with
+// all others, which takes less time than a sort. `taken` is scratch.
 RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState &state, int64_t first, int32_t *order,
                                       int32_t *outer, int32_t *inner, int32_t *taken, LabeledQuery &query) {
     const int64_t m = query.m;
@@ -40,11 +40,12 @@ RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState 
     }
 }
 
-// Order and windows of one query after another: those of the state where it is swept, counted where its pairs are visited.
+// Order and windows of one query after another. For a query that is swept they come from the state; for a query whose pairs are
+// visited, `order_by_counting` finds them.
 struct QueryOrder {
     const int32_t *order, *outer;
 
-    // Those of a query whose scores are numbers; its levels and weights are then in `query`, in that order.
+    // Finds them for a query without NaN scores; also fills `query` with its levels and weights, in that order.
     RANKSVM_NOINLINE void find(const Pairs &pairs, const PairState &state, int64_t q, SortedQuery &query) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
         resize(query, m, pairs.n_levels[q], kCallerAlone);

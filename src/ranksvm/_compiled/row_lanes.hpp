@@ -1,5 +1,5 @@
-// Vectors of features: those of rows shorter than a vector, and sums over the lanes of several, one for each of a few rows
-// that are read together.
+// Vectors of features: those of rows shorter than a vector, and sums over the lanes of several vectors, one vector for each of
+// a few rows that are read together.
 #ifndef RANKSVM_ROW_LANES_HPP
 #define RANKSVM_ROW_LANES_HPP
 
@@ -13,9 +13,10 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.
-// Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the time of four rows with four
-// vectors each at 20 and 46 features, 0.6 at 136, 0.7 to 0.85 at 1,024. Sixteen rows with AVX-512 are no faster than eight.
+// Number of rows that are taken together: they share each read of w, or each write of a sum, and have one vector of sums each.
+// As many as the registers hold. Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the
+// time of four rows with four vectors each at 20 and 46 features, 0.6 at 136, 0.7 to 0.85 at 1,024. Sixteen rows with AVX-512
+// are no faster than eight.
 constexpr int kTogether = kWidth == 2 ? 4 : 8;
 
 // The first n numbers at p, fewer than a vector holds, and zeros.

@@ -1,4 +1,4 @@
-// The products of linear.hpp as a pass over the rows takes them.
+// The products of linear.hpp, in the form that a pass over the rows calls (passes.hpp).
 #ifndef RANKSVM_ROW_PRODUCTS_HPP
 #define RANKSVM_ROW_PRODUCTS_HPP
 

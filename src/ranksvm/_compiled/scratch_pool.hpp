@@ -21,7 +21,7 @@ inline void release(SortedQuery &query) {
         std::free(buffer->memory);
 }
 
-// Memory to sort and sweep queries in, of which each thread takes one while it is at work.
+// Working memory for sorting and sweeping queries: each thread takes one object while it is at work.
 class ScratchPool {
    public:
     ~ScratchPool() {
@@ -30,7 +30,7 @@ class ScratchPool {
     std::unique_ptr<SortedQuery> take() {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (spare_.empty()) {
-            // room to give it back: a destructor does that, and it must not throw
+            // reserves the room for giving it back: a destructor does that, and must not throw
             if (spare_.capacity() <= n_made_) spare_.reserve(2 * n_made_ + 1);
             std::unique_ptr<SortedQuery> made = std::make_unique<SortedQuery>();
             ++n_made_;

@@ -1,4 +1,4 @@
-// A long list cut into segments, and the memory it is worked on in.
+// Segments of long lists, and the working memory for lists.
 #ifndef RANKSVM_SEGMENTS_HPP
 #define RANKSVM_SEGMENTS_HPP
 
@@ -28,7 +28,7 @@ RANKSVM_INLINE T *room_for(Buffer &buffer, int64_t size) {
     return static_cast<T *>(buffer.memory);
 }
 
-// One copy of the task for one and for several threads: two could be rounded differently.
+// The same compiled code of a task, not inlined, runs on one thread and on several: two copies could round differently.
 template <class Task>
 struct Call {
     RANKSVM_NOINLINE static void task(const void *argument, int64_t k) { (*static_cast<const Task *>(argument))(k); }

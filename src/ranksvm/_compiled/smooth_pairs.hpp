@@ -1,5 +1,5 @@
-// Sums over all pairs of one query of a loss that is curved at every margin: all_pairs.hpp without thresholds, and long queries
-// shared out among threads.
+// Sums over all pairs of one query of a loss that is curved at every margin: as in all_pairs.hpp, but without thresholds, and
+// with long queries shared out among threads.
 #ifndef RANKSVM_SMOOTH_PAIRS_HPP
 #define RANKSVM_SMOOTH_PAIRS_HPP
 

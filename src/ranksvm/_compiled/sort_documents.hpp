@@ -1,4 +1,4 @@
-// Documents sorted by score, stably where their scores spread.
+// Sorts documents by score, stably unless std::sort takes over (see sort_stretch).
 #ifndef RANKSVM_SORT_DOCUMENTS_HPP
 #define RANKSVM_SORT_DOCUMENTS_HPP
 
@@ -28,7 +28,7 @@ RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) 
     return true;
 }
 
-// Distribute over as many buckets of equal width as there are documents: nearly sorted then, unless scores cluster.
+// Distribute over as many buckets of equal width as there are documents: then they are nearly sorted, unless scores cluster.
 RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, double high, int32_t *bucket, int32_t *next,
                                 Keyed *out) {
     const double scale = static_cast<double>(m - 1) / (high - low);
@@ -44,7 +44,7 @@ RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, doubl
     for (int64_t i = 0; i < m; ++i) out[next[bucket[i]]++] = keyed[i];
 }
 
-// Sort in O(m) where keys are nearly in order or spread, in O(m log m) at worst; bucket and next are scratch of m numbers
+// Sort in O(m) if scores are nearly in order or evenly spread, in O(m log m) at worst; bucket and next are scratch of m numbers
 // each. Returns which of `keyed` and `spread` holds the result.
 RANKSVM_NOINLINE static const Keyed *sort_stretch(Keyed *keyed, Keyed *spread, int64_t m, int32_t *bucket,
                                                   int32_t *next) {

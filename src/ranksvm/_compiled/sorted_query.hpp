@@ -51,8 +51,8 @@ RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQu
     return sort_documents(query.workers, query.sorting, query.m, item, put);
 }
 
-// window[i] = number of p with s[p] - s[i] < t for a segment of i, by two pointers in one loop without a branch on the data.
-// A step waits for the one before it, so several stretches of the segment go through side by side.
+// window[i] = number of p with s[p] - s[i] < t for a segment of i, by two pointers in one loop without a branch on the data. A
+// step waits for the one before it, so the loop takes steps in several parts of the segment by turns.
 RANKSVM_NOINLINE static void find_windows(SortedQuery &query, double threshold, int64_t first, int64_t last, int32_t *window) {
     constexpr int kStretches = 4;
     const int64_t m = query.m, size = last - first;
@@ -87,7 +87,7 @@ RANKSVM_NOINLINE static void find_windows(SortedQuery &query, double threshold, 
         }
 }
 
-// The first i whose number is not less: the numbers ascend.
+// The first i with at(i) >= least, where at(i) ascends with i; m if there is none.
 template <class At>
 RANKSVM_INLINE int64_t first_from(const At &at, int64_t m, int64_t least) {
     int64_t low = 0, high = m;

@@ -3,12 +3,14 @@
 //
 // Two documents: one row, their difference.
 //
-// Where each pair of a query has the weight c, as all pairs are active at w = 0, L = D - c (1 1' - sum over levels of
-// 1_k 1_k'), with D_i = c times the number of documents of other levels. With x_i centered by query, X'1 = 0, so that
-// X' L X = sum D_i x_i x_i' + c * sum over levels of S_k S_k', S_k the sum of the x_i of level k.
+// If all pairs of a query are active, as they are at w = 0, and all have the weight c, then
+// L = diag(d) - c (1 1' - sum over levels of 1_k 1_k'), with d_i = c times the number of documents of other levels. With x_i
+// centered by query, X'1 = 0, so that X' L X = sum d_i x_i x_i' + c * sum over levels of S_k S_k', where S_k is the sum of
+// the x_i of level k.
 //
-// Else the documents j of a level k, by ascending score, lose to ever more of the higher levels: the sets of these are nested.
-// With A the weight and M the mean of such a set (a gap of gains is part of a_i, being the same for all j of a level),
+// Otherwise, take the documents j of a level k by ascending score: each loses to at least the documents of higher levels that
+// the one before loses to, so these sets are nested. With A the weight and M the mean of such a set (a gap of gains is part of
+// a_i, being the same for all j of a level),
 //     sum of a_i b_j (x_i - x_j) (x_i - x_j)' over the set = b_j A (x_j - M) (x_j - M)' + b_j (scatter of the set about M),
 // and the scatter grows by A a_i / (A + a_i) (x_i - M) (x_i - M)' with each document i. So there is one row for each j, and one
 // for each i and each k below its level, with the weight of all j to which i is preferred. With many levels these are too many.
@@ -59,7 +61,7 @@ inline bool is_pair(const Pairs &pairs, const double *degrees, int64_t q) {
     return pairs.pointers[q + 1] - first == 2 && degrees[first] == degrees[first];
 }
 
-// Most rows of nested sets.
+// An upper bound of the number of rows of nested sets.
 inline double nested_rows_at_most(const Pairs &pairs, const Vector<double> &counts) {
     double n_rows = 0.0, above = 0.0;
     for (size_t level = counts.size() - 1; level-- > 0;) {
@@ -112,7 +114,7 @@ static Real *rows_of_complete_query(const int32_t *levels, int64_t m, const Vect
 }
 
 // For each level: the mean of the documents of higher levels that have been visited, and the weight of its own documents that
-// is left.
+// are still to come.
 template <class Real>
 struct NestedSets {
     Vector<Real> means;               // of each level, n numbers

@@ -1,6 +1,6 @@
-// Value, gradient and curvature of a loss over all pairs, query by query. Every pair is visited if there are few of them or the
-// loss is curved at all; else the margin sweep takes O(m log m) for m documents. Arrays named *_range hold only the rows of a
-// range of queries.
+// Value, gradient and curvature of a loss over all pairs, query by query. Every pair is visited if there are few of them, or if
+// the loss is curved at every margin; else the margin sweep takes O(m log m) for m documents. Arrays named *_range hold only
+// the rows of a range of queries.
 #ifndef RANKSVM_SWEEP_HPP
 #define RANKSVM_SWEEP_HPP
 
@@ -49,7 +49,7 @@ RANKSVM_INLINE Added<kTotals> add_segments(SortedQuery &query, const Task &task)
 struct SquaredHingeSums {
     static constexpr bool kVisitsAll = false;
 
-    // minus the derivative of a pair's loss, divided by what is summed up of it if all pairs are visited
+    // minus the derivative of a pair's loss, divided by the pair's term in the sums over visited pairs
     RANKSVM_INLINE_METHOD double slope() const { return 2.0; }
 
     RANKSVM_INLINE_METHOD LossSums visited(const LabeledQuery &query, const PairState &state, const Workers &) const {
@@ -81,8 +81,9 @@ struct SquaredHingeSums {
 };
 
 // Huberized hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
-// below it. Also the hinge loss minus this loss, and the sum of h (1 - h/d) over the ring: the duality gap of the hinge
-// problem, except the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
+// below it. Also the hinge loss minus this loss, and the sum of h (1 - h/d) over the ring, which is a part of the duality gap
+// of the hinge problem (loss_sums.hpp). The ring is summed by itself, so that the sums of narrow rings do not suffer from
+// cancellation.
 struct HuberSums {
     static constexpr bool kVisitsAll = false;
     double width;
@@ -110,7 +111,7 @@ struct HuberSums {
             }
             total[0] = hinges, total[1] = within, total[2] = product, total[3] = margins;
         });
-        // of all pairs: hinges in the ring; weights within; hinges times margin in the ring; margins within
+        // sums over all pairs: hinges in the ring; weights below it; hinges times margins in the ring; margins below it
         const double hinges = found.sum[0], within = found.sum[1], product = found.sum[2], margins = found.sum[3];
         const double squares = std::max(hinges - product, 0.0);  // h^2 = h (1 - margin)
         return {0.5 * squares / width + (1.0 - 0.5 * width) * within - margins,
@@ -285,8 +286,8 @@ RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, 
 }
 
 // Rows of factor * L X up to symmetry, for an explicit Hessian: of L they are Z_i = counts_i x_i - 2 * (sum of a_ij x_j over
-// the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
-// indexed tree of vectors.
+// the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level or, beyond a
+// few levels, a binary indexed tree of vectors.
 template <class Real>
 RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuery &query, const int32_t *order,
                                             const double *counts, const Real *X, int64_t n, double factor, Real *Z,

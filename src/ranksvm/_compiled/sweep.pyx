@@ -149,7 +149,7 @@ cdef class PairArrays:
         return swept
 
     cdef int need_queries(self, int64_t first, int64_t last) except -1:
-        """Refuse a range that is not one of queries."""
+        """Refuse a range that is not within the queries."""
         return need_range("queries", first, last, self.n_queries)
 
     cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
@@ -177,9 +177,9 @@ cdef class StateArrays:
     """The state of a loss at one score vector: order and windows of swept queries, scores of the others.
 
     Evaluations copy the scores of visited queries to ``scores``, unless they are there already. ``order``, ``outer`` and
-    ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where the loss is curved in the whole
-    outer window. A long list is shared out among ``n_threads``. With the number of a function of margin_functions.hpp all
-    queries are visited.
+    ``inner`` may be None if no query is swept, and ``scores`` if all queries are swept. ``inner`` may also be None if the loss
+    is curved in the whole outer window. A long list is shared out among ``n_threads``. With the number of a function of
+    margin_functions.hpp all queries are visited.
     """
 
     cdef PairState state
@@ -224,8 +224,8 @@ cdef QueryOperator _new_operator(PairArrays arrays, StateArrays state):
 def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
 
-    It writes the violating pairs to the state. The state's ``order`` (document numbers within their query) is on entry any
-    permutation, best by similar scores.
+    It writes the violating pairs to the state. On entry, the state's ``order`` (document numbers within their query) may be any
+    permutation, best one that sorts similar scores.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     state.state.outer_threshold = threshold
@@ -236,10 +236,10 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
 def huber(PairArrays arrays, StateArrays state, double width, bint smoothing, double ring=0.0):
     """The operator from scores to the gradient of the Huberized hinge.
 
-    Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It leaves the pairs
-    whose loss is curved in the state, as `squared_hinge` does; the state has a ring. If the ring has a width of its own,
-    below the width of the loss, only the gradient and the pairs in the state have a meaning: a pair beyond the ring counts as
-    if its loss were linear.
+    Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It writes the pairs
+    whose loss is curved to the state, as `squared_hinge` does; the state must have a ring. If the ring has a width of its own
+    that is less than the width of the loss, pairs beyond the ring count as if their loss were linear. Only the gradient and the
+    state have a meaning then.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     cdef SweepOperator *own = <SweepOperator *>made.memory

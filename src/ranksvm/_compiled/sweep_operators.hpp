@@ -1,4 +1,4 @@
-// The losses of sweep.hpp and their Laplacian as a pass over the rows takes them.
+// The losses of sweep.hpp and their Laplacian, in the form that a pass over the rows calls (passes.hpp).
 #ifndef RANKSVM_SWEEP_OPERATORS_HPP
 #define RANKSVM_SWEEP_OPERATORS_HPP
 
@@ -17,7 +17,7 @@ struct SweepOperator {
     ScratchPool *pool;
     Workers workers;
     double width;    // of the Huberized hinge
-    bool smoothing;  // of the hinge: excess and slack count
+    bool smoothing;  // whether the loss smooths the hinge, so that excess and slack count
     double factor;   // of the Laplacian
 
     // scores -> gradient

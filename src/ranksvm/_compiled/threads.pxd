@@ -1,4 +1,4 @@
-# Who does the parts of compiled work that is shared out: see workers.hpp.
+# The threads that do the parts of shared compiled work: see workers.hpp.
 from libc.stdint cimport int64_t
 
 cdef extern from "workers.hpp" namespace "ranksvm" nogil:

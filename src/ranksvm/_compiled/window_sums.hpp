@@ -12,8 +12,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// The sums over upper(i) are read off running sums from the front, those over lower(i) off running sums from the back: as total
-// minus running sum, a score far off, in no violating pair, would cost all others their digits.
+// The sums over upper(i) come from running sums from the front, those over lower(i) from running sums from the back. If they
+// were totals minus running sums, one score far from all others, in no violating pair, would cost all sums their digits.
 
 // Direct form, O(m k): the running sums of the documents of level >= c (from the front), then < c (from the back), for
 // every c, kept at every position of the sorted order, in vectors of 8 levels. No branch depends on the data.
@@ -81,8 +81,8 @@ RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferr
     }
 }
 
-// Pairs of neighboring levels only, O(m): one running sum for each level suffices. Either side of each window is a part of the
-// work.
+// Pairs of neighboring levels only, O(m): one running sum for each level suffices. The work has a part for each of the two
+// sides of each window.
 template <int kSums, int kWindows>
 RANKSVM_INLINE void window_sums_adjacent(SortedQuery &query, const double *preferred, const double *other, double *out) {
     const int64_t m = query.m, size = static_cast<int64_t>(query.n_levels) * kSums;

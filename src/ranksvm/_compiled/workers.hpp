@@ -1,4 +1,4 @@
-// Work shared out among threads, as the loops see it: who does the parts of it.
+// How loops share out work among threads, without knowing the threads.
 #ifndef RANKSVM_WORKERS_HPP
 #define RANKSVM_WORKERS_HPP
 
@@ -11,7 +11,7 @@ using std::int64_t;
 using Task = void (*)(const void *argument, int64_t k);
 
 // `run` calls task(argument, k) for k = 0 .. n - 1 in any order, on up to `n_threads` threads, and returns when all are done;
-// it throws what one of them throws. Without it the caller does everything.
+// it throws what one of them throws. If `run` is null, the caller does everything.
 struct Workers {
     void (*run)(int64_t n_threads, int64_t n, Task task, const void *argument);
     int64_t n_threads;

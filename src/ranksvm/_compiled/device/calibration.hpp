@@ -18,7 +18,7 @@ RANKSVM_DEVICE void read_values(const Real *values, int64_t n, double *out) {
     }
 }
 
-// out[t] = the squared hinge of thread t with each of the first n others, in float64.
+// out[t] = the sum of the squared hinges of document t with each of the first n documents, in float64; thread t computes it.
 RANKSVM_DEVICE void visit_others(const double *scores, int64_t n, double *out) {
     const Block block = this_block();
     RANKSVM_PHASE(thread) {

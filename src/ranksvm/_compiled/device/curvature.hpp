@@ -43,7 +43,7 @@ RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_
     }
 }
 
-// Sums of one document for several features at a time, which are `apart` from each other.
+// Sums of one document for several features at a time: feature k of them is `apart[k]` after the first.
 struct RowVisit {
     static constexpr int kFeatures = 4;
     const Ring &ring;

@@ -12,8 +12,8 @@
 
 namespace ranksvm::device {
 
-// The term that is summed over the features of two documents: `of` both values, or `of_one` if the other value is not stored
-// and 0. Two documents give the same bits in either order. `Products` of tiles.hpp is another such function.
+// The term that is summed over the features of two documents: `of` takes both values; `of_one` takes one value if the other is
+// not stored, and so is 0. Two documents give the same bits in either order. `Products` of tiles.hpp is another such function.
 struct Squares {
     static RANKSVM_DEVICE double of(double x, double z) { return (x - z) * (x - z); }
     static RANKSVM_DEVICE double of_one(double x) { return x * x; }
@@ -24,7 +24,7 @@ struct Absolutes {
     static RANKSVM_DEVICE double of_one(double x) { return x < 0.0 ? -x : x; }
 };
 
-// What a sum becomes: KINDS of kernels/device_values.py has the numbers.
+// The function of the sum. KINDS of kernels/device_values.py has the number of each kind.
 struct Function {
     int64_t kind;
     double factor, constant;
@@ -72,7 +72,7 @@ struct SparseDocuments {
     int64_t n_rows;
 };
 
-// Where a value goes: document i of the left ones, counted from the first that is wanted, and j of the right ones.
+// Where the value of left document i and right document j goes; left documents are counted from the first one that is wanted.
 template <class Real>
 struct Target {
     Real *out;

@@ -1,6 +1,6 @@
-// One reading of X for whole queries: a block reads the rows of some queries, and computes their scores, from these by the
-// pairs the slopes of the loss (or the Laplacian times the scores), and X' times that. It keeps rows in shared memory; rows
-// that do not fit are read again, soon enough to be in the cache.
+// One pass over X for whole queries: a block reads the rows of some queries, and computes their scores. From the scores it
+// computes, pair by pair, the slopes of the loss (or the Laplacian times the scores), and then X' times the result. It keeps
+// rows in shared memory; rows that do not fit are read again, soon enough to be in the cache.
 #ifndef RANKSVM_DEVICE_FUSED_HPP
 #define RANKSVM_DEVICE_FUSED_HPP
 
@@ -52,15 +52,15 @@ struct FlowOfScores {
     }
 };
 
-// Queries that are next to each other. Of each task the first n_kept rows are kept in shared memory.
+// Tasks for blocks: each task is a few consecutive queries. The first n_kept rows of a task are kept in shared memory.
 struct Tasks {
     const int32_t *begin;  // (n_tasks + 1,) first position of each
     int64_t n_tasks, most_rows, n_kept;
 };
 
-// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times the
-// result of the work, which is given X w and the numbers `given` (unless null) of the rows. Shared memory: the sums of each
-// thread, w, sums for X' of each group of threads, three numbers for each row, and the rows that are kept.
+// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of `work`, then X' times its
+// result. For each row, `work` receives X w and the numbers `given` (unless null). Shared memory: the sums of each thread, w,
+// sums for X' of each group of threads, three numbers for each row, and the rows that are kept.
 template <class Real, class Work>
 RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
                                       const double *given, double *scores, double *block_sums) {
@@ -69,7 +69,7 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
     const int group = block.n_threads < kGroup ? block.n_threads : kGroup, n_groups = block.n_threads / group;
     double *sums = block.shared, *weights = sums + kLossColumns * block.n_threads, *columns = weights + n;
     double *products = columns + n_groups * n, *slopes = products + tasks.most_rows, *beside = slopes + tasks.most_rows;
-    // at an even number, so that a copy may have 16 bytes
+    // at an even index, so that 16 bytes can be copied at a time
     const int64_t before = kLossColumns * block.n_threads + (n_groups + 1) * n + 3 * tasks.most_rows;
     Real *rows = reinterpret_cast<Real *>(block.shared + before + before % 2);
     const int64_t wide = bytes_at_a_time(X.X, n);

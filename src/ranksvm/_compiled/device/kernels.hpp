@@ -1,10 +1,10 @@
-// All kernels, for one variant of the data: who compiles them defines RANKSVM_REAL (float or double), RANKSVM_SPARSE (0 or 1)
+// All kernels, for one variant of the data: the compilation must define RANKSVM_REAL (float or double), RANKSVM_SPARSE (0 or 1)
 // and RANKSVM_LISTED (0 or 1). Arguments are only pointers, int64_t and double, 8 bytes each. This file may be included for
 // several variants, in a namespace each, after bodies.hpp.
 //
-// RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only where they are needed: 1, pairs; 2,
-// rows and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6,
-// calibration. Without it, all kernels are compiled. PARTS of device/source.py has the names of the kernels.
+// RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only if they are needed: 1, pairs; 2, rows
+// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration.
+// Without it, all kernels are compiled. PARTS of device/source.py has the names of the kernels.
 #include "bodies.hpp"
 
 #undef RANKSVM_HAS
@@ -175,7 +175,7 @@ RANKSVM_KERNEL(largest_values)(const RANKSVM_REAL *X, int64_t n_rows, int64_t n,
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Documents with documents: matrices of a kernel and features that stand for one, of which RANKSVM_REAL is the type
+// Documents with documents: kernel matrices, and features that approximate a kernel, stored as RANKSVM_REAL
 
 #if RANKSVM_HAS(5) && !RANKSVM_SPARSE && !RANKSVM_LISTED
 RANKSVM_KERNEL(pair_values)

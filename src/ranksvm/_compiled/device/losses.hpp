@@ -14,7 +14,7 @@ constexpr int kLossColumns = 4;
 
 // Sum of a_ij max(0, 1 - m)^2.
 struct SquaredHinge {
-    // minus the derivative of the loss of a pair, divided by what `pull` adds up
+    // minus the derivative of a pair's loss is slope() * pull(margin), times the pair's weight
     RANKSVM_DEVICE double slope() const { return 2.0; }
     RANKSVM_DEVICE double pull(double margin) const { return margin < 1.0 ? 1.0 - margin : 0.0; }
     RANKSVM_DEVICE void add(double margin, double weight, double *sums) const {
@@ -140,7 +140,7 @@ private:
     }
 };
 
-// out = factor * L v for the documents start .. stop, L the Laplacian of the graph of the curved pairs.
+// out = factor * L v for the documents start .. stop, where L is the Laplacian of the graph of the curved pairs.
 template <class Pairs>
 RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int64_t start, int64_t stop, const double *scores,
                                        double factor, const double *v, double *out) {

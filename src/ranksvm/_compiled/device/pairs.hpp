@@ -1,5 +1,5 @@
-// The pairs of each document, in either form. Documents are numbered by position: query by query, and within a query in
-// the order of their labels, the lowest first, so that the documents below one, and those above, are a stretch each.
+// The pairs of each document, in either form. Documents are numbered by position: query by query, and within a query in the
+// order of their labels, the lowest first, so that the documents below a given one are contiguous, and so are those above it.
 #ifndef RANKSVM_DEVICE_PAIRS_HPP
 #define RANKSVM_DEVICE_PAIRS_HPP
 
@@ -8,7 +8,7 @@
 namespace ranksvm::device {
 
 // Pairs that labels imply. A level is the documents of one query with one label. The weight of a pair is a_i * b_j, times
-// g_i - g_j where documents have gains.
+// g_i - g_j if documents have gains.
 struct LevelPairs {
     const int32_t *level;       // (n_rows,) number of the level of each document, counted over all queries
     const int32_t *begin;       // (n_levels + 1,) first document of each level
@@ -31,7 +31,7 @@ struct LevelPairs {
             go_through<false, false>(i, visit, lane, lanes);
     }
 
-    // A document of the query of document i, the same for all of them.
+    // A document of the query of document i: the same one for all documents of the query.
     RANKSVM_DEVICE int64_t reference(int64_t i) const { return pointers[query[level[i]]]; }
 
 private:

@@ -25,7 +25,7 @@
 #define RANKSVM_ROLLED
 #define RANKSVM_KERNEL(name) inline void name
 #define RANKSVM_LARGE_KERNEL(name) inline void name
-// Also backwards: the result of a phase must not depend on the order of its threads, and a test runs both orders.
+// The loop may run backwards: the result of a phase must not depend on the order of its threads, and a test runs both orders.
 #define RANKSVM_PHASE(thread)                                                                          \
     for (int thread##_turn = 0, thread = ranksvm::device::thread_in_turn(0);                            \
          thread##_turn < ranksvm::device::current_block.n_threads;                                      \
@@ -76,7 +76,7 @@ inline int thread_in_turn(int turn) { return current_block.backwards ? current_b
 
 #endif
 
-// A value of each thread of a block that lasts from phase to phase.
+// A value for each thread of a block, kept from one phase to the next.
 template <class T>
 class OfThread {
 public:
@@ -162,8 +162,8 @@ RANKSVM_DEVICE void begin_copy_of_bytes(unsigned to, const char *from, int64_t n
 #endif
 
 // Copies a row of n values from the memory of the device to the shared memory of the block, by `lanes` threads, each with its
-// number as `lane`. It is there once these have called `await_copies`: on a GPU all copies of a phase run at the same time,
-// and need no registers. `wide`: `bytes_at_a_time`.
+// number as `lane`. The copy is complete once these threads have called `await_copies`: on a GPU all copies of a phase run at
+// the same time, and need no registers. `wide`: `bytes_at_a_time`.
 template <class Real>
 RANKSVM_DEVICE void begin_copy(Real *to, const Real *from, int64_t n, int64_t wide, int lane, int lanes) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

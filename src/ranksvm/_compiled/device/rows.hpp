@@ -6,8 +6,8 @@
 
 namespace ranksvm::device {
 
-// Row-major rows of n values: those of all positions by their numbers in `rows`, or without these the rows of the positions
-// from `first_row` on.
+// Row-major rows of n values. With `rows`, position t has the row rows[t]; without it, X holds the rows of the positions from
+// `first_row` on.
 template <class Real>
 struct DenseRows {
     const Real *X;
@@ -89,7 +89,7 @@ RANKSVM_DEVICE void accumulate_rows(const DenseRows<Real> &X, int64_t start, int
     }
 }
 
-// sums[k] = the sum of u (or of squares) times the entries of a stretch of a column, pieces[k] .. pieces[k + 1]: X is given by
+// sums[k] = the sum of u times x (or x^2) over the entries pieces[k] .. pieces[k + 1], a part of one column. X is stored by
 // columns, so that the order of the sums is fixed.
 template <class Real>
 RANKSVM_DEVICE void accumulate_columns(const Real *data, const int32_t *positions, const int64_t *pieces, int64_t n_pieces,

@@ -59,7 +59,7 @@ RANKSVM_DEVICE void convert(const char *values, int64_t type, int64_t row_stride
     }
 }
 
-// block_largest[block, f] = the largest |x| of the column in the block's rows; NaN where one is not finite.
+// block_largest[block, f] = the largest |x| of the column in the block's rows; NaN if one is not finite.
 template <class Real>
 RANKSVM_DEVICE void largest_values(const Real *X, int64_t n_rows, int64_t n, double *block_largest) {
     const Block block = this_block();

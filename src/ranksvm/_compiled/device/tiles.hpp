@@ -1,4 +1,4 @@
-// Matrices of sums over a common dimension, such as products of matrices, by tiles: a block reads the stretches of both operands
+// Matrices of sums over a common dimension, such as products of matrices, by tiles: a block reads the parts of both operands
 // that a tile needs into shared memory, and each thread makes kEach * kEach sums of them.
 #ifndef RANKSVM_DEVICE_TILES_HPP
 #define RANKSVM_DEVICE_TILES_HPP
@@ -7,10 +7,11 @@
 
 namespace ranksvm::device {
 
-// Sums that a thread makes, in either direction; threads along a side of a tile; sums along a side; terms at a time.
+// kEach: sums of a thread in each direction. kSide: threads along a side of a tile. kTile: sums along a side. kDepth: terms
+// that are added at a time.
 constexpr int kEach = 4, kSide = 16, kTile = kEach * kSide, kDepth = 16;
 
-// What is summed in a product of matrices; `of_one`, where the other value is not stored and 0.
+// The terms of a product of matrices; `of_one` is the term if the other value is not stored, and so is 0.
 struct Products {
     static RANKSVM_DEVICE double of(double x, double z) { return x * z; }
     static RANKSVM_DEVICE double of_one(double) { return 0.0; }
