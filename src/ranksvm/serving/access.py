@@ -86,7 +86,8 @@ class Keys:
     store : Store
         The store.
     insecure : bool, default False
-        Whether everything is also allowed after the last key was revoked.
+        Whether, while there are no keys, everything is allowed from any machine and under any host name, also after the
+        last key was revoked. While there are keys, it has no effect.
     """
 
     def __init__(self, store: Store, insecure: bool = False):
