@@ -1,21 +1,21 @@
-# make demo   installs what running needs, and runs the main job end to end
-# make test   installs what the checks need, too, and runs every check
+# make demo   installs ranksvm with its dependencies, and runs a complete example
+# make test   also installs the tools for the checks, and runs every check
 # make docs   writes the documentation to build/docs/html
-# make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits, and audits these
+# make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits, and audits these dependencies
 # make man    writes man pages to build/man
-# make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
-# All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
+# make fuzz   runs fuzz tests with sanitizers for SECONDS (default 240)
+# All targets need Python >= 3.11 with venv and a C++ compiler. They reuse .venv, and work offline after the first run.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# what running needs: the build tools, the package and what it imports; then what the checks need
+# RUNS marks that the build tools, the package and its dependencies are installed; READY, also the tools for the checks.
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
-# bytecode of what is imported is written on its first import: that of everything takes 100 MB, and half a minute
+# --no-compile: Python compiles a module when it is first imported; compiling everything takes 100 MB and 30 seconds.
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
-# ... which writes it also where the user's environment says not to: pip, meson and Cython run several times
+# Bytecode is written even if the user's environment forbids it, because pip, meson and Cython run several times.
 unexport PYTHONDONTWRITEBYTECODE
-# meson and ninja are found beside the interpreter
+# so that meson and ninja are found in .venv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: help setup demo docs man test test-slow test-oldest fuzz lint format clean
@@ -27,17 +27,17 @@ setup: $(READY)
 
 BUILD_FILES := .ci/ninja pyproject.toml meson.build meson.options src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
 
-# The editable install rebuilds compiled modules on import when their sources change, by the ninja that it is set up with.
+# The editable install rebuilds compiled modules on import if their sources have changed; it runs .ci/ninja for this.
 EDITABLE := NINJA=$(CURDIR)/.ci/ninja $(INSTALL) --no-build-isolation --editable .
 $(RUNS): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing what running needs into $(VENV), and compiling: about a minute"
+	@echo "Installing ranksvm and its dependencies into $(VENV), and compiling: about a minute"
 	@$(INSTALL) --upgrade 'pip>=25.1'
 	@$(INSTALL) --group build
 	@$(EDITABLE)
 	@touch $@
 
-# The same build, with HostDevice, which stands for a GPU in tests.
+# The same build with HostDevice, which replaces a GPU in tests.
 $(READY): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) --upgrade 'pip>=25.1'
@@ -56,30 +56,30 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@# -S: past the editable install's import hook, which the import graph cannot be read through
+	@# -S disables the editable install's import hook, through which the import graph cannot be read
 	PYTHONPATH=src:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 		$(BIN)/python -S -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/ranksvm/*.py' | grep -v /cli/)
 
-# What has not changed is not built again; a warning is an error.
+# Only pages that have changed are built again. A warning is an error.
 docs: $(READY)
 	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 \
 		--conf-dir docs --doctree-dir build/docs/doctrees . build/docs/html
 
-# Hundreds of short processes start: their imports read bytecode, also where it is not written by default.
+# Write bytecode even if the environment forbids it: the tests start hundreds of short processes, which import a lot.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY)
-	@# both at once: most of each takes one core
+	@# lint and docs at the same time, because each uses mostly one core
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint docs
-	@# compiled modules brought up to date once, not by both workers
+	@# rebuild compiled modules once here, not in both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
-# The oldest releases have wheels for the oldest Python: PYTHON has to be that one.
+# PYTHON must be the oldest supported Python, because the oldest releases have wheels only for it.
 OLDEST := .venv-oldest
 
 test-oldest: export PATH := $(CURDIR)/$(OLDEST)/bin:$(PATH)
@@ -97,7 +97,7 @@ test-oldest:
 		then $(OLDEST)/audit/bin/python .ci/audit.py; \
 		else echo "The oldest dependencies were not audited: pip-audit cannot be installed from here."; fi
 
-# A build of its own, under the address and undefined-behavior sanitisers (GCC on Linux); -S keeps the editable one out.
+# A separate build with the address and undefined-behavior sanitizers (GCC on Linux); -S disables the editable install.
 FUZZ := .fuzz
 SECONDS ?= 240
 TARGETS ?=

@@ -1,6 +1,6 @@
-"""Look for known vulnerabilities in the oldest releases that pyproject.toml admits, of what users install.
+"""Look for known vulnerabilities in the oldest releases of dependencies that pyproject.toml admits for users.
 
-python .ci/audit.py    needs pip-audit, and a network; if the advisories cannot be reached, it says so, and ends with 0
+python .ci/audit.py    needs pip-audit and a network; if the advisories cannot be reached, it says so and exits with 0
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oldest import constraints
 
-# Advisories that do not concern this package, each with the reason.
+# Advisories that do not affect this package, each with the reason.
 IGNORED = {"CVE-2026-25087": "a fault of Arrow in C++ that pyarrow does not expose, by the advisory"}
 
 
@@ -29,12 +29,12 @@ def audited(requirements: list[str]) -> list[dict] | None:
         if "ConnectionError" in done.stderr or "Timeout" in done.stderr:
             return None
         raise SystemExit(f"pip-audit failed:\n{done.stderr}")
-    # from a mirror without advisories it knows none of the packages
+    # with a mirror that has no advisories, pip-audit skips all packages
     return [one for one in json.loads(done.stdout)["dependencies"] if "skip_reason" not in one] or None
 
 
 def main() -> None:
-    """Print what was found; exit with 1 if that is anything."""
+    """Print the vulnerabilities; exit with 1 if there are any."""
     requirements = constraints(groups=())
     found = audited(requirements)
     if found is None:

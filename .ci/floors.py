@@ -14,7 +14,7 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).resolve().parents[1]
-# The column of each package, from left to right; layers are rows. The places keep arrows off other packages' boxes.
+# The column of each package, from left to right; layers are rows. With these columns, no arrow crosses a box.
 COLUMNS = {
     "cli": 2.0,
     "serving": 1.0,
@@ -54,8 +54,8 @@ def layers() -> list[list[str]]:
 
 
 def imports() -> dict[str, set[str]]:
-    """For each package, or module at the root, those that it imports from; without `ranksvm` itself."""
-    # an editable install has a finder through which grimp cannot read the package
+    """For each package, or module at the root, the others that it imports from, without `ranksvm` itself."""
+    # grimp cannot read the package through the import hook of an editable install
     sys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != "MesonpyMetaFinder"]
     sys.path.insert(0, str(ROOT / "src"))
     graph = grimp.build_graph("ranksvm", cache_dir=None)
@@ -69,7 +69,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def reduced(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """The arrows that no longer way of arrows stands for."""
+    """The arrows that are not implied by a longer path of arrows."""
 
     def reached(package: str) -> set[str]:
         return graph[package].union(*map(reached, graph[package]))
@@ -83,7 +83,7 @@ def reduced(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def drawing() -> str:
-    """The drawing."""
+    """The drawing, as SVG text."""
     rows = layers()
     places = {
         package: (MARGIN + COLUMN * COLUMNS[package], MARGIN / 2 + ROW * row)
@@ -105,7 +105,7 @@ def drawing() -> str:
         lines.append(f'<rect x="8" y="{top:g}" width="{width - 16:g}" height="{ROW}" rx="6" fill="{BAND}"/>')
     for package, below in arrows:
         (x, y), (to_x, to_y) = places[package], places[below]
-        # arrows that share a box leave and reach it at different places
+        # shift the ends of arrows, so that arrows at the same box do not overlap
         aside = max(-BOX_WIDTH / 3, min(BOX_WIDTH / 3, (to_x - x) / 4))
         line = f"M{x + aside:g} {y + BOX_HEIGHT / 2:g} L{to_x - aside:g} {to_y - BOX_HEIGHT / 2:g}"
         lines.append(

@@ -13,7 +13,7 @@ GROUPS = ("build", "test")
 
 
 def constraints(groups: tuple[str, ...] = GROUPS) -> list[str]:
-    """One line for each requirement of the package, its extras and some groups that has a lower bound."""
+    """A line for each requirement with a lower bound: of the package, its extras and the given groups."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     requirements = [*project["project"]["dependencies"]]
     for extra in project["project"]["optional-dependencies"].values():

@@ -2,8 +2,8 @@
 
 python .ci/sbom.py wheelhouse/*.whl
 
-The bill lists the packages that a wheel requires, and Cython, whose functions are compiled into it. It depends only on
-the wheel.
+The bill lists the packages that a wheel requires, and Cython, whose functions are compiled into it. The bill depends
+only on the wheel.
 """
 
 import base64
@@ -28,14 +28,14 @@ def purl(name: str, version: str = "") -> str:
 
 
 def bill(metadata: str, cython: str) -> dict[str, Any]:
-    """The bill of a wheel with this text of METADATA.
+    """The bill of a wheel, given the text of its file METADATA.
 
     Parameters
     ----------
     metadata : str
-        The text.
+        Text of the file METADATA.
     cython : str
-        Version of Cython, whose functions are compiled into the modules.
+        Version of Cython with which the modules were compiled.
     """
     found = Parser().parsestr(metadata)
     own = purl(found["Name"], found["Version"])
@@ -68,7 +68,7 @@ def bill(metadata: str, cython: str) -> dict[str, Any]:
 
 
 def cython_version(texts: dict[str, bytes]) -> str:
-    """The version of Cython that the compiled modules of a wheel name."""
+    """The version of Cython, which the compiled modules of a wheel contain in symbol names."""
     found = {match for name, content in texts.items() if "_compiled/" in name for match in _CYTHON.findall(content)}
     if len(found) != 1:
         raise SystemExit(f"the modules name {len(found)} versions of Cython: {sorted(found)}")
@@ -76,7 +76,7 @@ def cython_version(texts: dict[str, bytes]) -> str:
 
 
 def put(path: Path) -> None:
-    """Write a wheel anew, with its bill and with RECORD for it."""
+    """Rewrite a wheel: add the bill, and add its checksum to RECORD."""
     with zipfile.ZipFile(path) as wheel:
         entries = [(each, wheel.read(each)) for each in wheel.infolist()]
     texts = {each.filename: content for each, content in entries}

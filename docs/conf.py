@@ -1,7 +1,7 @@
 """Sphinx configuration of the documentation: ``make docs`` writes it to build/docs/html.
 
-The source folder is the root of the repository, so that pages beside docs/ (benchmarks, examples, the changelog) are
-pages of the site where they lie, and a link between files means the same here and on a page of the repository.
+The source folder is the root of the repository. So pages outside docs/ (benchmarks, examples, the changelog) are part
+of the site, and links between files work both on the site and in the repository.
 """
 
 import importlib.util
@@ -14,12 +14,12 @@ from docutils import nodes
 
 import ranksvm
 
-# An editable install has two finders that share a cache of one entry: a search that both do not answer, as Sphinx makes
-# for each name, would run the build twice.
+# An editable install has two import hooks that share a cache with one entry. A search for a module that neither of them
+# has would run the build twice, and Sphinx makes such a search for each name. So one hook is removed.
 for _finder in [found for found in sys.meta_path if type(found).__name__ == "MesonpyMetaFinder"][1:]:
     sys.meta_path.remove(_finder)
 
-# figures are drawn without a display, and fits of examples so small are fastest on one thread
+# draw figures without a display
 os.environ["MPLBACKEND"] = "agg"
 
 project = "ranksvm"
@@ -40,7 +40,7 @@ include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]
-# folders that are not searched for pages at all
+# folders that Sphinx does not search for pages
 exclude_patterns = [".*", "build", "src", "tests", "examples/gallery", "benchmarks/results/*.csv"]
 
 extensions = [
@@ -52,7 +52,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-# Names in single backticks are links where they are public; in docstrings most others are methods, shown as they are.
+# Public names in single backticks become links. Most other names are methods of the class, which stay plain text.
 default_role = "py:obj"
 nitpicky = True
 nitpick_ignore_regex = [("py:obj", ".*")]
@@ -72,7 +72,7 @@ numpydoc_show_class_members = False
 numpydoc_use_plots = False
 templates_path = [str(Path(__file__).parent / "_templates")]
 
-# Examples that are run when the site is built, again only after they have changed
+# Examples run when the site is built; later builds run only those that have changed
 sphinx_gallery_conf = {
     "examples_dirs": ["examples/gallery"],
     "gallery_dirs": ["docs/gallery"],
@@ -86,10 +86,10 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-# The site asks no other server for anything: formulas are drawn by a copy of MathJax that a package brings.
+# The site loads nothing from other servers: a Python package contains the copy of MathJax that draws formulas.
 _mathjax = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg.js"
 mathjax_path = "tex-svg.js"
-# centered formulas would overflow to both sides on a phone
+# left-aligned, because wide centered formulas are cut off on both sides on a phone
 mathjax3_config = {"svg": {"displayAlign": "left", "displayIndent": "2em"}}
 
 html_theme = "pydata_sphinx_theme"
@@ -99,7 +99,7 @@ html_extra_path = ["_root"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-# pages without pages below them
+# pages that have no subpages
 _ALONE = ["start", "which_estimator", "mathematics", "reproducing", "extending", "how_a_fit_runs", "developing"]
 _ALONE += ["developing_gpu", "faq", "security", "when_not"]
 html_sidebars = {
@@ -116,7 +116,7 @@ html_theme_options = {
 
 
 def _skip_foreign(app, what, name, member, skip, options):
-    """Leave out what classes inherit from other packages: scikit-learn and Python describe it."""
+    """Leave out members that classes inherit from other packages, which document them."""
     del app, what, name, options
     function = member.fget if isinstance(member, property) else inspect.unwrap(member) if callable(member) else member
     module = getattr(function, "__module__", None)
@@ -124,7 +124,7 @@ def _skip_foreign(app, what, name, member, skip, options):
 
 
 def _tidy(app, doctree):
-    """Drop the empty line that ends a block of examples, and links to addresses such as ndcg@10."""
+    """Drop the empty line at the end of code examples, and mail links made from names such as ndcg@10."""
     del app
     for block in doctree.findall(lambda node: isinstance(node, nodes.literal_block | nodes.doctest_block)):
         block.rawsource = text = block.astext().rstrip()
@@ -135,6 +135,6 @@ def _tidy(app, doctree):
 
 
 def setup(app):
-    """Register what is above."""
+    """Register the functions above."""
     app.connect("autodoc-skip-member", _skip_foreign)
     app.connect("doctree-read", _tidy)

@@ -1,9 +1,10 @@
-"""Concept drift: what makes a document relevant changes while queries come.
+"""Concept drift: what makes a document relevant changes as queries arrive.
 
-Two streams of queries are made: in one the weight vector that relevance follows is drawn anew now and then, in the
-other it turns a little with every query. Every model ranks each query before it learns from it. SOLAR that forgets
-(`SOLARRanker(decay=...)`) follows; SOLAR that does not comes after slowly, held by all that it has learnt before, and
-RankSVM, fitted again and again to all queries so far, stays with the mean of what was and what is.
+This script generates two streams of queries. Relevance follows a weight vector. In one stream, this vector is drawn
+anew at regular intervals; in the other, it rotates a little with every query. Every model ranks each query before it
+learns from it. SOLAR with a forgetting factor (`SOLARRanker(decay=...)`) adapts to the changes. Without one, it adapts
+slowly, because everything that it learned before still counts. RankSVM, refitted regularly to all queries so far,
+learns an average of the earlier weight vectors and the current one.
 
 python examples/concept_drift.py --plot concept_drift.png
 """
@@ -22,12 +23,12 @@ from ranksvm import (
 from ranksvm.model_selection import ProgressiveValidation
 
 METRIC = "ndcg@10"
-# Queries of the moving mean in the plot.
+# Number of queries in the moving mean that is plotted.
 WINDOW = 100
 
 
 def models(every: int) -> dict[str, object]:
-    """All models by name; RankSVM is fitted again after ``every`` queries."""
+    """All models by name; RankSVM is refitted after every ``every`` queries."""
     return {
         "SOLAR-I, decay 0.97": SOLARRanker(decay=0.97, random_state=0),
         "SOLAR-I": SOLARRanker(random_state=0),
@@ -38,7 +39,7 @@ def models(every: int) -> dict[str, object]:
 
 
 def experiment(drift: str, n_queries: int, drift_queries: int) -> dict[str, ProgressiveValidation]:
-    """Every model on the same stream."""
+    """Evaluate every model on the same stream."""
     found = {}
     for name, model in models(every=max(1, drift_queries // 20)).items():
         stream = make_ranking_stream(n_queries, 20, 20, drift=drift, drift_queries=drift_queries, random_state=0)
@@ -55,7 +56,7 @@ def table(results: dict[str, dict[str, ProgressiveValidation]]) -> str:
 
 
 def plot(results: dict[str, dict[str, ProgressiveValidation]], drift_queries: int, path: Path) -> None:
-    """A panel for each stream: NDCG@10 over the last queries."""
+    """Plot NDCG@10, averaged over the last `WINDOW` queries, in a panel for each stream."""
     import matplotlib
 
     matplotlib.use("agg")

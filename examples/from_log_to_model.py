@@ -3,18 +3,19 @@
 Two old rankers share the traffic of a search engine. The log of their lists and clicks, a Parquet file, is all that is
 known about relevance. This program
 
-1. writes such a log, of simulated users who examine rank k with probability 1/k, and click on one in ten of the
-   documents without relevance (replace this by your log);
-2. estimates how likely users are to examine each rank, from documents that both rankers showed at different ranks;
+1. writes such a log (replace it by yours): simulated users examine rank k with probability 1/k, and click on a
+   document that they examine with a probability that grows with its label, from 1/10 for label 0;
+2. estimates how likely users are to examine each rank, from the documents that the two rankers showed at different
+   ranks;
 3. trains a RankSVM on the weighted clicks, with C chosen by clicks on held-out queries;
-4. estimates its DCG@10, and that of the old rankers, from the old log, before anybody has used it;
-5. exports it for a server;
-6. lets simulated users compare it with the better old ranker, by team-draft interleaving, until a sequential test
-   decides.
+4. estimates the DCG@10 of this model and of the old rankers from the old log, before any user has seen the model;
+5. exports the model for a server;
+6. lets simulated users compare the model with the better old ranker, by team-draft interleaving, until a sequential
+   test decides.
 
 python examples/from_log_to_model.py --folder out --plot out/propensities.png
 
-Labels of documents are used by the simulated users alone, and for the last line.
+Only the simulated users, and the last lines of the output, use the labels of the documents.
 """
 
 import argparse
@@ -36,12 +37,12 @@ from ranksvm.clicks import (
 
 
 def old_rankers(data: RankingData) -> dict[str, np.ndarray]:
-    """Scores of two rankers, each of which looks at some of the features."""
+    """Scores of two rankers, each of which uses only some of the features."""
     return {"title": data.X[:, :3].sum(axis=1), "freshness": data.X[:, 2] - data.X[:, 4]}
 
 
 def compare(data: RankingData, new: np.ndarray, old: np.ndarray, n_most: int, rng: np.random.Generator) -> str:
-    """Team-draft interleaving until the test decides, or n_most lists were shown."""
+    """Show interleaved lists (team draft) until the test decides, but at most ``n_most`` lists."""
     rows_of = [rows for _, rows in data.queries]
     rankings = [[rows[np.argsort(-scores[rows])].tolist() for scores in (new, old)] for rows in rows_of]
     chance, credits = attractiveness(data), []
@@ -73,7 +74,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run(folder: Path, n_impressions: int, plot: Path | None) -> None:
-    """The six steps."""
+    """Run the six steps."""
     data = make_ranking(n_queries=200, n_docs=20, n_features=8, random_state=0)
     old = old_rankers(data)
     simulate_clicks(data, old, n_impressions, random_state=1).save(folder / "log.parquet")

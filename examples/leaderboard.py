@@ -1,9 +1,9 @@
-"""A leaderboard from battles: the model of Bradley and Terry, with effects of items beside features of them.
+"""A leaderboard from battles: a Bradley-Terry model with an effect of each competitor and weights for shared features.
 
-Each row of X is a competitor: an indicator column of its own, and features that all share. A pair is a winner and a
-loser, and its weight is the number of such battles; half a battle each way is a tie. Scores are logits: the probability
-that one beats the other follows from their difference. Battles are made here; `--load FILE.csv` reads lines
-"first,second,winner" instead, with the name of the winner or "tie".
+Each row of X is a competitor. It has an indicator column of its own and features that all competitors have. A pair is a
+winner and a loser, and its weight is the number of battles with this result; a tie counts as half a win for each side.
+Scores are logits: the difference of two scores gives the probability that one competitor beats the other. The script
+generates battles; `--load FILE.csv` reads lines "first,second,winner" instead, where winner is a name or "tie".
 
 python examples/leaderboard.py
 python examples/leaderboard.py --competitors 20 --battles 5000
@@ -18,12 +18,12 @@ import scipy.sparse as sp
 
 from ranksvm import RankSVM
 
-# points of an Elo rating for a logit
+# Elo points per logit
 ELO = 400.0 / np.log(10.0)
 
 
 def made(n_competitors: int, n_battles: int, seed: int = 0) -> tuple[list[tuple[str, str, str]], dict[str, np.ndarray]]:
-    """Battles of competitors whose strength is a linear function of two features and an effect of their own."""
+    """Battles of competitors whose strength is a linear function of two features plus an individual effect."""
     random = np.random.default_rng(seed)
     names = [f"model-{number:02d}" for number in range(n_competitors)]
     features = random.normal(size=(n_competitors, 2))
@@ -44,7 +44,7 @@ def read(path: str) -> list[tuple[str, str, str]]:
 
 
 def counted(battles: list[tuple[str, str, str]]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, and each pair (winner, loser) of their numbers with the number of its battles."""
+    """Names, pairs (winner, loser) of positions in the list of names, and the number of battles of each pair."""
     names = sorted({name for first, second, _ in battles for name in (first, second)})
     number = {name: place for place, name in enumerate(names)}
     counts: Counter[tuple[int, int]] = Counter()
@@ -60,7 +60,7 @@ def counted(battles: list[tuple[str, str, str]]) -> tuple[list[str], np.ndarray,
 
 
 def competitors(names: list[str], features: dict[str, np.ndarray] | None = None) -> sp.csr_array:
-    """A row for each name: an indicator of it, and its features if there are any."""
+    """A row for each name: its indicator column, and its features if there are any."""
     effects = sp.eye_array(len(names), format="csr")
     if not features:
         return effects

@@ -1,18 +1,18 @@
-"""Learning to rank from clicks: users look at the top, so clicks alone teach what was shown at the top.
+"""Learning to rank from clicks: users mostly look at the top, so raw clicks favor what was shown at the top.
 
 A weak production ranker, trained on the labels of 1 % of the queries, orders the documents of each query. Simulated
-users look at rank r with probability 1/r, click on a relevant document that they look at, and on one in ten of the
-others. Then three models learn to rank:
+users look at rank r with probability 1/r. They click on each relevant document that they look at, and on one in ten of
+the others that they look at. Three models learn to rank:
 
-- from the labels of all documents (the skyline: what clicks stand in for),
-- from clicks as they are: a clicked document is preferred to the others of its list,
-- from the same clicks, each divided by its propensity, the probability that its rank was looked at:
-  `RankSVM.fit(..., propensity=...)`. That makes the sum over clicks an unbiased estimate of the sum over relevant
+- from the labels of all documents (an upper limit for learning from clicks),
+- from the raw clicks: a clicked document is preferred to the others of its list,
+- from the same clicks, each divided by its propensity, the probability that users look at its rank:
+  `RankSVM.fit(..., propensity=...)`. Then the sum over clicks is an unbiased estimate of the sum over relevant
   documents (Joachims, Swaminathan and Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017).
 
 python examples/learning_from_clicks.py --plot learning_from_clicks.png
 
-The first data set is made here; LETOR data sets are added where the folder that RANKSVM_DATA names holds them.
+The first data set is generated. LETOR data sets are added if the folder that RANKSVM_DATA names contains them.
 """
 
 import argparse
@@ -27,12 +27,12 @@ LETOR = ("MQ2007-partial", "MQ2008", "OHSUMED")
 CLICKS = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 # Users look at rank r with probability r^-EYE, and click on NOISE of the irrelevant documents that they look at.
 EYE, NOISE = 1.0, 0.1
-# C times the sum of the pairs' weights, so that it means the same for any number of clicks.
+# Values of C times the sum of the pairs' weights: C itself would have to shrink as the number of clicks grows.
 BUDGETS = 10.0 ** np.arange(6)
 METRIC = "pairwise_accuracy"
 
 
-# -- the world ---------------------------------------------------------------------------------------------------------
+# -- data and simulated users ------------------------------------------------------------------------------------------
 
 
 def data_sets(names: list[str]) -> dict[str, list[RankingData]]:
@@ -64,7 +64,7 @@ def shown_ranks(train: RankingData, rng: np.random.Generator) -> np.ndarray:
 
 
 def simulate_clicks(train: RankingData, rank: np.ndarray, n_clicks: int, rng: np.random.Generator) -> np.ndarray:
-    """Number of clicks on each document, about ``n_clicks`` of all, queries asked equally often."""
+    """Number of clicks on each document, about ``n_clicks`` in total; all queries are equally likely."""
     click_rate = rank**-EYE * np.where(train.y > 0, 1.0, NOISE)
     n_queries = train.queries.n_queries
     asked = rng.multinomial(round(n_clicks / click_rate.sum() * n_queries), np.full(n_queries, 1.0 / n_queries))
@@ -75,7 +75,7 @@ def simulate_clicks(train: RankingData, rank: np.ndarray, n_clicks: int, rng: np
 
 
 def clicked_over_others(train: RankingData, clicks: np.ndarray) -> np.ndarray:
-    """Pairs (preferred, other): each document clicked on, and each other one of its list."""
+    """Pairs (preferred, other): each clicked document with every other document of its list."""
     pairs = []
     for _, rows in train.queries:
         clicked = rows[clicks[rows] > 0]
@@ -85,18 +85,18 @@ def clicked_over_others(train: RankingData, clicks: np.ndarray) -> np.ndarray:
 
 
 def best_on_validation(fits, valid: RankingData, test: RankingData) -> float:
-    """Test accuracy of the model, one for each C, that is best on validation data."""
+    """Test accuracy of the model with the best accuracy on validation data; ``fits`` has a model for each C."""
     scored = [[quality(ranker, part) for part in (valid, test)] for ranker in fits]
     return max(scored, key=lambda pair: pair[0])[1]
 
 
 def quality(ranker: RankSVM, data: RankingData) -> float:
-    """Share of all pairs of a relevant and another document that are in order."""
+    """Share of the pairs of a relevant and an irrelevant document that are ranked correctly."""
     return metrics.evaluate(data.y, ranker.predict(data.X), data.qid, METRIC)[METRIC]
 
 
 def experiment(parts: list[RankingData], n_clicks: tuple[int, ...], seed: int) -> tuple[float, np.ndarray]:
-    """Test accuracy of full labels, and (naive, weighted) for each number of clicks."""
+    """Test accuracy with full labels, and with naive and weighted clicks for each number of clicks."""
     train, valid, test = parts
     rng = np.random.default_rng(seed)
     n_pairs = RankSVM(C=1e-6).fit(train.X, train.y, qid=train.qid).n_pairs_
@@ -120,7 +120,7 @@ def experiment(parts: list[RankingData], n_clicks: tuple[int, ...], seed: int) -
     return skyline, found
 
 
-# -- what comes out ----------------------------------------------------------------------------------------------------
+# -- table and plot ----------------------------------------------------------------------------------------------------
 
 
 def table(name: str, n_clicks: tuple[int, ...], skyline: float, found: np.ndarray) -> str:
@@ -138,7 +138,7 @@ def table(name: str, n_clicks: tuple[int, ...], skyline: float, found: np.ndarra
 
 
 def plot(results: dict[str, tuple[float, np.ndarray]], n_clicks: tuple[int, ...], path: Path) -> None:
-    """A panel for each data set: test accuracy against clicks, with the spread over seeds."""
+    """Plot test accuracy against the number of clicks, with its standard deviation over seeds, by data set."""
     import matplotlib
 
     matplotlib.use("agg")

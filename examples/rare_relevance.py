@@ -1,8 +1,9 @@
-"""Rare relevance: one document in a thousand is relevant, as where the documents of a query are those of a whole site.
+"""Rare relevance: one document in a thousand is relevant, as when a query is matched against all documents of a site.
 
-Every model ranks each query before it learns from it, in several random orders of the queries; the weights that the
-labels were made with rank them too, as what can be reached. Learners of pairs see how a relevant document differs from
-others, however many these are; PRank, a learner of documents one by one, sees almost none that is relevant.
+Every model ranks each query before it learns from it. This is repeated for several random orders of the queries. The
+weights that generated the labels also rank the queries, and show the best that a model can reach. Pairwise learners see
+how a relevant document differs from the others, however many there are. PRank learns from single documents, and hardly
+ever sees a relevant one.
 
 python examples/rare_relevance.py
 """
@@ -25,7 +26,7 @@ METRICS = ("map", "ndcg@10", "mrr")
 
 
 def models(every: int) -> dict[str, object]:
-    """All models by name; RankSVM is fitted again after ``every`` queries."""
+    """All models by name; RankSVM is refitted after every ``every`` queries."""
     return {
         "SOLAR-I": SOLARRanker(random_state=0),
         "SOLAR-II": SOLARRanker(order=2, random_state=0),

@@ -1,8 +1,8 @@
 """A reward model on fixed embeddings: pairs of a chosen and a rejected answer, split by prompt.
 
-Embeddings are made here, 200,000 pairs of 1,024 features by default; `--load FILE.npz` reads arrays chosen, rejected
-and prompt instead. A part of the prompts is for C, a part for the test; the rest is learnt from. The features are
-never copied as a whole: the script prints the largest memory that it used beside them.
+The script generates embeddings, by default 200,000 pairs of 1,024 features; `--load FILE.npz` reads the arrays chosen,
+rejected and prompt instead. One part of the prompts is used to choose C and another one to test; the model is trained
+on the rest. The features are never copied as a whole: the script prints how much memory it used in addition to them.
 
 python examples/reward_model.py
 python examples/reward_model.py --pairs 2000 --features 32
@@ -20,7 +20,7 @@ CS = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def made(n_pairs: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Embeddings of answers to prompts of four pairs each, whose preferences follow Bradley and Terry."""
+    """Embeddings of answers; a prompt has four pairs, and preferences follow a Bradley-Terry model."""
     random = np.random.default_rng(seed)
     w = random.normal(size=n_features).astype(np.float32) * np.float32(2.0 / np.sqrt(n_features))
     chosen = random.standard_normal((n_pairs, n_features), dtype=np.float32)
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> None:
     size = chosen.nbytes + rejected.nbytes
     print(f"{everything}, {size / 2**20:,.0f} MiB of features")
 
-    # parts of whole prompts; none of them copies features
+    # all pairs of a prompt go into the same part, and no part copies features
     place = np.unique(prompt, return_inverse=True)[1] % 10
     train, valid, test = (everything.taken(np.flatnonzero(part)) for part in (place < 8, place == 8, place == 9))
 
@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> None:
     probability = model.predict_proba(test.chosen, test.rejected)
     print(f"slope {model.calibration_slope_:.3f}, log loss {-np.log(probability).mean():.4f}, log 2 = {np.log(2):.4f}")
     print("\n| probability | pairs | share preferred |\n|---|---|---|")
-    # both orders of each pair, so that bins below one half are the mirror image
+    # count each pair once, in the order whose probability is above one half: the other order mirrors it
     sure, right = np.maximum(probability, 1 - probability), probability > 0.5
     for below, above in zip((0.5, 0.6, 0.7, 0.8, 0.9), (0.6, 0.7, 0.8, 0.9, 1.01), strict=True):
         inside = (sure >= below) & (sure < above)

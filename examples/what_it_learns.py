@@ -26,7 +26,7 @@ DOCUMENTS = np.array(
     ]
 )
 WIDTH, HEIGHT = 800, 330
-# the square of the features, and the list beside it; pixels
+# in pixels: side, left and bottom of the square that shows the features, and the left of the ranked list
 SIDE, LEFT, BOTTOM, LIST = 230, 40, 286, 505
 
 STYLE = """\
@@ -56,7 +56,7 @@ GRADES = {2: "relevant", 1: "partly", 0: "not relevant"}
 
 
 def picture() -> str:
-    """The SVG, light and dark by the reader's preference."""
+    """The SVG, in light or dark colors according to the reader's settings."""
     X, y = DOCUMENTS[:, :2], DOCUMENTS[:, 2].astype(int)
     ranker = RankSVM(C=10.0).fit(X, y, qid=np.zeros(len(y)))
     scores = ranker.predict(X)
@@ -85,7 +85,7 @@ def _frame() -> list[str]:
 
 
 def _features(X: np.ndarray, y: np.ndarray, direction: np.ndarray) -> list[str]:
-    """The square: documents, the direction, and where they fall on it."""
+    """The square: the documents, the learned direction, and the projections of the documents onto it."""
 
     def at(point: np.ndarray) -> tuple[str, str]:
         return f"{LEFT + SIDE * point[0]:.1f}", f"{BOTTOM - SIDE * point[1]:.1f}"

@@ -1,4 +1,4 @@
-"""Command lines that documentation shows: can they be typed?"""
+"""Check that command lines in the documentation are valid."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from ranksvm.cli import main
 
 
 def parse(line, folder):
-    """Parse a line for a shell as ranksvm would, in ``folder``, without running it; an error where it is wrong."""
+    """Parse a shell command line as ranksvm does, in ``folder``, without running it; fail if it is invalid."""
     name, *arguments = typed(line)
     make_inputs(arguments, folder)
     command = main.get_command(None, name)
@@ -19,18 +19,18 @@ def parse(line, folder):
 
 
 def typed(line):
-    """The arguments of ranksvm in a line for a shell: without what is piped into it, and where its output goes."""
+    """The arguments of ranksvm in a shell command line, without other commands of a pipe and without redirections."""
     calls = [part for part in line.split("|") if part.split()[0] == "ranksvm"]
     assert len(calls) == 1, line
     return shlex.split(re.split(r"\s>{1,2}\s", calls[0])[0])[1:]
 
 
-# what `ranksvm tune --save-choice` writes, which is read as an option is
+# content of a file as `ranksvm tune --save-choice` writes it; it is read while options are parsed
 SETTINGS = '{"ranksvm": "settings", "settings": {"C": 1.0}}'
 
 
 def make_inputs(arguments, folder):
-    """Whatever an example may read: a file for each name with an extension, a folder for each other word."""
+    """Make the inputs that an example may read: a file for each name with an extension, a folder for any other word."""
     for word in arguments:
         if re.fullmatch(r"[\w.-]+\.\w+", word) and not re.fullmatch(r"[\d.]+", word):
             (folder / word).write_text(SETTINGS)

@@ -1,4 +1,4 @@
-"""Tables of the documentation that have a line of another tool beside ours."""
+"""Read the tables of the documentation that show code of another tool beside code for ranksvm."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ ROW = re.compile(r"\| ([^|]+) \| `(.+)` \| `(.+)` \|.*\|")
 
 
 def rows(page):
-    """Section, name, their line and our line of each row of the tables of a page of docs/."""
+    """For each table row of a page of docs/: section, name, code of the other tool and code for ranksvm."""
     section = None
     for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -19,7 +19,7 @@ def rows(page):
 
 
 def run(code, names):
-    """The value of the last expression of some code; None if it ends with a statement."""
+    """Run code and return the value of its last expression, or None if it ends with a statement."""
     tree = ast.parse(code)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "row", "exec"), names)

@@ -1,4 +1,4 @@
-"""Runs command lines in this process, with stdout and stderr apart in every release of click."""
+"""Run command lines in this process, with separate stdout and stderr in every release of click."""
 
 import inspect
 
@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 
 def command_runner():
-    """A runner whose results hold stdout and stderr apart, which click before 8.2 does only where it is asked to."""
+    """A runner that keeps stdout and stderr apart; click before 8.2 does so only on request."""
     if "mix_stderr" in inspect.signature(CliRunner).parameters:
         return CliRunner(mix_stderr=False)
     return CliRunner()

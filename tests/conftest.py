@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures and settings that several test modules share."""
 
 import os
 import pathlib
@@ -7,13 +7,13 @@ import shutil
 import pytest
 from hypothesis import settings
 
-# A time is never a test: no deadlines. Where a merge hangs on it, the same examples every time; elsewhere new ones, to
-# find what these miss.
+# No test may fail because it is slow, so there are no deadlines. In continuous integration, which decides on merges,
+# Hypothesis generates the same examples in every run. Elsewhere it generates new ones, which may find other errors.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-# Without a network, background requests and a sandbox, which a container does not have.
+# Flags of Chromium: no network, no background requests, and no sandbox, because a container does not have one.
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -22,7 +22,7 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def shared_data() -> pathlib.Path:
-    """Folder of real data sets; tests that need it skip where it is absent."""
+    """Folder of real data sets; tests that need it are skipped if it is absent."""
     root = pathlib.Path(__file__).parents[1]
     folder = pathlib.Path(os.environ.get("RANKSVM_DATA", root.parent / "shared" / "data"))
     if not folder.is_dir():
@@ -32,7 +32,7 @@ def shared_data() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def browser():
-    """Chromium; tests that need it skip where it, or the library that drives it, is absent."""
+    """Chromium; tests that need it are skipped if it, or the library that drives it, is absent."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
     found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
     path = next(filter(None, found), None)
@@ -46,7 +46,7 @@ def browser():
 
 @pytest.fixture
 def host_devices(monkeypatch):
-    """The names "host:0", "host:1" and so on for devices that need no GPU."""
+    """Define the device names "host:0", "host:1" and so on, for devices that need no GPU."""
     from ranksvm.device import names
     from ranksvm.device.host import HostDevice
 
@@ -55,14 +55,14 @@ def host_devices(monkeypatch):
 
 @pytest.fixture(scope="session")
 def loaded_driver(tmp_path_factory):
-    """The stand-in for the CUDA driver, without a GPU until a test has the fixture ``driver``."""
+    """The stand-in for the CUDA driver; it reports no GPU until a test uses the fixture ``driver``."""
     import stand_in_driver
 
     why = stand_in_driver.missing()
     if why is not None:
         pytest.skip(why)
     folder = tmp_path_factory.getbasetemp()
-    # machine code is kept there, for all processes of a test run
+    # compiled GPU kernels are cached in this folder, for all processes of a test run
     shared = folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(shared / "cuda-code"))
@@ -71,9 +71,9 @@ def loaded_driver(tmp_path_factory):
 
 @pytest.fixture
 def driver(loaded_driver, monkeypatch):
-    """Four GPUs that the stand-in for the CUDA driver plays, under the real cuda-core, cuda-bindings and NVRTC.
+    """The stand-in for the CUDA driver, with four GPUs; cuda-core, cuda-bindings and NVRTC are the real ones.
 
-    What the stand-in calls a fault, and a context that is left behind, fails the test.
+    The test fails if the stand-in recorded a fault, or if the test leaves a device current.
     """
     from ranksvm.device import cuda, names
 
@@ -97,13 +97,13 @@ def driver(loaded_driver, monkeypatch):
     params=["host", "late", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("at once", "copies early"))]
 )
 def device_kind(request):
-    """ "host", in the place of a GPU, or a mode of the stand-in driver: "late" finds most."""
+    """ "host", which replaces a GPU, or a mode of the stand-in driver; "late" finds the most errors."""
     return request.param
 
 
 @pytest.fixture
 def each_device(device_kind, request, monkeypatch):
-    """Names "host:0" to "host:3", for the host in the place of a GPU and for `CudaDevice` on the stand-in driver."""
+    """Define the names "host:0" to "host:3": for `HostDevice`, or for `CudaDevice` on the stand-in driver."""
     if device_kind == "host":
         request.getfixturevalue("host_devices")
         return
@@ -121,7 +121,7 @@ def each_device(device_kind, request, monkeypatch):
 
 @pytest.fixture
 def auto_gpu(monkeypatch):
-    """Makes a calibrated GPU, which is the host: called with its costs, or the seconds that everything costs there."""
+    """A function that installs a calibrated `HostDevice` as the GPU, given its costs, or one number for all of them."""
     from ranksvm.device import calibration, names
     from ranksvm.device.host import HostDevice
     from ranksvm.fits import work
@@ -140,6 +140,6 @@ def auto_gpu(monkeypatch):
 
 
 def pytest_make_parametrize_id(val):
-    """Refuse compressed files as names of tests: gzip writes the time, so workers would collect different tests."""
+    """Refuse gzip data in the id of a test: it contains the time, so that workers would collect different tests."""
     if isinstance(val, bytes) and val.startswith(b"\x1f\x8b"):
         raise pytest.UsageError("a parameter is a gzip file, whose bytes hold the time: name the test by ids=")

@@ -1,4 +1,4 @@
-"""Sizes of data sets, by which costs are estimated and solvers chosen."""
+"""Sizes of data sets, from which costs are estimated and solvers are chosen."""
 
 from typing import NamedTuple
 

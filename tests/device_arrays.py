@@ -1,10 +1,10 @@
-"""Arrays of a library of its own that lie "on a GPU", played by the host: their memory is that of a NumPy array."""
+"""Arrays that claim to be on a GPU, as CuPy's are, but whose memory is that of a NumPy array."""
 
 import numpy as np
 
 
 class GpuArray:
-    """An array with the protocols of CuPy's; reading it as an array of the host is an error, as it is with CuPy's."""
+    """An array with the protocols of a CuPy array; as with CuPy, implicit conversion to NumPy is an error."""
 
     def __init__(self, values, number=0, protocols=("cuda", "dlpack")):
         self.values = np.asarray(values)
@@ -40,7 +40,7 @@ class GpuArray:
 
 
 def values_of(view):
-    """The values of what `predict` gives, which lies "on a GPU"."""
+    """The values of the array that `predict` returns, which claims to be on a GPU."""
     import ctypes
 
     interface = view.__cuda_array_interface__

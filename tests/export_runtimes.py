@@ -1,6 +1,6 @@
-"""Scores of exported models as their runtimes compute them, or, for search engines, as the engines' rules say.
+"""Compute scores of exported models, in their runtimes or, for search engines, by a copy of the engine's rules.
 
-Each function takes an export, documents and their queries, and gives the scores in the order of the rows.
+Each function takes an export, documents and their query ids, and returns the scores in the order of the rows.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ import pytest
 
 
 def by_query(function, X, qid):
-    """Scores of a function that takes the documents of one query."""
+    """Call a function for the documents of each query, and return the scores of all rows."""
     scores = np.empty(len(X))
     for query in dict.fromkeys(qid):
         rows = np.flatnonzero(qid == query)
@@ -25,7 +25,7 @@ def by_query(function, X, qid):
 
 
 def need(program):
-    """The path of a program; the test skips, saying so, where it is not installed."""
+    """The path of a program; the test is skipped if it is not installed."""
     path = shutil.which(program)
     if path is None:
         pytest.skip(f"{program} is not installed")
@@ -38,11 +38,11 @@ def run(*command, **options):
     return result.stdout
 
 
-# ---- search engines, by their rules
+# ---- search engines: copies of their rules, named after the source files
 
 
 def float32_text(text):
-    """Float.parseFloat."""
+    """Parse a number as Java's Float.parseFloat does."""
     assert isinstance(text, str)
     return np.float32(text)
 
@@ -85,7 +85,7 @@ def solr(export, X, qid):
 
 
 def solr_trees(export, model, X):
-    """MultipleAdditiveTreesModel.java: thresholds are raised by a slack; a document without a value has the default."""
+    """MultipleAdditiveTreesModel.java: adds 1e-6 to thresholds; a missing value is the smallest float."""
     names = [feature["name"] for feature in model["features"]]
     assert len(set(names)) == len(names), "duplicated feature"
     values = np.where(np.isnan(X), np.finfo(np.float32).min, X).astype(np.float32)
@@ -111,7 +111,7 @@ def solr_trees(export, model, X):
 def elasticsearch(export, X, qid):
     """RestCreateModelFromSet.java, StoredLtrModel.java, LinearRankerParser.java and the definitions of normalizers.
 
-    ObjectParser refuses keys that it does not know.
+    Unknown keys are an error, as in ObjectParser.
     """
     request = json.loads(export.text)["request"]
     assert set(request) == {"model"}
@@ -174,7 +174,7 @@ def elasticsearch_trees(export, trees, X):
     return score
 
 
-# tokens of RankingExpressionParser.jj that a sum of trees needs
+# the tokens of RankingExpressionParser.jj that exported expressions use
 TOKEN = re.compile(
     r"\s*(?:(?P<float>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<operator>>=|==|[-+*/()<!,])"
     r"|(?P<feature>[A-Za-z_@][\w@$]*(?:\((?:[^()]|\([^()]*\))*\))?(?:\.[\w.]+)?))"
@@ -251,7 +251,7 @@ def onnx(export, X, qid):
 
 
 def sql_statements(export):
-    """Two statements that make the view anew, a test of the formula and a test of the view."""
+    """The statements of an export: drop the view, create it, test the formula, and test the view."""
     text = "\n".join(line for line in export.text.splitlines() if not line.startswith("--"))
     drop, view, test, test_of_view = text.removesuffix(";").split(";\n\n")
     return drop, view, test, test_of_view
@@ -320,7 +320,7 @@ def javascript(export, X, qid, folder):
     path = folder / "exported.js"
     path.write_bytes(export.content)
     assert run(node, path) == "self-test passed\n"
-    text = json.dumps(groups(X, qid)).replace("NaN", "null")  # which JSON has
+    text = json.dumps(groups(X, qid)).replace("NaN", "null")  # JSON has null, but not NaN
     program = (
         f"const model = require({json.dumps(str(path))}); const fs = require('fs');"
         "const read = JSON.parse(fs.readFileSync(0), (key, value) => value === null ? NaN : value);"
@@ -458,7 +458,7 @@ def json_tables(document, rows):
 
 
 def svm_rank(export, X, qid):
-    """read_model and classify_example of SVM-light: settings by line, vectors of float32, minus the threshold."""
+    """read_model and classify_example of SVM-light: vectors are float32, and scores are minus the threshold."""
     lines = export.text.splitlines()
     assert lines[0] == "SVM-light Version V6.20"
     settings = [line.split("#")[0].strip() for line in lines[1:11]]
@@ -519,7 +519,7 @@ def xgboost(export, X, qid):
     return booster.predict(module.DMatrix(X.astype(np.float32), feature_names=names, nthread=1))
 
 
-# How a target is scored: (target, runtime) -> function, whether it computes in float32, whether it needs a folder.
+# (target, runtime) -> the function that computes scores, whether it uses float32, and whether it needs a folder.
 RUNTIMES = {
     ("solr", "rules"): (solr, True, False),
     ("elasticsearch", "rules"): (elasticsearch, True, False),
@@ -538,7 +538,7 @@ RUNTIMES = {
     ("liblinear", "liblinear"): (liblinear, False, True),
     ("libsvm", "libsvm"): (libsvm, False, True),
 }
-# These take additive models only.
+# Runtimes for additive models only.
 TREE_RUNTIMES = {("xgboost", "xgboost"): (xgboost, True, False)}
 
 

@@ -1,4 +1,4 @@
-"""Scripts in processes of their own, which are forked from one that has imported ranksvm: that takes seconds."""
+"""Run each script in a new process, forked from a process that has imported ranksvm; importing takes seconds."""
 
 import multiprocessing
 import pathlib
@@ -34,7 +34,7 @@ def run_script(path, *arguments):
     context.set_forkserver_preload(_MODULES)
     with tempfile.TemporaryDirectory() as folder:
         outputs = [str(pathlib.Path(folder, name)) for name in ("stdout", "stderr")]
-        # by its path: these modules have no name that another process could import
+        # the script is given by its path, because another process cannot import test modules by name
         process = context.Process(
             target=runpy.run_path,
             args=(str(pathlib.Path(__file__).with_name("forked_script.py")),),

@@ -1,4 +1,4 @@
-"""What a process of `forked.run_script` runs first: its output goes to files, and then it is the script."""
+"""A process of `forked.run_script` runs this file: it redirects its output to files, and then runs the script."""
 
 import os
 import pathlib

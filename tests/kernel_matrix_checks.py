@@ -1,4 +1,4 @@
-"""What every kernel matrix is checked for, and the documents of these tests."""
+"""Checks that every kernel matrix must pass, and the documents that they use."""
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +14,7 @@ STORAGES = {
 
 
 def in_two(X):
-    """The same CSR matrix, each value in two halves, in disorder."""
+    """The same CSR matrix, with each value stored as two halves, and columns not in order."""
     backwards = np.repeat(np.arange(X.nnz)[::-1], 2)
     rows = X.tocoo().row[backwards]
     order = np.argsort(rows, kind="stable")
@@ -30,7 +30,7 @@ def full(X):
 
 
 def check(matrix, expected, rtol):
-    """Products, columns and the diagonal are those of a dense matrix."""
+    """Check that products, columns and the diagonal equal those of the dense matrix ``expected``."""
     rng = np.random.default_rng(1)
     n = len(expected)
     scale = np.abs(expected).max(initial=0.0)

@@ -1,4 +1,4 @@
-"""Online learners written out pair by pair in NumPy: the slow answers that compiled updates are checked against."""
+"""Slow online learners in NumPy, which loop over the pairs; tests compare the compiled updates with them."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ MASK = 2**64 - 1
 
 
 def split_mix(state):
-    """Numbers of SplitMix64 from a state on."""
+    """Generate the random numbers of SplitMix64 from an initial state."""
     while True:
         state = (state + 0x9E3779B97F4A7C15) & MASK
         z = state
@@ -16,7 +16,7 @@ def split_mix(state):
 
 
 def pairs_in_order(y, shuffle=False, seed=0, stream=0):
-    """Pairs (preferred, other), documents by label and then by number; shuffled by Fisher & Yates if asked for."""
+    """Pairs (preferred, other), with documents sorted by label and then by number; optionally Fisher-Yates shuffled."""
     order = sorted(range(len(y)), key=lambda i: -y[i])
     pairs = [(i, j) for a, i in enumerate(order) for j in order[a + 1 :] if y[i] > y[j]]
     if shuffle:
@@ -35,7 +35,7 @@ class SolarFirst:
         self.w, self.C, self.past = np.zeros(n), C, []
 
     def query(self):
-        """What a new query brings: nothing."""
+        """Start a new query: nothing changes."""
 
     def pair(self, z, a=1.0):
         h = 1.0 - self.w @ z
@@ -45,7 +45,7 @@ class SolarFirst:
 
 
 class SolarSecond(SolarFirst):
-    """w and S, S^-1 += z z' a / gamma, inverted anew each time."""
+    """Weights w and matrix S, with S^-1 += z z' a / gamma; each step inverts the matrix again."""
 
     def __init__(self, n, gamma, diagonal=False):
         self.w, self.S, self.gamma, self.diagonal, self.past = np.zeros(n), np.eye(n), gamma, diagonal, []
@@ -63,7 +63,7 @@ class SolarSecond(SolarFirst):
 
 
 class Perceptron(SolarFirst):
-    """w += a z where w'z <= 0."""
+    """w += a z if w'z <= 0."""
 
     def __init__(self, n):
         self.w, self.past = np.zeros(n), []
@@ -75,7 +75,7 @@ class Perceptron(SolarFirst):
 
 
 class Committee(Perceptron):
-    """A perceptron and the models it has had that survived most pairs."""
+    """A perceptron, and those of its earlier weight vectors that stayed unchanged for the most pairs."""
 
     def __init__(self, n, size):
         super().__init__(n)
@@ -96,7 +96,7 @@ class Committee(Perceptron):
 
 
 class PRank:
-    """Thresholds and weights, document by document."""
+    """PRank: weights and thresholds, updated document by document."""
 
     def __init__(self, n, n_levels):
         self.w, self.thresholds, self.past = np.zeros(n), np.zeros(n_levels - 1), []

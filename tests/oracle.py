@@ -1,4 +1,4 @@
-"""The slow, obvious answers: every pair written out, in float64 NumPy."""
+"""Slow, obvious computations that tests compare with: every pair is listed, in float64 NumPy."""
 
 import numpy as np
 import scipy.sparse
@@ -16,7 +16,7 @@ def pairs_of(y, qid, selection="all"):
 
 
 def centered(scores, qid):
-    """Scores less the middle one (of the sorted ones) of their query, in float64: what round-off is relative to."""
+    """Scores minus the median score of their query, in float64; round-off is relative to these differences."""
     out = np.array(scores, dtype=np.float64)
     qid = np.asarray(qid)
     for query in np.unique(qid):
@@ -45,9 +45,9 @@ class LogisticFunction:
 class ExplicitPairs:
     """A loss over explicit pairs, and the RankSVM problem with it.
 
-    A pair weighs ``v_i v_j q / p_i`` (sample weights of its two rows, weight of its query, propensity of the preferred
-    row), times what the weighting says. The loss is the squared hinge, the Huberized hinge of some width, or a function
-    of the margin.
+    The weight of a pair is ``v_i v_j q / p_i`` (sample weights of its two rows, weight of its query, propensity of the
+    preferred row) times the factor from ``weighting``. The loss is the squared hinge, the Huberized hinge of some
+    width, or a function of the margin.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ExplicitPairs:
         v, q, p = (
             np.ones(n) if w is None else np.asarray(w, dtype=float) for w in (sample_weight, query_weight, propensity)
         )
-        there = np.flatnonzero(v)  # a row of weight 0 is not
+        there = np.flatnonzero(v)  # a row of weight 0 is ignored
         if pairs is None:
             self.upper, self.lower = (
                 there[rows] for rows in pairs_of(np.asarray(y)[there], self.qid[there], selection)
@@ -107,7 +107,7 @@ class ExplicitPairs:
         return np.maximum(0.0, 1.0 - self.margins(scores))
 
     def curved(self, scores):
-        """The pairs at which the loss is curved, and its second derivative there."""
+        """The pairs at whose margins the loss has a nonzero second derivative, and the derivative."""
         margins = self.margins(scores)
         if self.function is not None:
             return np.ones(len(margins), dtype=bool), self.function.curvature(margins)
@@ -116,7 +116,7 @@ class ExplicitPairs:
         return (margins < 1.0) & ~(margins < 1.0 - self.width), 1.0 / self.width
 
     def pulls(self, scores):
-        """Minus the derivative with respect to the margin of each pair's loss, its weight left out."""
+        """The negative derivative of each pair's loss with respect to its margin, without the weight of the pair."""
         if self.function is not None:
             return -self.function.derivative(self.margins(scores))
         h = self.hinges(scores)
@@ -132,11 +132,11 @@ class ExplicitPairs:
         return float(self.weight @ self.values(scores))
 
     def excess(self, scores):
-        """How much more the hinge loss is than the Huberized one."""
+        """The hinge loss minus the Huberized hinge loss."""
         return float(self.weight @ (self.hinges(scores) - self.values(scores)))
 
     def slack(self, scores):
-        """Sum of a h (1 - alpha / C) over the pairs: zero but in the ring."""
+        """Sum of a h (1 - alpha / (C a)) over the pairs; only pairs on the quadratic part of the loss contribute."""
         return float(self.weight @ (self.hinges(scores) * (1.0 - self.pulls(scores))))
 
     def loss_gradient(self, scores):
@@ -147,7 +147,7 @@ class ExplicitPairs:
         return gradient
 
     def loss_hessian(self, scores):
-        """The second derivative times the Laplacian of the graph whose edges are the curved pairs."""
+        """The Laplacian of the graph whose edges are the pairs, weighted by the second derivatives of their losses."""
         curved, curvature = self.curved(scores)
         edge = self.weight * curved * curvature
         n = len(self.qid)
@@ -171,7 +171,7 @@ class ExplicitPairs:
         return np.eye(len(w)) + C * self.X.T @ self.loss_hessian(self.X @ w) @ self.X
 
     def dual_value(self, w, C, hinge=False):
-        """At the dual variables that w implies: a lower bound on the optimum, or on that of the hinge problem."""
+        """The dual objective at the dual variables that w implies, a lower bound on the optimum (of the hinge loss)."""
         pulls = self.pulls(self.X @ w)
         alpha = C * self.weight * pulls
         v = self.X.T @ (np.bincount(self.upper, alpha, len(self.qid)) - np.bincount(self.lower, alpha, len(self.qid)))
@@ -180,8 +180,7 @@ class ExplicitPairs:
         return float(alpha.sum() - quadratic - 0.5 * v @ v)
 
     def solve(self, C, max_iter=200):
-        """Minimizer with the squared hinge, by Newton's method on the pairs' own differences, with bisection for the
-        slope along each step."""
+        """Minimize with the squared hinge, by Newton's method on the listed differences, with bisection along steps."""
         D = self.X[self.upper] - self.X[self.lower]
 
         def gradient(w):

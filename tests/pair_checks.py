@@ -1,4 +1,4 @@
-"""Pairs, in whatever form they are kept, written out: what several test modules do."""
+"""List pairs, however they are stored; several test modules use this."""
 
 import numpy as np
 

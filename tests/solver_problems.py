@@ -1,4 +1,4 @@
-"""Problems that solvers are tested on: squared hinges of explicit differences, and the loss of a small ranking."""
+"""Problems for tests of solvers: squared hinges of listed differences, and the loss of a small ranking."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Point:
 
 
 class Hinges:
-    """``offset + 1/2 |w|^2 + C sum max(0, 1 - D w)^2`` with D small and explicit: an Objective of its own."""
+    """``offset + 1/2 |w|^2 + C sum max(0, 1 - D w)^2`` with a small, explicit D; implements `Objective`."""
 
     hessian_fraction = 1.0
     hessian_cost = 3.0
@@ -111,7 +111,7 @@ class Hinges:
         return np.diagonal(self.hessian(point)).copy()
 
     def release(self, point):
-        point.gradient = None  # whoever reads it still is wrong
+        point.gradient = None  # any later use of it is an error
 
     def sample(self):
         return None

@@ -1,4 +1,4 @@
-"""A loss against every pair written out: what several test modules do."""
+"""Compare a loss with the sum over listed pairs; several test modules use this."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, Logistic, SquaredHinge
 from ranksvm.losses.protocol import LossSums
 
-# The ways through the pairs of a query, as options of ComparablePairs.
+# The ways to process the pairs of a query, as options of ComparablePairs.
 WAYS = {
     "all pairs": {"visit_limit": np.inf},
     "direct sweep": {"visit_limit": -1.0, "direct_limit": 1 << 20},
@@ -31,7 +31,7 @@ class SquaredHingeFunction:
 
 
 class AtWidth:
-    """A loss that is evaluated at one width."""
+    """A loss that is evaluated at a fixed width."""
 
     def __init__(self, loss, width=None):
         self.loss, self.width = loss, width
@@ -44,7 +44,7 @@ class AtWidth:
         return LossSums(*self.loss.evaluation(state, self.width)(first, last, scores[part], gradient_range))
 
 
-# name -> the loss over some pairs, and the width for the oracle
+# name -> a function that makes the loss of given pairs, and the width for the oracle
 WIDTH = 0.37
 LOSSES = {
     "squared_hinge": (lambda pairs: AtWidth(SquaredHinge(pairs)), None),
@@ -53,14 +53,14 @@ LOSSES = {
     "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
     "logistic": (lambda pairs: AtWidth(Logistic(pairs)), None),
 }
-# what the oracle needs of losses that are neither a squared nor a Huberized hinge
+# the functions that the oracle needs for losses that are neither a squared nor a Huberized hinge
 FUNCTIONS = {"logistic": LogisticFunction()}
-# the same with one that visits every pair
+# LOSSES and a loss that visits every pair
 EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
 
 
 def make_pairs(y, qid, way=None, **options):
-    """The pairs that labels imply, gone through in one of WAYS; None: in the way that is chosen for each query."""
+    """The pairs that labels imply, processed in one of WAYS; None: in the way that is chosen for each query."""
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **options)
     if way is not None:
         parts = pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, pairs.preferred, pairs.other
@@ -88,7 +88,7 @@ def product(loss, state, v):
 
 
 def rows_form(loss, state, X):
-    """X'HX from the rows that an explicit Hessian is built of."""
+    """X'HX, computed from the rows from which an explicit Hessian is built."""
     rows, out = X.copy(), np.empty((2 * len(X), X.shape[1]))
     n_squares = loss.hessian_rows(state, 0, loss.pairs.n_queries, rows, out)
     if n_squares is not None:
@@ -98,7 +98,7 @@ def rows_form(loss, state, X):
 
 
 def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs=None, **options):
-    """Value, gradient, Hessian product, its diagonal and its rows; ``scores`` by row.
+    """Check value, gradient, Hessian product, diagonal and rows of a loss; ``scores`` has a score for each row.
 
     ``pairs`` are row numbers (preferred, other) instead of those that the labels imply.
     """
@@ -114,8 +114,8 @@ def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs
     assert over.weight == pytest.approx(oracle.weight.sum(), rel=1e-12)
     state, gradient = loss.new_state(), np.empty(over.n_rows)
     sums = loss.evaluate(np.ascontiguousarray(scores[order]), state, 0, over.n_queries, gradient)
-    # round-off: of sums over a query of weights times scores times their distance from the middle; a margin known to
-    # within eps * size is a part eps * size / width of a ring
+    # round-off of sums over a query, whose terms are weights times scores times distances from the median score; an
+    # error of eps * size in a margin changes a Huberized loss relatively by eps * size / width
     size = 1.0 + np.abs(centered(scores, qid)).max()
     eps = 2e-15 * len(y)
     bound = eps * (1.0 + oracle.weight.sum())

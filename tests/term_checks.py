@@ -1,4 +1,4 @@
-"""Properties of a data term, each against every pair written out: for terms of every backend.
+"""Check properties of data terms of every backend against computations with listed pairs.
 
 A factory makes a term from a design, a loss and pairs: ``make(X, spec, pairs) -> DataTerm``. `check_all` runs every
 property over data with ties, queries without pairs, weights and both storages.
@@ -14,7 +14,7 @@ from ranksvm.losses import LossSpec
 from ranksvm.terms.parts.part import Part
 from sweep_checks import SquaredHingeFunction
 
-# name -> the loss, the width it is evaluated at, and the width for the oracle
+# name -> the loss, and the width at which it and the oracle are evaluated
 LOSSES = {
     "squared_hinge": (LossSpec("squared_hinge"), None),
     "huber": (LossSpec("huber", 0.4), 0.4),
@@ -22,19 +22,19 @@ LOSSES = {
     "logistic": (LossSpec("logistic"), None),
     "function": (LossSpec("custom", function=SquaredHingeFunction()), None),
 }
-# what the oracle needs of losses that are neither a squared nor a Huberized hinge
+# the functions that the oracle needs for losses that are neither a squared nor a Huberized hinge
 FUNCTIONS = {"logistic": LogisticFunction()}
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 
 
 class TermProblem:
-    """A loss over the pairs of some data, and the slow answers."""
+    """A loss over the pairs of some data, and the oracle for it."""
 
     def __init__(self, loss="squared_hinge", storage="dense", seed=0, n=90, listed=False, **weights):
         rng = np.random.default_rng(seed)
         self.rng = rng
         X = rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.6)
-        # ties, one query without a pair, one of a single document
+        # the data have ties, a query without pairs, and a query with a single document
         y = rng.integers(0, 4, n).astype(float)
         qid = rng.permutation(np.append(np.repeat(np.arange(9), (n - 1) // 9 + 1)[: n - 1], 99))
         y[qid == 3] = 1.0
@@ -58,12 +58,12 @@ class TermProblem:
 
 
 def parts_of(X, pairs, n_parts):
-    """Whole queries in parts, each with rows of its own."""
+    """Divide data into parts of whole queries; each part has its own array of rows."""
     return [Part(X[part.rows], part.renumbered()) for part in partition(pairs, n_parts)]
 
 
 def check_evaluation(term, problem):
-    """Sums and gradient at any weights, and again from a point nearby."""
+    """Check sums and gradient at some weights, also if the evaluation starts from an earlier point."""
     oracle, near = problem.oracle, None
     for w, _ in problem.points():
         near = term.evaluate(w, problem.width, near)
@@ -80,7 +80,7 @@ def check_evaluation(term, problem):
 
 
 def check_segments(term, problem):
-    """Values and slopes at several positions at once, and the point at one of them."""
+    """Check values and slopes at several positions along a step, and the point at one of them."""
     oracle = problem.oracle
     for w, step in problem.points():
         a, b = term.evaluate(w, problem.width), term.evaluate(w + step, problem.width)
@@ -101,7 +101,7 @@ def check_segments(term, problem):
 
 
 def check_products(term, problem, at, scores):
-    """Products with the curvature at scores, the matrix and its diagonal."""
+    """Check products with the curvature matrix, the matrix itself and its diagonal."""
     H = problem.oracle.X.T @ problem.oracle.loss_hessian(scores) @ problem.oracle.X
     v = problem.rng.normal(size=term.n_variables)
     np.testing.assert_allclose(term.curvature_product(at, v), H @ v, rtol=1e-8, atol=1e-8)
@@ -116,7 +116,7 @@ def check_products(term, problem, at, scores):
 
 
 def check_another_width(term, problem):
-    """The width is an argument: neither order nor earlier ones matter, and a point keeps the curvature of its own."""
+    """Check that a point keeps the curvature for the width at which it was evaluated, whatever was evaluated later."""
     if problem.width is None:
         return
     w, _ = problem.points(1)[0]
@@ -134,7 +134,7 @@ def check_another_width(term, problem):
 
 
 def check_sample(term, problem):
-    """A sample is a term over part of the rows; the estimate of the curvature stands for all pairs."""
+    """Check that a sample is a term over part of the rows, and that the estimated curvature is about the exact one."""
     sample = term.sample(max(1, term.n_rows // 3), 0)
     assert 0 < sample.n_rows < term.n_rows
     assert sample.weight > 0.0
@@ -142,7 +142,7 @@ def check_sample(term, problem):
     found = sample.evaluate(w, problem.width)
     again = term.sample(max(1, term.n_rows // 3), 0).evaluate(w, problem.width)
     assert found.sums.value == again.sums.value > 0.0
-    at = term.evaluate(np.zeros(6), problem.width)  # every pair is active, or none
+    at = term.evaluate(np.zeros(6), problem.width)  # margins are 0, so that every pair is active, or none
     estimate, exact = term.curvature(at, 0.3, 0), term.curvature(at, 1.0, 0)
     np.testing.assert_array_equal(estimate, term.curvature(at, 0.3, 0))
     np.testing.assert_allclose(estimate, estimate.T, atol=1e-9)
@@ -151,7 +151,7 @@ def check_sample(term, problem):
 
 
 def check_differences(term, problem):
-    """Each is that of two documents of a query with pairs, from many of these; or there are none in this process."""
+    """Check that each row is the difference of two documents of a query with pairs; the process may have no rows."""
     found = term.differences(40)
     if found is None:
         return
@@ -165,12 +165,12 @@ def check_differences(term, problem):
         where = np.isclose(X[first] - X[second], difference, rtol=1e-12, atol=1e-12).all(axis=1)
         assert where.any()
         queries |= set(of_query[where])
-    assert 3 not in queries or problem.pairs.weight_per_query.min() > 0.0  # it has pairs only where they are listed
+    assert 3 not in queries or problem.pairs.weight_per_query.min() > 0.0  # query 3 has pairs only if they are listed
     assert len(queries) >= 5
 
 
 def check_memory(term, problem):
-    """A released evaluation makes room for the next one and changes none that is kept."""
+    """Check that reusing the memory of a released evaluation changes no evaluation that is kept."""
     (w, step), (w2, _) = problem.points(2)
     kept, other = term.evaluate(w, problem.width), term.evaluate(w2, problem.width)
     value, gradient = kept.sums.value, kept.gradient.copy()
@@ -182,7 +182,7 @@ def check_memory(term, problem):
 
 
 def check_description(term, problem):
-    """What a term says of itself."""
+    """Check the attributes of a term."""
     assert term.n_variables == 6
     assert term.weight == pytest.approx(problem.oracle.weight.sum(), rel=1e-12)
     assert term.n_rows == problem.pairs.n_rows
@@ -213,6 +213,6 @@ PROBLEMS = {
 
 
 def check_all(make, loss, kind, check):
-    """One property of the terms that a factory makes."""
+    """Run one check on a term that a factory makes."""
     problem = TermProblem(loss, **PROBLEMS[kind])
     check(make(problem.X, problem.spec, problem.pairs), problem)

@@ -3,7 +3,7 @@ When relevance changes
 ======================
 
 The true weights are drawn anew every 200 queries. Every model ranks each query before it learns from it. SOLAR with a
-forgetting factor adapts; without one it is confident of what holds no longer.
+forgetting factor adapts quickly. Without one, it still trusts what it learned before the change, and adapts slowly.
 """
 
 # %%

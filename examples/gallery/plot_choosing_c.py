@@ -18,6 +18,6 @@ print(f"C = {ranker.C_:.3g}, mean NDCG@10 of the folds {ranker.mean_scores_.max(
 PathDisplay.from_estimator(ranker)
 
 # %%
-# A small C holds all weights near 0, a large one lets the data decide.
+# A small C keeps all weights near 0. With a large C, the weights fit the data more closely.
 path = regularization_path(data.X, data.y, qid=data.qid, Cs=Cs)
 PathDisplay.from_path(path, chosen_C=ranker.C_)

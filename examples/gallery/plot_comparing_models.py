@@ -2,8 +2,8 @@
 Comparing models, query by query
 ================================
 
-A difference of two means says little without its precision. Paired tests over queries tell whether it is more than
-chance, and the differences by query show where it comes from.
+The difference of two means says little without an interval. A paired test over the queries tells whether the difference
+may be due to chance, and a plot of the difference in each query shows which queries it comes from.
 """
 
 # %%

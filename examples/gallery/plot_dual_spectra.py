@@ -3,7 +3,8 @@ How complex is the dual solution?
 =================================
 
 The dual variables of a query form a matrix, with a row for each preferred document and a column for each other one. Xu
-et al. (2019) found that few singular values hold most of its energy, and so replaced it by factors of low rank.
+et al. (2019) found that a few singular values hold most of its energy (the sum of their squares). So they replaced the
+matrix by a product of two matrices of low rank.
 """
 
 # %%

@@ -3,7 +3,7 @@ A function of two features
 ==========================
 
 An additive model can have functions of two features. Here two features count only if both are large, which no sum of
-curves can say.
+functions of one feature can express.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Linear or kernel?
 =================
 
-Documents near a point are relevant, so no line separates them. A linear model learns nothing; a kernel model follows
-the curve. Where relevance is linear, the kernel gains nothing.
+Documents near a point are relevant, so no line separates them. A linear model learns nothing; a kernel model learns
+the curved boundary. If relevance is linear, the kernel is no better.
 """
 
 # %%
@@ -25,7 +25,7 @@ for relevance, labels in {"linear": made.y, "curved": curved}.items():
         print(f"{relevance} relevance, {name}: pairwise accuracy {found['pairwise_accuracy']:.3f}")
 
 # %%
-# The scores of both models of the curved relevance, over the plane of the two features.
+# The scores of both models, fitted to the curved relevance, over the plane of the two features.
 grid = np.stack(np.meshgrid(*[np.linspace(-3, 3, 80)] * 2), axis=-1).reshape(-1, 2)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for axis, (name, model) in zip(axes, models.items(), strict=True):

@@ -3,7 +3,7 @@ Which ranks do users look at?
 =============================
 
 Clicks fall from rank to rank, partly because the best documents are on top, and partly because users do not look
-further down. Two rankers that put the same document at different ranks tell the two apart.
+further down. If two rankers put the same document at different ranks, the two causes can be separated.
 """
 
 # %%

@@ -2,12 +2,12 @@
 Which curves did the model learn?
 =================================
 
-An additive model adds up a curve of each feature, and functions of chosen pairs of features. Each can be read off a
-plot, and changed by hand.
+An additive model is a sum of a curve for each feature and of functions of chosen pairs of features. You can read each
+curve and each function in a plot, and change it by hand.
 """
 
 # %%
-# Documents that are best at a middle price, that fade with age, and whose reviews matter for new ones only.
+# Products with a medium price are best. Old ones are less relevant, and reviews matter only for new ones.
 import numpy as np
 import pandas as pd
 
@@ -28,11 +28,11 @@ ranker = AdditiveRankSVM(C=0.1, interactions=1, categorical=["category"]).fit(X,
 
 # %%
 # Bands show how much each curve depends on the sample of queries. The model added a function of age and reviews, the
-# pair that could gain most. Missing prices have a mark of their own.
+# pair with the largest bound on the gain. Missing prices have a marker of their own.
 bands = shape_bands(ranker, X, y, qid, n_refits=20)
 display = ShapeDisplay.from_estimator(ranker, bands=bands)
 
 # %%
-# A person may edit a curve. The new objective, and its gap, say what that costs at most.
+# You may edit a curve. The objective of the edited model says how much worse it fits the training data.
 edited = ranker.edit_shape("category", {1: 0.0, 2: 0.0}, X, y, qid=qid)
 print(f"objective {ranker.objective_:.4f} before, {edited.objective_:.4f} after")

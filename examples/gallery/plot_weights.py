@@ -17,5 +17,5 @@ weights = weight_intervals(RankSVM(C=0.01), data.X, data.y, data.qid, feature_na
 display = WeightsDisplay.from_intervals(weights)
 
 # %%
-# The same as a table.
+# The same numbers as a table.
 print(weights)

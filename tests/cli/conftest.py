@@ -53,7 +53,7 @@ def model(folder):
 
 @pytest.fixture
 def ranksvm():
-    """Runs a command line; fails the test where the exit code is not the one expected."""
+    """A function that runs a command line, and fails the test if the exit code is not the expected one."""
 
     def run(*arguments, code=0):
         result = command_runner().invoke(main, [str(argument) for argument in arguments])
@@ -66,7 +66,7 @@ def ranksvm():
 
 @pytest.fixture
 def ranksvm_json(ranksvm):
-    """Runs a command line with --json and gives its document: the whole of stdout."""
+    """A function that runs a command line with --json and returns the JSON document, which is all of stdout."""
 
     def run(*arguments):
         return json.loads(ranksvm(*arguments, "--json").stdout)

@@ -1,4 +1,4 @@
-"""A small log of two rankers, for tests of what it teaches."""
+"""A small log of two rankers, for tests of learning from clicks."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def log(data):
-    # documents shown by an ascending and a descending feature: both ends are seen
+    # one ranker sorts by a feature, the other by a negated feature, so that users see documents from both ends
     return simulate_clicks(data, {"a": data.X[:, 0], "b": -data.X[:, 1]}, 3_000, n_ranks=5, random_state=0)
 
 

@@ -1,4 +1,4 @@
-"""One cluster of two processes for all tests here, and data in parts."""
+"""A cluster of two processes for all tests in this folder, and data in parts."""
 
 import logging
 
@@ -16,8 +16,9 @@ from ranksvm import make_ranking
 
 @pytest.fixture(scope="session")
 def client():
-    # Ten workers may end while they have a task: kills are what is tested. A while after a worker was lost, a
-    # LocalCluster looks for it, and ends it for good if it is absent just then, because it was killed again: not here.
+    # The tests kill workers, so a task may lose ten of them. Some time after a worker was lost, a LocalCluster checks
+    # whether it is back, and gives it up if it is absent (for example because it was killed again). The long timeout
+    # prevents this.
     settings = {
         "distributed.scheduler.allowed-failures": 10,
         "distributed.worker.daemon": True,
@@ -38,12 +39,12 @@ def client():
 
 @pytest.fixture(scope="session")
 def data():
-    """Queries of about 15 rows, sorted; parts of 100 rows cut some of them."""
+    """Sorted queries of about 15 rows; the borders of parts of 100 rows divide some of them."""
     return make_ranking(n_queries=40, n_docs=15, n_features=6, random_state=0)
 
 
 def cut(values, chunk=100):
-    """A dask array of parts of so many rows."""
+    """A dask array with ``chunk`` rows in each part."""
     return da.from_array(values, chunks=(chunk, *np.shape(values)[1:]))
 
 

@@ -1,4 +1,4 @@
-"""What several tests of estimators need."""
+"""Fixtures for several tests of estimators."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from ranksvm.objectives import LinearObjective
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Send SIGINT from another thread while the given evaluation of an objective runs."""
-    # a process that was started in the background ignores it
+    # install the default handler, because a process that was started in the background ignores SIGINT
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def arm(number, objective=LinearObjective):

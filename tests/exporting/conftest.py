@@ -35,7 +35,7 @@ KERNELS = {
 
 
 class Case(NamedTuple):
-    """A model, documents of several queries, and what it scores."""
+    """A model, documents of several queries, and their scores."""
 
     model: object
     X: np.ndarray
@@ -44,14 +44,14 @@ class Case(NamedTuple):
 
 
 def documents(n_queries=12, n_docs=9, seed=0):
-    """Features of many kinds, all of them numbers of float32."""
+    """Features of many kinds; all values are exact in float32."""
     random = np.random.default_rng(seed)
     n = n_queries * n_docs
     X = random.normal(size=(n, 7))
     qid = np.repeat(np.arange(n_queries), n_docs)
     X[:, 1] = 1000.0 + 3.0 * X[:, 1]  # far from 0
     X[:, 2] = random.integers(0, 3, n)  # ties
-    X[:, 3] = (qid % 4) / 7.0  # constant in every query, and its mean is not exact
+    X[:, 3] = (qid % 4) / 7.0  # constant in every query, with a mean that is rounded
     X[:, 4] = 0.1  # constant
     X[:, 5] *= 1e-6
     X[:, 6] = np.where(random.uniform(size=n) < 0.7, 0.0, X[:, 6])  # mostly 0

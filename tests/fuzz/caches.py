@@ -1,4 +1,4 @@
-"""Cache files with bytes changed (which must be noticed), or with fields changed and their checksums made to match."""
+"""Fuzz cache files: changed bytes, which must be detected, or changed fields with matching checksums."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from ranksvm.exceptions import RankSVMError
 
 
 class Target:
-    """Changed cache files."""
+    """Load and use changed cache files."""
 
     def __init__(self, folder):
         self.path = folder / "data.rsd"
@@ -32,7 +32,7 @@ class Target:
                 self.files.append(self.path.read_bytes())
 
     def run(self, random):
-        """One changed file."""
+        """Load and use one changed file."""
         content = pick(random, self.files)
         plain = random.random() < 0.4
         changed = changed_bytes(random, content) if plain else _changed_fields(random, content)
@@ -62,7 +62,7 @@ def _changed_fields(random, content):
         if random.random() < 0.6:
             place = int(random.integers(len(arrays)))
             arrays[place] = changed_array(random, arrays[place])
-    # the header describes what the arrays are now, but for what is changed in it afterwards
+    # make the header describe the changed arrays; the header itself may be changed afterwards
     body, entries = b"", []
     for entry, array in zip(header["arrays"], arrays, strict=True):
         stored = array.tobytes()
@@ -85,20 +85,20 @@ def _changed_fields(random, content):
 
 
 def _check(error, path):
-    """Whether an error says which file it is about."""
+    """Check that an error names the file."""
     assert str(path) in str(error), error
 
 
 def _read_in_passes(path):
-    """A fit that leaves the rows in their file."""
+    """Fit a model that reads the rows from the file in passes."""
     file = CacheFile(path)
     if file.n_features <= 10_000:
         RankSVM(n_jobs=1, max_iter=3).fit(FileData(str(path), (file.n_rows, file.n_features), file.has_qid))
 
 
 def _use(data):
-    """What is done with data: errors of ranksvm are answers."""
-    if data.n_features > 1_000_000:  # as many weights may be more than there is memory for
+    """Use the data in several ways; only errors of ranksvm are accepted."""
+    if data.n_features > 1_000_000:  # the weights might not fit into memory
         return
     for call in (
         lambda: ranksvm.RankSVM().fit(data.X, data.y, qid=data.qid),

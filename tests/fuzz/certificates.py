@@ -1,4 +1,4 @@
-"""Certificates of extreme problems, judged in extended precision with every pair written out."""
+"""Fuzz certificates: check those of extreme problems in extended precision, with a list of all pairs."""
 
 import contextlib
 import warnings
@@ -14,9 +14,9 @@ from ranksvm.exceptions import RankSVMError
 from ranksvm.fits.additive import fitted_terms
 
 LONG = np.longdouble
-# Of the judge itself: sums of up to some thousand terms in 64 bits of mantissa.
+# Relative round-off of these checks: sums of up to a few thousand terms with 64 bits of mantissa.
 OWN_ROUND_OFF = LONG(1e-16)
-# The judge looks for a better dual point by so many visits to each pair.
+# Limits of the search for a better dual point: visits to each pair, and visits in total.
 EPOCHS = 300
 MOST_VISITS = 20_000
 
@@ -31,8 +31,9 @@ class Problem:
     pairs : ndarray or None
         Listed pairs.
     gram : callable
-        Products of documents, ``gram()`` of shape (n_rows, n_rows); called only where a better dual point is needed.
-        Beside it, ``at(beta)`` has to be set: scores and squared norm of the model of such sums of alpha.
+        ``gram()`` returns the inner products of documents, shape (n_rows, n_rows). It is called only if a better dual
+        point is needed. Then the attribute ``at`` must be set, too: ``at(beta)`` returns the scores and the squared
+        norm of the model with these sums of alpha for each document.
     C : float
         Weight of a pair.
     loss, width : str, float
@@ -66,12 +67,12 @@ class Problem:
             a = a * (gain[self.i] - gain[self.j])
         present = a > 0
         self.i, self.j, self.a = self.i[present], self.j[present], a[present]
-        # of the terms that cancel in the judge's own forms, relative to its round-off and that of float64
+        # size of the terms that cancel in these computations, for the bound on their round-off
         self.own_size = LONG(0)
         self.n, self.gram, self.C, self.loss, self.width = n, gram, LONG(C), loss, LONG(width)
 
     def primal(self, scores, norm):
-        """The objective where documents have these scores and the model this squared norm."""
+        """The objective of a model with these scores and this squared norm."""
         h = np.maximum(LONG(0), 1 - (scores[self.i] - scores[self.j]))
         if self.loss == "squared_hinge":
             h = h * h
@@ -81,25 +82,25 @@ class Problem:
         return norm / 2 + self.C * (self.a * h).sum()
 
     def alpha(self, scores, width):
-        """The dual variables at these scores, feasible."""
+        """The feasible dual variables that these scores imply."""
         h = np.maximum(LONG(0), 1 - (scores[self.i] - scores[self.j]))
         if self.loss == "squared_hinge":
             return 2 * self.C * self.a * h
         return self.C * self.a * np.minimum(h / LONG(width), 1)
 
     def per_document(self, alpha):
-        """The sums of alpha of each document."""
+        """For each document: the sum of alpha where it is preferred, minus the sum where it is the other one."""
         beta = np.zeros(self.n, dtype=LONG)
         np.add.at(beta, self.i, alpha)
         np.subtract.at(beta, self.j, alpha)
         return beta
 
     def dual(self, alpha, norm):
-        """A lower bound of the optimum, from feasible alpha and the squared norm of their model."""
+        """A lower bound on the optimum, from feasible alpha and the squared norm of their model."""
         return (alpha - self._ridge() / 2 * alpha * alpha).sum() - norm / 2
 
     def better_dual(self, alpha, enough):
-        """The dual value after coordinate ascent from alpha, and a primal value there; stops at ``enough``."""
+        """The best dual and primal values of a coordinate ascent from alpha, until one of them passes ``enough``."""
         Q, ridge, alpha = self.gram(), self._ridge(), alpha.copy()
         upper = self.C * self.a
         s = Q @ self.per_document(alpha)
@@ -133,9 +134,9 @@ class Problem:
 
 
 def judge(problem, objective, gap, converged, tol, scores, norm, alphas):
-    """Refuse a certificate that does not hold: of a model with these scores and squared norm, in extended precision.
+    """Fail if a certificate is false. Scores and norm (the squared norm) of the model are in extended precision.
 
-    ``alphas`` are dual variables that may prove it.
+    ``alphas`` are dual variables that may prove the certificate.
     """
     objective, gap = LONG(objective), LONG(gap)
     true = problem.primal(scores, norm)
@@ -161,14 +162,14 @@ def judge(problem, objective, gap, converged, tol, scores, norm, alphas):
 
 
 class Target:
-    """Fits of extreme problems."""
+    """Fit models to extreme problems and check their certificates."""
 
     def __init__(self, folder):
         warnings.simplefilter("ignore")
         self.outcomes = {}
 
     def run(self, random):
-        """One fit and its judgment."""
+        """Fit one model and check its certificate."""
         data = problem_data(random)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -200,7 +201,7 @@ def problem_data(random):
         X *= 10.0 ** random.integers(-8, 9)
     X = X.astype(pick(random, [np.float32, np.float64]))
     n_levels = pick(random, [2, 3, 20])
-    if random.random() < 0.5:  # separable, if the features are not too few
+    if random.random() < 0.5:  # separable, if there are enough features
         along = X.astype(float) @ random.normal(size=n_features)
         y = np.argsort(np.argsort(along)) * n_levels // n
     else:
@@ -213,7 +214,7 @@ def problem_data(random):
 
 
 def _settings(random, n, qid):
-    """Options that a linear and a kernel model share, and weights."""
+    """Random options that linear and kernel models share, and random weights."""
     spread = pick(random, [0.0, 1.0, 6.0])
     weights = {}
     if random.random() < 0.3:
@@ -239,7 +240,7 @@ def _settings(random, n, qid):
 
 
 def _listed(random, y, qid, choice, weights):
-    """The arguments that say which pairs: labels, or a list of them."""
+    """The arguments that define the pairs: labels, or a list of pairs."""
     if random.random() < 0.8:
         return {"y": y}, None
     i, j = pairs_of(y, qid)
@@ -265,13 +266,13 @@ def _judge(model, problem, options, scores, norm, more):
 
 
 def linear(random, X, y, qid):
-    """A linear model; raises AssertionError where its certificate does not hold."""
+    """Fit a linear model; raise AssertionError if its certificate is false."""
     options, choice, weights = _settings(random, len(y), qid)
     given, pairs = _listed(random, y, qid, choice, weights)
     solver = pick(random, ["auto", "newton", "tron", "dual"])
     model = ranksvm.RankSVM(solver=solver, **options, **choice).fit(X, qid=qid, **given, **weights)
     long_X, w = LONG(X), LONG(model.coef_)
-    # only differences of rows of a query count: an offset would cost the judge its digits
+    # center the columns: only differences of rows count, and an offset would only add round-off
     long_X = long_X - long_X.mean(axis=0)
     problem = Problem(
         y, qid, pairs, lambda: long_X @ long_X.T, options["C"], options["loss"], options["huber_width"], choice, weights
@@ -281,7 +282,7 @@ def linear(random, X, y, qid):
 
 
 def additive(random, X, y, qid):
-    """An additive model, as the linear model of its columns."""
+    """Fit an additive model, and check it as a linear model of the columns of its design matrix."""
     options, choice, weights = _settings(random, len(y), qid)
     given, pairs = _listed(random, y, qid, choice, weights)
     params = options | choice
@@ -313,16 +314,16 @@ def additive(random, X, y, qid):
 
 
 def through_weights(X, beta):
-    """Scores and squared norm of the weights that sums of alpha imply.
+    """Scores and squared norm of the weights that the sums of alpha imply.
 
-    They belong to each other even if alpha are so large that weights are all that is left of them.
+    Both are computed from the rounded weights, so that they are consistent even if alpha is very large.
     """
     w = beta @ X
     return X @ w, w @ w
 
 
 def kernel(random, X, y, qid):
-    """A kernel model."""
+    """Fit a kernel model, and check its certificate."""
     options, choice, weights = _settings(random, len(y), qid)
     given, pairs = _listed(random, y, qid, choice, weights)
     name = pick(random, ["rbf", "rbf", "linear", "laplacian", "poly", "cosine", "precomputed"])
@@ -375,7 +376,7 @@ def exact_kernel(X, kernel, gamma, degree):
 
 
 def low_rank(random, X, y, qid):
-    """A model of low rank."""
+    """Fit a regularized low-rank model, and check its certificate."""
     if len(y) > 30:
         return "skipped"
     C, gamma, lam = 10.0 ** random.uniform([-6, -3, -3], [6, 3, 3])
@@ -394,10 +395,10 @@ def low_rank(random, X, y, qid):
 
 
 def low_rank_value(model, X, y, qid):
-    """The objective of a regularized model in extended precision, and how far the judge may be off.
+    """The objective of a regularized model in extended precision, and a bound on its error.
 
-    The dual variables are those that the model implies: margins over 2 lam, so that they are known to no more digits
-    than the margins' round-off leaves. Singular vectors are orthonormal in float64 only.
+    The model implies the dual variables: they are margins divided by 2 lam, so the round-off of the margins limits
+    their precision. Singular vectors are orthonormal only to the precision of float64.
     """
     gamma, lam = (LONG(model.fitted_params_[name]) for name in ("gamma", "lam"))
     duals, matrices = (of(np.asarray(X, dtype=np.float64), y, qid) for of in (model.dual_coef, model.low_rank_coef))

@@ -1,4 +1,4 @@
-"""Requests to a service as bytes: ordinary ones, and of every kind that a stranger may send."""
+"""Requests to a service as bytes: ordinary ones, and any that an attacker may send."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ from fuzz.mutations import FLOATS, changed_bytes, changed_json, pick
 
 RANK = "/v1/rank"
 JSON, NDJSON, FLOAT32 = "application/json", "application/x-ndjson", "application/octet-stream"
-# Numbers as no writer of JSON writes them, and some that only look odd.
+# Text in place of numbers: invalid numbers, and valid ones that look odd.
 LITERALS = (
     *("NaN", "Infinity", "-Infinity", "nan", "inf", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "0x10", "1_000"),
     *("9" * 309, "-" + "9" * 400, "9" * 4300, "9" * 4301, "9" * 20000),
@@ -72,33 +72,33 @@ OTHERS = (
     *(("X-Odd", "\x01"), ("X Odd", "x"), ("X-Folded", "a\r\n b"), ("", "x")),
 )
 LENGTHS = (b"-1", b"+1", b"x", b"1 1", b"", b"0x5", b"9" * 30, b"9" * 5000, b"99999999999", b"\xb2", b"1,1", b"0")
-# Bytes of a body that may not have been sent when an answer comes, and of one that is too long.
+# Sizes of bodies in bytes: from LONG on, the answer may come before the body is sent; above MOST, it is too large.
 LONG, MOST = 50_000, 8 << 20
 ENCODINGS = (b"chunked", b"chunked, chunked", b"Chunked", b"gzip, chunked")
 
 
 @dataclass
 class Sent:
-    """A request, and what has to come back.
+    """A request, and the answer that is expected.
 
     Parameters
     ----------
     data : bytes
-        All of it.
+        The whole request.
     body : bytes
         Its body.
     expected : frozenset of int, or None
-        Statuses that may be answered; None: any that blames the client, or none.
+        Allowed statuses of the answer; None: any except server errors.
     ids : list of str, or None
         Documents of a ranking, in the order of the request.
     event : Known or None
-        Event that feedback answers.
+        Event to which the request gives feedback.
     ends : bool
-        Whether the connection is of no use afterwards.
+        Whether the connection cannot be used afterwards.
     framed : bool
-        Whether its length is clear, so that it has to be answered.
+        Whether the length of the request is unambiguous, so that it must be answered.
     cut : bool
-        Whether the client leaves before it is answered.
+        Whether the client disconnects before the answer.
     """
 
     data: bytes
@@ -112,13 +112,13 @@ class Sent:
 
     @property
     def method(self):
-        """Its method, on which it depends whether an answer has a body."""
+        """The HTTP method, which determines whether the answer has a body."""
         return self.data[:20].partition(b" ")[0].decode("latin-1")
 
 
 @dataclass
 class Known:
-    """An event that was ranked, its documents, the feedback that was taken, whether this is certain, and the entry."""
+    """A ranked event: id, documents, accepted feedback, whether this feedback is certain, and its number in the log."""
 
     event: str
     ids: list
@@ -128,7 +128,7 @@ class Known:
 
 
 class Requests:
-    """Requests by a generator of random numbers.
+    """Generate random requests.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Requests:
     key : str or None
         An API key that allows everything.
     may_expire : bool
-        Whether feedback may come too late.
+        Whether feedback may arrive too late to be accepted.
     """
 
     def __init__(self, random, names, key=None, may_expire=False):
@@ -148,7 +148,7 @@ class Requests:
         self.known = []  # events, the newest last
 
     def next(self, port):
-        """Another request."""
+        """Generate the next request."""
         chance = self._random.random()
         if chance < 0.40:
             return self._rank(port)
@@ -168,11 +168,11 @@ class Requests:
                 return value
 
     def _style(self):
-        """What numbers of a request are like: None for ordinary ones; with "any" its other parts may be odd as well."""
+        """The style of the numbers of a request; None: ordinary numbers; "any": other parts may be odd, too."""
         return pick(self._random, [None, None, None, None, None, "double", "double", "integer", "edge", "any"])
 
     def _number(self, style):
-        """The text of a number; even of odd styles half of the numbers are ordinary."""
+        """The text of a number; with an odd style, half of the numbers are still ordinary."""
         random = self._random
         if style is None or random.random() < 0.5:
             return repr(float(random.normal()))
@@ -192,7 +192,7 @@ class Requests:
     # -- rankings ------------------------------------------------------------------------------------------------------
 
     def _rank(self, port):
-        """A body of any type that is taken."""
+        """A request for a ranking, with a body of any accepted type."""
         random, style = self._random, self._style()
         odd = style == "any"
         n_documents = int(random.integers(1, 9)) if random.random() < 0.98 else int(random.integers(50, 2100))
@@ -212,7 +212,7 @@ class Requests:
         return self._request(port, "POST", RANK + query, body, media, {200} if ordinary else None, ids=ids)
 
     def _rows(self, n_documents, width, style):
-        """Numbers of float32: ordinary ones, or any finite ones, or any bytes."""
+        """A body of float32 numbers: ordinary ones, any finite ones, or arbitrary bytes."""
         random = self._random
         X = random.normal(size=(n_documents, width)).astype("<f4")
         if style == "any":
@@ -237,7 +237,7 @@ class Requests:
             given = changed_json(random, {"x": 1, **given})
         parts = [f'"matrix": [{rows}]', *(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in given.items())]
         if odd and random.random() < 0.1:
-            parts.append(pick(random, parts))  # a name twice
+            parts.append(pick(random, parts))  # a duplicate name
         padding = " " * (4_000_000 if odd and random.random() < 0.05 else 0)
         parts = [parts[place] for place in random.permutation(len(parts))]
         return ("{" + padding + ", ".join(parts) + "}").encode(), ids
@@ -262,7 +262,7 @@ class Requests:
     # -- feedback ------------------------------------------------------------------------------------------------------
 
     def _feedback(self, port):
-        """An answer to an event: mostly to the newest one, sometimes the same or another answer again."""
+        """Feedback on an event, mostly a recent one; sometimes a repeated or a second, different feedback."""
         random, style = self._random, self._style()
         open_ones = [known for known in self.known[-20:] if known.answered is None]
         known = pick(random, open_ones if open_ones and random.random() < 0.85 else self.known)
@@ -305,7 +305,7 @@ class Requests:
     # -- other requests ------------------------------------------------------------------------------------------------
 
     def _address(self, port):
-        """A request to any address, by any method, of any host and origin."""
+        """A request to any path, with any method, host and origin."""
         random = self._random
         path, query = pick(random, PATHS), pick(random, QUERIES)
         if random.random() < 0.3:
@@ -335,7 +335,7 @@ class Requests:
         return headers
 
     def _odd_frame(self, port):
-        """A ranking or an answer whose headers, length or parts are wrong, or that ends early."""
+        """A request for a ranking or a feedback with wrong headers, length or chunks, or one that ends early."""
         random = self._random
         sent = self._feedback(port) if self.known and random.random() < 0.5 else self._rank(port)
         head, _, body = sent.data.partition(b"\r\n\r\n")
@@ -363,7 +363,7 @@ class Requests:
             data = changed_bytes(random, sent.data)
             return Sent(data, sent.body, event=sent.event, ends=True, framed=False)
         data = b"\r\n".join([*lines, length]) + b"\r\n\r\n" + body
-        # the answer to a wrong header is lost to a client that is still sending a long body
+        # a client that is still sending a long body may miss the answer to a wrong header
         framed = kind in (5, 6) and len(body) < LONG
         return Sent(data, sent.body, event=sent.event, ends=True, framed=framed, cut=cut)
 

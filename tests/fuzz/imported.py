@@ -1,4 +1,4 @@
-"""Model files of SVM-rank, LIBLINEAR and LIBSVM, and files of names, with bytes and words changed: import them."""
+"""Fuzz `import_model`: files of SVM-rank, LIBLINEAR and LIBSVM, and files of names, with changed bytes or words."""
 
 import re
 
@@ -32,7 +32,7 @@ WORDS = re.compile(rb"[^\s:#]+")
 
 
 class Target:
-    """Changed files of other programs."""
+    """Import changed files of other programs."""
 
     def __init__(self, folder):
         self.path, self.saved = folder / "model", folder / "saved"
@@ -40,7 +40,7 @@ class Target:
         self.files = [*OF_CLASSES, *(ranksvm.export(ranker, to=to).content for to in FORMATS)]
 
     def run(self, random):
-        """One changed file."""
+        """Import and use one changed file."""
         if random.random() < 0.2:
             self._names(random)
             return
@@ -59,19 +59,19 @@ class Target:
             self._use(model, random)
 
     def _use(self, model, random):
-        """What an imported model is for; errors of ranksvm are answers."""
+        """Predict, save and export; only errors of ranksvm are accepted."""
         assert np.isfinite(model.coef_).all(), "weights that are not finite"
         X = random.normal(size=(4, model.n_features_in_))
         try:
             scores = model.predict(X)
-        except RankSVMError:  # they overflow
+        except RankSVMError:  # scores overflow
             return
         ranksvm.save(model, self.saved)
         assert np.array_equal(ranksvm.load(self.saved).predict(X), scores)
         for to in ("solr", "python", *FORMATS):
             try:
                 content = ranksvm.export(model, to=to).content
-            except RankSVMError:  # weights beyond float32, none at all
+            except RankSVMError:  # weights are too large for float32, or there are none
                 continue
             if to in FORMATS:
                 self.path.write_bytes(content)
@@ -92,7 +92,7 @@ def _names_the_file(error, path):
 
 
 def _changed_words(random, content):
-    """One to three words replaced by numbers and other words, removed or doubled."""
+    """Replace one to three words by numbers or other words, or remove or double them."""
     for _ in range(int(random.integers(1, 4))):
         words = list(WORDS.finditer(content))
         if not words:

@@ -1,4 +1,4 @@
-"""Labels, queries, weights and features of any kind, given to everything that takes them."""
+"""Fuzz fits and metrics with labels, query ids, weights and features of any type and value."""
 
 import contextlib
 import warnings
@@ -50,7 +50,7 @@ KINDS = [
 
 
 class Target:
-    """Arguments of fits and metrics."""
+    """Call fits and metrics with odd arguments."""
 
     def __init__(self, folder):
         warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ class Target:
             values[int(random.integers(len(values)))] = pick(random, WILD)
         try:
             return pick(random, KINDS)(values)
-        except Exception:  # a library that does not hold such values
+        except Exception:  # the library cannot store such values
             return values
 
     def _call(self, random, X, y, given):

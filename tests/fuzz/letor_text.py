@@ -1,4 +1,4 @@
-"""LETOR text with bytes changed: read as a whole, in streams, compressed; a refusal names file, line and reason."""
+"""Fuzz the reader of LETOR text with changed bytes; its errors must name file, line and reason."""
 
 import gzip
 import io
@@ -74,7 +74,7 @@ class Target:
         try:
             write_letor(self.path, data)
         except DataError as error:
-            if "cannot be written" not in str(error):  # ids that a line cannot hold
+            if "cannot be written" not in str(error):  # ids that cannot be written in a line of LETOR text
                 raise
             return
         again = read_letor(self.path, dtype=np.float64, docids=False, sparse=False, n_features=data.n_features + 1)
@@ -84,7 +84,7 @@ class Target:
 
 
 def _check(error, path, text):
-    """Whether an error says where it is, and why."""
+    """Check that an error names the place and the reason."""
     if isinstance(error, ParseError):
         assert error.path == str(path), error
         assert 1 <= error.line <= text.count(b"\n") + 1, error

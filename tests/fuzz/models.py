@@ -1,4 +1,4 @@
-"""Model files of every class with one or two fields changed and their checksums made to match: load them, use them."""
+"""Fuzz model files of every class: load and use files with one or two changed fields and matching checksums."""
 
 import copy
 import io
@@ -45,7 +45,7 @@ def _models():
 
 
 class Target:
-    """Changed model files."""
+    """Load and use changed model files."""
 
     def __init__(self, folder):
         self.path = folder / "model"
@@ -63,7 +63,7 @@ class Target:
                 self.files.append((self.path.read_bytes(), rows))
 
     def run(self, random):
-        """One changed file."""
+        """Load and use one changed file."""
         content, rows = pick(random, self.files)
         changed = changed_bytes if random.random() < 0.15 else _changed_fields
         content = changed(random, content)
@@ -85,7 +85,7 @@ def _changed_fields(random, content):
             buffer = io.BytesIO()
             try:
                 np.save(buffer, changed_array(random, np.load(io.BytesIO(members[name]))), allow_pickle=False)
-            except Exception:  # what an earlier change left is no array
+            except Exception:  # after an earlier change, the member is not an array
                 continue
             members[name] = buffer.getvalue()
         elif random.random() < 0.1 and members:
@@ -93,7 +93,7 @@ def _changed_fields(random, content):
             members[name] = changed_bytes(random, members[name])
         else:
             part = pick(random, ["fitted", "fitted", "params", "model", "nested"])
-            if part == "nested":  # up to a depth at which its checksum cannot be written, either
+            if part == "nested":  # up to a depth at which even its checksum cannot be computed
                 nested = None
                 for _ in range(int(pick(random, [30, 300, 700]))):
                     nested = [nested]
@@ -118,7 +118,7 @@ def _changed_fields(random, content):
 
 
 def _use(model, rows, path):
-    """Everything that a model does; errors of ranksvm are answers."""
+    """Call methods of the model; only errors of ranksvm are accepted."""
     dense = rows.toarray() if sp.issparse(rows) else rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -156,7 +156,7 @@ def _use(model, rows, path):
 
 
 def _refitted(model, rows):
-    """A fit that begins at what the file holds."""
+    """Fit with a warm start from the loaded model."""
     if "warm_start" in model.get_params():
         model.warm_start, model.max_iter = True, 2
         model.fit(rows, Y, qid=QID)

@@ -1,4 +1,4 @@
-"""Random changes to bytes, text, arrays and JSON, of the kinds that files from strangers have."""
+"""Random changes to bytes, text, arrays and JSON, such as untrusted files may have."""
 
 import json
 
@@ -41,7 +41,7 @@ VALUES = [
     {"type": "array", "name": "x"},
 ]
 DTYPES = ["f4", "f8", ">f8", "i1", "i4", "i8", "u1", "u4", "u8", ">i8", "?", "c16", "U3", "S2", "f2"]
-# Bytes that mean something to some reader.
+# Bytes with a meaning in some file format.
 BYTES = b"\0\t\n\r #:+-.0123456789eEinfaNQqd\x7f\x80\xff\xef\xbb\xbf"
 
 
@@ -51,12 +51,12 @@ def pick(random, choices):
 
 
 def some_value(random):
-    """A JSON value that no file has where it will be put."""
+    """A JSON value that is unusual at the place where it is put."""
     return pick(random, [pick(random, NUMBERS), pick(random, FLOATS[:5] + FLOATS[8:]), pick(random, VALUES)])
 
 
 def changed_bytes(random, content, most=4):
-    """A few changes: bits flipped, bytes replaced, inserted, deleted, doubled or moved; or an end cut off."""
+    """Make a few changes: flip bits; replace, insert, delete, double or move bytes; or cut off the end."""
     content = bytearray(content)
     for _ in range(int(random.integers(1, most + 1))):
         if not content:
@@ -85,7 +85,7 @@ def changed_bytes(random, content, most=4):
 
 
 def changed_array(random, array):
-    """Another array: a value, the type, the shape, the order in memory or all values changed."""
+    """Change one value, the type, the shape, the order in memory or the order of the values of an array."""
     kind = int(random.integers(8))
     if kind == 0 and array.size and array.dtype.kind in "fiu":
         changed = array.copy()
@@ -112,7 +112,7 @@ def changed_array(random, array):
 
 
 def changed_json(random, value):
-    """The same JSON with one node replaced, removed, renamed or doubled."""
+    """Replace, remove, rename or double one node of a JSON value, in place."""
     nodes = list(_nodes(value))
     if not nodes:
         return some_value(random)
@@ -124,7 +124,7 @@ def changed_json(random, value):
         del holder[key]
     elif kind == 4:
         other, other_key = pick(random, nodes)
-        holder[key] = json.loads(json.dumps(other[other_key]))  # a copy: no circles
+        holder[key] = json.loads(json.dumps(other[other_key]))  # a copy, so that no value contains itself
     elif isinstance(holder, dict):
         holder[pick(random, ["x_", "coef_", "weights_", "type", "_x_", "", "n_jobs", "__class__"])] = holder.pop(key)
     else:

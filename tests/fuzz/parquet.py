@@ -1,4 +1,4 @@
-"""Parquet files with bytes, columns or metadata changed: what is refused is refused by an error that names the file."""
+"""Fuzz the reader of Parquet files with changed bytes, columns or metadata; its errors must name the file."""
 
 import json
 
@@ -57,7 +57,7 @@ class Target:
         return RankingData.load(self.cache)
 
     def _write(self, random, number):
-        """A table with a column of another type, or other metadata."""
+        """Write a table with changed columns or metadata."""
         pa, table = self.pa, self.tables[number]
         for _ in range(int(random.integers(1, 3))):
             place = int(random.integers(table.num_columns))
@@ -77,12 +77,12 @@ class Target:
 
 
 def _check(error, path):
-    """Whether an error says which file it is about."""
+    """Check that an error names the file."""
     assert str(path) in str(error), error
 
 
 def _changed_end(random, content):
-    """Changed bytes, more often of the metadata, which are at the end."""
+    """Change bytes, mostly in the metadata at the end of the file."""
     if random.random() < 0.4:
         return changed_bytes(random, content)
     size = 8 + int.from_bytes(content[-8:-4], "little")

@@ -1,11 +1,11 @@
 """Fuzz the readers and the estimators: ``python tests/fuzz/run.py [targets] --seconds 180``, or ``make fuzz``.
 
-Every case follows from the target and a number, so that a find is repeated by ``--first NUMBER --cases 1``. A worker
-runs the cases of a target; a case that ends it (a crash, a sanitiser's report, more than a minute) is reported, and the
-next worker goes on behind it. A find is an exception that is not one of ranksvm, or the end of a worker. The exit
-status says whether there were any. Many certificates, which are judged in
-extended precision: ``certificates --cases 20000 --seconds 3600``. 100,000 requests to services that are killed in
-between: ``serving --cases 100 --seconds 7200``.
+The target and a number determine a case, so ``--first NUMBER --cases 1`` repeats a finding. A worker process runs the
+cases of a target. If a case ends the worker (by a crash, a report of a sanitizer, or because it takes more than a
+minute), it is reported, and a new worker continues with the next case. A finding is an exception that is not a
+`RankSVMError`, or the end of a worker. The exit status is 1 if there were findings. To check many certificates in
+extended precision, use ``certificates --cases 20000 --seconds 3600``. To send 100,000 requests to services that are
+killed at random, use ``serving --cases 100 --seconds 7200``.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import traceback
 import numpy as np
 
 TARGETS = ("models", "imported", "caches", "parquet", "letor_text", "trec_files", "labels", "certificates", "serving")
-HANG = 60.0  # seconds after which a case counts as one that does not end; a service may take longer under sanitizers
+HANG = 60.0  # seconds after which a case counts as endless; a service may take longer under sanitizers
 HANGS = {"serving": 300.0}
 
 
@@ -42,7 +42,7 @@ def main():
 
 
 def fuzz(target, first, cases, seconds):
-    """The number of finds among the cases of a target."""
+    """Run cases of a target in workers and return the number of findings."""
     finds, number, until = 0, first, time.monotonic() + seconds
     while number < first + cases and time.monotonic() < until:
         left = [str(first + cases - number), str(max(1.0, until - time.monotonic()))]
@@ -70,12 +70,12 @@ def fuzz(target, first, cases, seconds):
 
 
 def target_named(target, folder):
-    """The target of that name, with a folder for its files."""
+    """The target of this name; it writes its files to ``folder``."""
     return importlib.import_module(f"fuzz.{target}" if target in TARGETS else target).Target(folder)
 
 
 def work(target, first, cases, seconds):
-    """Run cases in this process, each announced before it begins."""
+    """Run cases in this process; print the number of each before it begins."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         case = target_named(target, pathlib.Path(folder))

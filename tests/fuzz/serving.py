@@ -1,8 +1,9 @@
-"""A service and its learner as processes, under ordinary and hostile requests, killed in between.
+"""Fuzz a service and its learner: processes that get ordinary and hostile requests and are killed at random.
 
-After every case all that was acknowledged is in the log; learning has reached its end; a replay finds every digest
-right, and comes to the bytes of the model that ranks. No request was answered 5xx, or not at all but for a kill; no
-traceback was logged; no process ever had more than `MEMORY` bytes in memory.
+Each case checks that everything that was acknowledged is in the log, that the learner has processed the whole log, and
+that a replay finds all digests correct and ends with the same bytes as the model that ranks. No request may get a
+5xx status, and each must be answered unless a process was killed. No traceback may be logged, and no process may ever
+use more than `MEMORY` bytes.
 """
 
 import contextlib
@@ -27,15 +28,15 @@ from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
 
-# Bytes of a process of the service that may be in memory at most; sanitizers need several times as many.
+# Largest memory of a process of the service, in bytes; not checked under sanitizers, which need several times as much.
 MEMORY = 512 << 20
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
-# Seconds in which a request is answered, one of unclear length is given up, a service starts, and learning ends.
+# Time limits in seconds: for an answer, for the answer to a request of unclear length, for a start, and for learning.
 ANSWER, UNCLEAR, START, END = 60.0, 0.2, 60.0, 120.0
-# Seconds after which a connection is not used again.
+# Seconds after which an idle connection is not reused.
 IDLE = 1.0
 STATUSES = {200, 202, 400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 415, 417, 422, 429, 431, 501, 505}
-# Names of features that are also names of something else, or of nothing.
+# Names of features, among them names that have another meaning in requests, and odd ones.
 NAMES = (["f1", "f2", "f3"], ["matrix", "é\U0001f600", ' "\\'], ["x"], ["a", "b", "c", "d", "e"])
 
 
@@ -59,14 +60,14 @@ CHAMPIONS = (
 class Target:
     """A store, and the processes that work on it."""
 
-    requests = 1000  # of a case
+    requests = 1000  # number of requests of a case
 
     def __init__(self, folder):
         self._folder = folder
         self.figures = {"requests": 0, "memory": 0, "kills": Counter(), "answers": Counter(), "entries": Counter()}
 
     def run(self, random):
-        """A life of a service."""
+        """Start a service, send requests and kill processes, stop the service, and check its log."""
         for old in self._folder.glob("events.db*"):
             old.unlink()
         path, names = str(self._folder / "events.db"), pick(random, NAMES)
@@ -81,7 +82,7 @@ class Target:
                 service.exchange(requests, kill=how)
                 if how in ("service", "both"):
                     service = service.killed()
-                    for one in requests.known:  # what was ranked last may not be on disk
+                    for one in requests.known:  # the last rankings may not have been written to disk
                         one.certain = one.seq is not None
             service.end(path)
         finally:
@@ -89,7 +90,7 @@ class Target:
         self._check_log(path, requests.known)
 
     def _check_log(self, path, known):
-        """Everything acknowledged is in the log, in its place; a replay comes to the bytes of the newest model."""
+        """Check that all acknowledged feedback is in the log, and that a replay gives the bytes of the newest model."""
         store = open_store(path, create=False)
         events = {}
         while part := store.entries(len(events), 1000):
@@ -104,7 +105,7 @@ class Target:
 
 
 def _new_store(random, path, names):
-    """Make a store with models; an API key, if requests are to need one, and options of the service."""
+    """Make a store with models; return an API key, or None, and options of the service."""
     models = {CHAMPION: pick(random, CHAMPIONS)()}
     explore = pick(random, ["none", "none", "epsilon", "fair-pairs", "team-draft"])
     if explore == "team-draft" or random.random() < 0.2:
@@ -128,7 +129,7 @@ class _Service:
     options : list of str
         Options of ``ranksvm serve``.
     figures : dict
-        What is counted.
+        Counts, which are updated.
     """
 
     def __init__(self, path, options, figures):
@@ -137,7 +138,7 @@ class _Service:
         python = [sys.executable, *(["-S"] if sys.flags.no_site else [])]
         command = [*python, "-m", "ranksvm", "serve", "--store", path, "--port", "0", *options]
         with self._said.open("wb") as said:
-            # a process group of its own, which the learner is in, too
+            # a new process group, which also contains the learner
             self._process = subprocess.Popen(command, stderr=said, start_new_session=True)
         self._socket, self._used = None, 0.0
         self.port = int(_wait_for(self._address, START, "the service does not start")[1])
@@ -147,7 +148,7 @@ class _Service:
         return re.search(r"Serving at http://[\d.]+:(\d+)", self._said.read_text())
 
     def exchange(self, requests, kill=None):
-        """Send a request, kill what is to be killed, and judge the answer."""
+        """Send a request, kill processes if asked to, and check the answer."""
         sent, failure = requests.next(self.port), None
         try:
             self._send(sent.data)
@@ -170,11 +171,12 @@ class _Service:
         assert status in allowed, f"{status} {content[:1000]!r}, for {sent.data[:3000]!r}"
         if status in (200, 202):
             self._note(requests, sent, content)
-        elif sent.event is not None and not sent.framed:  # what was wrong may have been behind the request
+        elif sent.event is not None and not sent.framed:
+            # the request may have been accepted, and the error may be about bytes after it
             sent.event.certain = False
 
     def _note(self, requests, sent, content):
-        """Remember events, and what was said of them."""
+        """Remember events and the feedback on them."""
         if sent.event is not None and b'"seq"' in content:
             sent.event.answered, sent.event.seq = sent.body, json.loads(content)["seq"]
         elif content.startswith(b'{"event"') and b'"order"' in content:
@@ -185,7 +187,7 @@ class _Service:
             requests.known.append(Known(ranking["event"], ranking["order"]))
 
     def _send(self, data):
-        if time.monotonic() - self._used > IDLE:  # the service may close it at any moment
+        if time.monotonic() - self._used > IDLE:  # the service may close an idle connection at any moment
             self._disconnect()
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER)
@@ -220,13 +222,13 @@ class _Service:
             (os.killpg if how == "both" else os.kill)(self._process.pid, signal.SIGKILL)
 
     def killed(self):
-        """Another service, after this one was killed."""
+        """Start another service after this one was killed."""
         self.clean_up()
         self._check_said()
         return _Service(self._path, self._options, self._figures)
 
     def end(self, path):
-        """Ask it to end, once it has learned from all of the log."""
+        """Stop the service after it has learned from the whole log."""
         store = open_store(path, create=False)
         _wait_for(lambda: store.checkpoint().position == store.head[0], END, "learning does not reach the end")
         store.close()
@@ -237,7 +239,7 @@ class _Service:
         assert code == 128 + signal.SIGTERM, f"the service ended with {code}: {self._said.read_text()}"
 
     def clean_up(self):
-        """End what is left of it."""
+        """Disconnect, and kill the process if it still runs."""
         self._disconnect()
         self._process.kill()
         self._process.wait()
@@ -248,7 +250,7 @@ class _Service:
         assert place < 0, said[max(0, place - 1000) : place + 5000]
 
     def _measure(self):
-        """See how much memory the processes ever had."""
+        """Measure and check the largest memory that the processes have used."""
         for process in (self._process.pid, *_children(self._process.pid)):
             memory = _memory(process)
             self._figures["memory"] = max(self._figures["memory"], memory)
@@ -256,7 +258,7 @@ class _Service:
 
 
 def _children(parent):
-    """Numbers of the processes that a process started."""
+    """Ids of the child processes of a process."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -266,7 +268,7 @@ def _children(parent):
 
 
 def _memory(process):
-    """Most bytes of memory that a process ever had; 0 if it has ended."""
+    """Largest number of bytes of memory that a process has used; 0 if it has ended."""
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s*(\d+) kB", pathlib.Path(f"/proc/{process}/status").read_text())
         return 0 if found is None else int(found[1]) << 10
@@ -274,7 +276,7 @@ def _memory(process):
 
 
 def _wait_for(condition, seconds, what):
-    """What a condition gives when it is true."""
+    """Wait until a condition returns a true value, and return this value."""
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, f"{what} in {seconds} seconds"

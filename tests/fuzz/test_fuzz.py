@@ -1,4 +1,4 @@
-"""A few cases of every fuzzer; ``make fuzz`` runs many, with sanitisers."""
+"""A few cases of every fuzzer; ``make fuzz`` runs many, with sanitizers."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Files of TREC with bytes changed: a refusal names file, line and reason; what is read is written and read again."""
+"""Fuzz the readers of TREC files: errors must name file, line and reason, and what was read must survive rewriting."""
 
 import gzip
 
@@ -45,7 +45,7 @@ class Target:
 
 
 def _check(error, path, text):
-    """Whether an error says where it is, and why."""
+    """Check that an error names the place and the reason."""
     assert str(path) in str(error), error
     if isinstance(error, ParseError):
         assert 1 <= error.line <= text.count(b"\n") + 1, error

@@ -1,4 +1,4 @@
-"""Figures are drawn without a display, and closed."""
+"""Draw figures without a display, and close them after each test."""
 
 import pytest
 

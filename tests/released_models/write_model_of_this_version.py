@@ -1,6 +1,6 @@
-"""Write the model file that stands for the current format version; run it once, when the version is raised.
+"""Write the model file that represents the current format version; run this script once for each new version.
 
-Files of earlier versions are kept as they are: they have to load for ever.
+Files of earlier versions are never changed, because all later versions of ranksvm must be able to load them.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ from ranksvm.model_files import persistence
 
 X = np.array([[0.0, 0.0], [2.0, 4.0]])
 ranker = RankSVM(C=0.5).fit(X, [0, 1])
-# exact in binary, so that scores can be compared with ==
+# numbers that are exact in binary, so that scores can be compared with ==
 ranker.coef_ = np.array([0.25, 1.0])
 scaler = StandardScaler(with_std=False)
 model = Pipeline([("scaler", scaler.fit(X)), ("ranker", ranker)])

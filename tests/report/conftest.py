@@ -1,4 +1,4 @@
-"""Data whose names would be markup, and a report on them."""
+"""Data whose names contain HTML markup, and a report on them."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ import ranksvm
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-# What a page must show as it is, in every place where names occur.
+# A page must show this text unchanged, wherever names occur.
 MARKUP = "<script>document.title='broken'</script>\"'&$"
 
 
 def named_data(n_queries=40, seed=0):
-    """Data with names of features, documents and queries that are markup."""
+    """Data whose features, documents and queries have names that contain markup."""
     data = ranksvm.make_ranking(n_queries, n_docs=9, n_features=4, random_state=seed)
     return ranksvm.RankingData(
         data.X,

@@ -18,14 +18,14 @@ from ranksvm.serving.store import open_store
 
 
 def event(number, n_documents=4, n_features=3, at=1000.0):
-    """An event with features drawn from its number."""
+    """An event whose random features depend on its number."""
     X = np.random.default_rng(number).normal(size=(n_documents, n_features))
     shown = Shown([f"d{row}" for row in range(n_documents)], list(range(n_documents)), 1, n_features, X.dtype.str)
     return Event(f"e{number:06d}", at, shown, X.tobytes())
 
 
 def feedback(id, says=None, kind=Kind.FEEDBACK, at=1000.0):
-    """An entry that answers an event."""
+    """A log entry with feedback on an event."""
     return Entry(kind, id, msgspec.msgpack.encode({"labels": [2, 1, 0, 0]} if says is None else says), at)
 
 
@@ -42,14 +42,14 @@ def _other_user():
 
 
 def _run_as_nobody_special(command, **options):
-    """Run a program of PostgreSQL, which refuses to run as root."""
+    """Run a program of PostgreSQL as another user if this process is root: it refuses to run as root."""
     if os.getuid() == 0:
         options["user"] = _other_user()
     return subprocess.run(command, check=True, capture_output=True, cwd="/", **options)
 
 
 class PostgresServer:
-    """A server of its own, in a new folder, that listens at a Unix socket there."""
+    """A new PostgreSQL server in a new folder; it listens at a Unix socket in this folder."""
 
     def __init__(self, programs):
         self._programs = programs
@@ -86,7 +86,7 @@ class PostgresServer:
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL server; tests that need it skip where it is not installed."""
+    """A PostgreSQL server; tests that need it are skipped if it is not installed."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: no store in PostgreSQL is tested")
     programs = _programs()
     if programs is None:
@@ -99,7 +99,7 @@ def postgres():
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):
-    """Where a new store is to be."""
+    """The path or URL for a new store."""
     if request.param == "sqlite":
         return str(tmp_path / "events.db")
     return request.getfixturevalue("postgres").new_database()

@@ -1,4 +1,4 @@
-"""A service that listens at a port of this machine, in threads of the tests, and a client."""
+"""A client, and a service that runs in threads of the test process and listens on a local port."""
 
 import http.client
 import json
@@ -58,7 +58,7 @@ class Running:
         self.store = open_store(url, reward_wait=wait)
         models = None if models is None else models if isinstance(models, dict) else {CHAMPION: models}
         begin(self.store, models, None if models is None else Settings(list(names)), at=0.0)
-        # in the process of the tests it starts a second earlier, and its store can be changed
+        # a learner in the process of the tests starts a second faster, and tests can change its store
         learner = LearnerProcess(self.store, url, schedule, wait, "zero") if process else Learner(self.store, schedule)
         self.service = Service(self.store, learner, Options(**options))
         ready = threading.Event()

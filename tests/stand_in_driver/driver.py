@@ -1,11 +1,13 @@
-"""The entry points of the stand-in for the CUDA driver: memory of a device is memory of the host.
+"""The entry points of the stand-in for the CUDA driver, in which device memory is memory of the host.
 
-A launch runs the kernel that the C++ compiler made of the same source, found by the machine code that NVRTC compiled.
-A stream is a queue, and a mode says when its work runs: at once; as late as possible, when the host waits for it; or
-late, but the stream of copies (the second of each device object) as early as possible. The results must not differ.
+A launch runs a host version of the kernel, which the C++ compiler made from the same source. The machine code that
+NVRTC compiled identifies the kernel. A stream is a queue, and the mode says when its work runs: at once; as late as
+possible, when the host waits for it; or late, except for the stream of copies (the second stream of each device), which
+runs as early as possible. The results must be the same in all modes.
 
-What a driver refuses is refused here, and what a driver cannot see is a fault, which ends a test: a host array that is
-changed or freed before a copy has read it, memory that is read before it is written (NaN) or written past its end.
+The stand-in refuses what a driver refuses. It also records faults that a driver does not notice, and then the test
+fails: a host array that is changed or freed before a copy has read it, and a write past the end of a block of memory.
+Memory holds NaN until it is written, so a result shows if it is read too early.
 """
 
 import atexit
@@ -28,9 +30,9 @@ import numpy as np
 from ranksvm.device.source import part_of
 
 MODES = ("at once", "late", "copies early")
-# bytes before and after each block of memory, and what they hold
+# number of guard bytes before and after each block of memory, and their value
 GUARD, FILLED = 64, 0xA5
-# blocks that have been freed and are kept, so that a late read of one finds NaN and not other data
+# number of freed blocks that are kept, so that a late read finds NaN and not other data
 QUARANTINE = 256
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_DEVICE = 0, 1, 2, 100, 101
@@ -43,7 +45,7 @@ _entries = []
 
 
 def entry(*types):
-    """A method of `Driver` as an entry point, with the types of its arguments; it returns the status, None: success."""
+    """Make a method of `Driver` an entry point with these argument types; it returns a status, or None for success."""
 
     def noted(method):
         _entries.append((method.__name__, types))
@@ -53,7 +55,7 @@ def entry(*types):
 
 
 class RefusedError(Exception):
-    """The status that an entry point returns."""
+    """Raised in an entry point, which then returns this status."""
 
     def __init__(self, status):
         super().__init__(status)
@@ -61,7 +63,7 @@ class RefusedError(Exception):
 
 
 class Stream:
-    """Work that has not run yet, in order."""
+    """A queue of work that has not run yet."""
 
     def __init__(self, device, number):
         self.device = device
@@ -70,7 +72,7 @@ class Stream:
 
 
 class Mark:
-    """The place of an event in a stream."""
+    """The position of an event in a stream."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -78,7 +80,7 @@ class Mark:
 
 
 class Block:
-    """Memory of a device, between guards; it holds NaN at first and after it has been freed."""
+    """A block of device memory between guard bytes; it holds NaN at first, and again after it was freed."""
 
     def __init__(self, device, size):
         self.device, self.size = device, size
@@ -95,7 +97,7 @@ class Block:
 
 
 class Kernel:
-    """A kernel that has been loaded; ``allowed``: bytes of shared memory, by device."""
+    """A loaded kernel; ``allowed`` maps a device to the bytes of shared memory that the kernel may use there."""
 
     def __init__(self, name):
         self.name = name
@@ -103,7 +105,7 @@ class Kernel:
 
 
 class LaunchConfig(ctypes.Structure):
-    """CUlaunchConfig."""
+    """The structure CUlaunchConfig of the CUDA driver."""
 
     _fields_ = (
         *((f"{kind}_{axis}", _uint) for kind in ("grid", "block") for axis in "xyz"),
@@ -115,12 +117,12 @@ class LaunchConfig(ctypes.Structure):
 
 
 class Driver:
-    """The state of the stand-in. A test may set what is public.
+    """The state of the stand-in. Tests may set its public attributes.
 
     Attributes
     ----------
     active : bool
-        Whether there is a driver with GPUs; else it says that there is none.
+        Whether the driver reports GPUs; if not, it reports that there is none.
     n_devices, memory : int
         Number of GPUs, and bytes of memory of each.
     mode : str
@@ -128,15 +130,15 @@ class Driver:
     failures : dict of str to int
         Name of an entry point -> the status that it returns.
     faults : list of str
-        What went wrong where a real driver says nothing.
+        Errors of the caller that a real driver would not report.
     calls : Counter
-        Calls by name.
+        Number of calls by name of the entry point.
     compiled : list of str
         Variants and parts that NVRTC has compiled.
     launches : list of (str, int, int)
         Variant and name of each kernel, its number of blocks, and bytes of shared memory of each.
     foreign : bool
-        Whether arrays of other libraries are copied, whose memory the stand-in does not know.
+        Whether memory that the stand-in did not allocate is accepted: arrays of other libraries.
     """
 
     def __init__(self):
@@ -155,17 +157,17 @@ class Driver:
         self.reset()
 
     def reset(self):
-        """The settings with which every test begins."""
+        """Restore the settings with which every test begins."""
         self.n_devices, self.memory, self.mode, self.driver_version = 4, 1 << 30, MODES[0], 13000
         self.version, self.failures, self.faults, self.calls, self.compiled = (9, 0), {}, [], Counter(), []
         self.launches, self.foreign, self.cache_bytes = [], False, 50 << 20
-        # bytes that arrays take and have taken, by device: the pool gives no memory back
+        # bytes in use and bytes reserved, by device; reserved bytes never decrease, as the pool returns no memory
         live = Counter({d: sum(b.size for b in self._blocks_now() if b.device == d) for d in range(self.n_devices)})
         self.used, self.reserved = live, Counter(live)
 
     @property
     def context(self):
-        """Number of the current device of this thread; None without one."""
+        """Number of the current device of this thread, or None."""
         stack = self._stack()
         return stack[-1] if stack else None
 
@@ -174,7 +176,7 @@ class Driver:
         self._stack()[:] = [] if device is None else [device]
 
     def noting(self, compile_kernels):
-        """`cuda.compile_kernels`, with a note of what each code is."""
+        """Wrap `cuda.compile_kernels` to remember which kernels each compiled code contains."""
 
         def noted(variant, part, arch):
             code = compile_kernels(variant, part, arch)
@@ -184,7 +186,7 @@ class Driver:
         return noted
 
     def note(self, code, variant, part, arch):
-        """Remember which kernels a machine code has."""
+        """Remember which kernels a piece of machine code contains."""
         raw = bytes(code.code)
         self._codes[hashlib.sha256(raw).digest()] = str(variant), part, arch, raw
         self.compiled.append(f"{variant}, part {part}")
@@ -207,31 +209,31 @@ class Driver:
         return handle
 
     def _stream(self, handle):
-        """A stream, which has to belong to the current device."""
+        """The stream of a handle; it must belong to the current device."""
         stream = self._streams.get(handle or 0)
         if stream is None or stream.device != self._device():
             raise RefusedError(INVALID_HANDLE)
         return stream
 
     def _fault(self, what):
-        """What ends all work so far, as an illegal address does."""
+        """Record a fault and discard all queued work, as a driver does after an illegal address."""
         self.faults.append(what)
         for stream in list(self._streams.values()):
             stream.work.clear()
         raise RefusedError(ILLEGAL_ADDRESS)
 
     def _blocks_now(self):
-        """The blocks of memory; a copy, because garbage collection frees some at any time."""
+        """A copy of the list of blocks, because garbage collection may free some at any time."""
         return list(self._blocks.values())
 
     def _inside(self, first, size):
-        """Refuse addresses that are not in one block of memory."""
+        """Check that an address range lies in one block of memory."""
         blocks = self._blocks_now()
         if not self.foreign and not any(b.first <= first and first + size <= b.first + b.size for b in blocks):
             self._fault(f"{size} bytes at {first:#x} are not memory of a device")
 
     def _add(self, stream, work):
-        """Work for a stream: a function, a mark that is reached, or one that is waited for."""
+        """Add work to a stream: a function, a `Mark` to record, or a tuple with a `Mark` to wait for."""
         stream.work.append(work)
         if self.mode == MODES[0]:
             self._run(stream)
@@ -239,7 +241,7 @@ class Driver:
             self._run_copies()
 
     def _run(self, stream, until=None):
-        """Everything in a stream, or what is before a mark, and what that waits for in other streams."""
+        """Run all work of a stream, or the work before a mark, and the work of other streams that it waits for."""
         while stream.work and not (until is not None and until.done):
             work = stream.work.popleft()
             if isinstance(work, tuple):
@@ -253,7 +255,7 @@ class Driver:
                 work()
 
     def _run_copies(self):
-        """In the mode for it, what a stream of copies need not wait for."""
+        """In mode "copies early", run the work of streams of copies up to the next mark that they must wait for."""
         if self.mode != MODES[2]:
             return
         for stream in list(self._streams.values()):
@@ -268,7 +270,7 @@ class Driver:
                     first()
 
     def _read(self, first, size):
-        """Bytes of the host, which may be gone."""
+        """Read bytes of the host; the result is shorter if the memory was freed."""
         try:
             return os.pread(self._memory, size, first)
         except OSError:
@@ -448,7 +450,7 @@ class Driver:
 
     @entry(_u64, _pointer)
     def cuMemFreeAsync(self, first, handle):
-        # from any context: destructors run in any thread
+        # accepted whatever the current context is, because destructors run in any thread
         block = self._blocks.pop(first)
         self.used[block.device] -= block.size
         self._add(self._streams[handle], functools.partial(self._freed, block))
@@ -494,7 +496,7 @@ class Driver:
     @entry(_to(_pointer), _pointer, _pointer, _pointer, _uint, _pointer, _pointer, _uint)
     def cuLibraryLoadData(self, out, code, *options):
         header = np.frombuffer(ctypes.string_at(code, 64), dtype=np.uint8)
-        # an ELF file ends with its table of sections or of segments
+        # the length is unknown: an ELF file ends with its table of sections or its table of segments
         sections, segments = (int(header[at : at + 8].view(np.uint64)[0]) for at in (0x28, 0x20))
         sizes = header[0x36:0x3E].view(np.uint16).astype(int)
         size = max(sections + sizes[2] * sizes[3], segments + sizes[0] * sizes[1])
@@ -559,7 +561,7 @@ def _name(status):
 
 
 def _served(driver, name, types):
-    """An entry point as a function of C."""
+    """An entry point as a C function."""
     method = getattr(driver, name)
 
     def call(*arguments):
@@ -579,7 +581,7 @@ def _served(driver, name, types):
 
 
 def missing():
-    """Why there can be no stand-in here, as a sentence; None if there can be."""
+    """The reason why the stand-in cannot be used here, as a sentence; None if it can."""
     if not sys.platform.startswith("linux"):
         return "The stand-in for the CUDA driver needs Linux."
     if os.environ.get("RANKSVM_TEST_CUDA"):
@@ -601,12 +603,12 @@ def missing():
 
 @functools.cache
 def stand_in(folder):
-    """The stand-in of this process, compiled and loaded at the first call; to be called before the driver is.
+    """The stand-in of this process; the first call compiles and loads it, and must come before the driver is loaded.
 
     Parameters
     ----------
     folder : path
-        Where the library is written.
+        Folder to which the library is written.
 
     Returns
     -------
@@ -615,7 +617,7 @@ def stand_in(folder):
     """
     path = Path(folder, f"libcuda-{os.getpid()}.so.1")
     source = Path(__file__).with_name("libcuda.c")
-    # a library is found by this name once it is loaded, wherever it is
+    # after the library is loaded, the dynamic linker finds it by this name, whatever its folder
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wl,-soname,libcuda.so.1", "-o", path, source]
     subprocess.run(command, check=True)
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
@@ -630,7 +632,7 @@ def stand_in(folder):
 
 
 def active_stand_in(folder):
-    """The stand-in as `stand_in` loads it, with GPUs from now on: for a process that is no test."""
+    """Load the stand-in and let it report GPUs; for processes other than the test process."""
     from ranksvm.device import cuda
 
     driver = stand_in(folder)

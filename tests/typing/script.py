@@ -1,4 +1,4 @@
-"""A user's script, which mypy --strict and pyright check, and which runs: every public class, the names of fit."""
+"""A user's script that uses most public classes; tests run it, and check it with mypy --strict and pyright."""
 
 import tempfile
 from pathlib import Path

@@ -50,8 +50,8 @@ class RegularizedRankSVM(LowRankRanker):
 
     where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other documents, and ``|A|_*`` is
     the sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix
-    Y_q of slacks. Its largest singular value, ``|Y_q|_2``, is at most gamma, and its squared norm is penalized: minimize
-    over w and the Y_q with ``|Y_q|_2 <= gamma`` ::
+    Y_q of slacks. Its largest singular value ``|Y_q|_2`` is at most gamma, and its squared norm is penalized: minimize,
+    over w and all Y_q with ``|Y_q|_2 <= gamma``, ::
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 

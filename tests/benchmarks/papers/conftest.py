@@ -1,4 +1,4 @@
-"""A folder of tiny data sets with the names of the published ones."""
+"""A folder of tiny data sets that have the names of the published data sets."""
 
 import numpy as np
 import pytest
