@@ -1,4 +1,4 @@
-"""The data of `additive.py`: folds, made data with planted interactions, and folders of LETOR files."""
+"""The data of `additive.py`: folds of real data, generated data with known interactions, and folders of LETOR files."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from ranksvm import RankingData, make_ranking, read_letor
 
 SEED = 0
 REAL = ("MQ2008", "MQ2007-partial", "OHSUMED")
-# One training and one test part.
+# This data set has only one training and one test part.
 EXAMPLE = "LightGBM-rank"
 N_CURVED, N_PLANTED, NOISE = 20, 10, 0.7
 
@@ -24,7 +24,7 @@ def quality_sets(smoke: bool) -> dict[str, range]:
 
 
 def parts_of(name: str, fold: int) -> Parts:
-    """The parts of a fold; the last fifth of the training queries of LightGBM's example are its validation part."""
+    """The parts of a fold; for LightGBM's example, the last fifth of the training queries is the validation part."""
     if name == "made":
         data = make_ranking(90, (8, 12), 8, n_levels=3, random_state=fold)
         return Parts(*(data.select(data.qid % 3 == number) for number in range(3)))
@@ -40,14 +40,14 @@ def parts_of(name: str, fold: int) -> Parts:
 
 
 class Planted(NamedTuple):
-    """Made data whose labels follow a known function of uniform features.
+    """Generated data whose labels follow a known function of uniform features.
 
     Parameters
     ----------
     parts : Parts
         Training, validation and test queries.
     truth : tuple of ndarray
-        The function, without noise, of the rows of each part.
+        The values of the function, without noise, for the rows of each part.
     pairs : list of tuple of int
         The pairs of features whose product is in the function.
     """
@@ -58,10 +58,10 @@ class Planted(NamedTuple):
 
 
 def planted(n_queries: int, n_docs: int, n_features: int, n_planted: int = N_PLANTED) -> Planted:
-    """Uniform features, curved effects of the first ones, products of centered features, and noise.
+    """Generate uniform features; labels follow curves of the first ones, products of centered ones, and noise.
 
-    Labels are 0 to 3, cut at the same quantiles of the noisy function everywhere. A tenth of the queries, but 100 of
-    few, are for validation, and as many for testing.
+    Labels are 0 to 3; they divide the noisy function at the same quantiles for all data sizes. A tenth of the queries
+    (but at least the smaller of 100 and a quarter) are for validation, and as many for testing.
     """
     rng = np.random.default_rng(SEED)
     n_curved, n_rows = min(N_CURVED, n_features), n_queries * n_docs
@@ -105,6 +105,6 @@ def letor_folder(folder: Path, dtype: type = np.float32) -> Parts:
 
 
 def _file(folder: Path, *names: str) -> Path | None:
-    """The first file that has one of the names, perhaps after "set1."."""
+    """The first file with one of the names, also with "set1." before the name."""
     found = [folder / f"{set_}{name}{ending}" for name in names for set_ in ("", "set1.") for ending in ENDINGS]
     return next((path for path in found if path.is_file()), None)

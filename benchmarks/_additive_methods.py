@@ -1,6 +1,6 @@
-"""The methods of `additive.py`: RankSVM, its additive models, and tools with boosted trees, each with its grid.
+"""The methods of `additive.py`, each with its grid: RankSVM, additive models, and tools with boosted trees.
 
-CatBoost and EBM are looked for in ``build/peers`` too:
+CatBoost and EBM are also searched in ``build/peers``:
 python -m pip install --no-deps --target build/peers catboost interpret-core
 """
 
@@ -25,7 +25,7 @@ if FOLDER.is_dir():
 SEED = 0
 # Maximum number of boosting rounds; boosting stops after PATIENCE rounds without a gain on validation data.
 ROUNDS, PATIENCE = 5000, 100
-# Bags of EBM, each without this share of the queries, on which it stops early.
+# EBM: number of bags, and the share of the queries that each bag holds out for early stopping.
 BAGS, HELD_OUT = 8, 0.15
 PAIR_WEIGHTINGS = ("uniform", "gain_gap")
 
@@ -35,12 +35,12 @@ class Fitted(NamedTuple):
 
     score: Scorer
     chosen: str = ""
-    # whether boosting was ended by its largest number of rounds
+    # whether boosting stopped at the limit of rounds
     cut_off: bool = False
 
 
 class Method(NamedTuple):
-    """A way to learn to rank: its parameters, and the fit that they give to the parts and a number of threads."""
+    """A way to learn to rank: its parameters, and a function that fits it to parts, given a number of threads."""
 
     axes: tuple[Axis, ...]
     fit: Callable[..., Fitted]
@@ -73,7 +73,7 @@ def peers(smoke: bool) -> dict[str, Method | None]:
 
 
 def ours(smoke: bool) -> dict[str, Method]:
-    """RankSVM, and the additive models: the linear part, steps, both, both and interactions, and the default choice."""
+    """RankSVM, and additive models: linear part, steps, both, both with interactions, and the default choice."""
     C = Axis("C = 4^{}", range(-20, 16), -6, 0)
     steps = Axis(
         "steps {}",
@@ -104,7 +104,7 @@ def ours(smoke: bool) -> dict[str, Method]:
 
 
 def _short(method: Method, smoke: bool) -> Method:
-    """The method, or for a smoke run with two values of each parameter."""
+    """The method; for a smoke run, with only two values of each parameter."""
     if not smoke:
         return method
     axes = []
@@ -216,7 +216,7 @@ def _ebm(parts: Parts, threads: int, n_interactions: int, rate: float, smoothing
 
 
 def _bags(data: RankingData) -> np.ndarray:
-    """-1 for the rows of the queries that a bag holds out, else 1."""
+    """For each bag: -1 for rows of queries that it holds out, and 1 for other rows."""
     rng, n_queries = np.random.default_rng(SEED), data.queries.n_queries
     numbers = data.queries.numbers()
     _, numbers = np.unique(numbers, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Interactions that made data have: where the bounds put them, and what functions of two features gain."""
+"""Known interactions in generated data: how the bounds rank them, and how much functions of two features gain."""
 
 import sys
 import time
@@ -18,14 +18,14 @@ from ranksvm import AdditiveRankSVM, RankingData, RankSVM, metrics
 from ranksvm.additive.interactions import all_pairs
 
 MEASURE = "ndcg@10"
-# Of LightGBM: the rate, the least size of a leaf, and the most trees.
+# LightGBM: learning rate, smallest size of a leaf, and largest number of trees.
 RATE, LEAF, TREES = 0.1, 20, 3000
 
 Fit = Callable[..., Any]
 
 
 class Race:
-    """Models of the same made data, each a row of the table.
+    """Models of the same generated data; each has a row in the table.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Race:
         return metrics.evaluate(part.y, scores, part.qid, MEASURE).means[MEASURE]
 
     def enter(self, name: str, setting: str, fit: Fit) -> tuple[Any, float]:
-        """The scoring function that a fit gives, in a row of the table, and its figure on validation queries."""
+        """Fit a model and add its row to the table; return its scoring function and its NDCG on validation queries."""
         started = time.perf_counter()
         score = fit()
         taken = time.perf_counter() - started
@@ -53,7 +53,7 @@ class Race:
         return score, vali
 
     def best(self, name: str, axis: Axis, fit: Fit) -> float:
-        """The value of the one parameter that is best on validation queries; only its row stays in the table."""
+        """The value of the parameter that is best on validation queries; only its row stays in the table."""
         grid, before, entered = Grid((axis,), (MEASURE,)), list(self.rows), {}
 
         def try_out(value: float) -> float:
@@ -68,7 +68,7 @@ class Race:
 
 
 def planted_pairs(n_queries: int, n_docs: int, n_features: int, n_planted: int, smoke: bool) -> dict[str, Any]:
-    """Which pairs of features the bounds put first, and what their functions gain."""
+    """Measure which pairs of features have the largest bounds, and how much their functions gain."""
     made = planted(n_queries, n_docs, n_features, n_planted)
     train, race, bounds = made.parts.train, Race(made), []
 
@@ -97,7 +97,7 @@ def planted_pairs(n_queries: int, n_docs: int, n_features: int, n_planted: int, 
 
 
 def _enter_boosting(race: Race, smoke: bool) -> None:
-    """A row for each number of leaves that LightGBM is tried with."""
+    """Add the row of LightGBM with the best number of leaves."""
     method = peers(smoke)["LightGBM lambdarank"]
     if method is None:
         return
@@ -111,7 +111,7 @@ def _enter_boosting(race: Race, smoke: bool) -> None:
 
 
 def places(bounds: np.ndarray, pairs: list[tuple[int, int]], n_features: int) -> list[str]:
-    """The places of some pairs in the order of the bounds; their bounds, and the largest of the others."""
+    """A table row: ranks of some pairs when sorted by bound, their bounds, the largest other bound, number of pairs."""
     numbers = {tuple(pair): number for number, pair in enumerate(all_pairs(n_features).tolist())}
     chosen = np.array([numbers[pair] for pair in pairs])
     place = np.argsort(np.argsort(-bounds, kind="stable"))[chosen] + 1
@@ -121,7 +121,7 @@ def places(bounds: np.ndarray, pairs: list[tuple[int, int]], n_features: int) ->
 
 
 def planted_in_words(found: list[Found]) -> list[str]:
-    """The part of the page on planted interactions."""
+    """The part of the page about known interactions."""
     parts = [
         "## Planted interactions",
         f"Uniform features; a function with {N_CURVED} curved effects, and products of two centered features; noise of "
@@ -140,7 +140,7 @@ def planted_in_words(found: list[Found]) -> list[str]:
 
 
 def planted_section(smoke: bool) -> Section:
-    """What is measured: tiny sizes for a smoke run."""
+    """The section with its measurements; a smoke run has tiny sizes."""
     shapes = ((60, 20, 8, 2),) if smoke else ((500, 100, 60, 10), (10_000, 100, 60, 10))
     pieces = {f"{q * d:,} x {n}": partial(planted_pairs, q, d, n, k, smoke) for q, d, n, k in shapes}
     return Section("planted", pieces, planted_in_words)

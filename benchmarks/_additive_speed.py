@@ -1,4 +1,4 @@
-"""The speed of additive models beside RankSVM and LightGBM, their memory, and their products with the Hessian."""
+"""Speed of additive models compared with RankSVM and LightGBM, their memory, and their Hessian products."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -25,23 +25,23 @@ CS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 @cache
 def made(n_queries: int, n_features: int) -> RankingData:
-    """Float32 rows of normal features."""
+    """Generated data with normally distributed float32 features."""
     return make_ranking(n_queries, N_DOCS, n_features, random_state=SEED)
 
 
 def additive(data: RankingData, threads: int, C: float = 1.0, max_bins: int = 32, **options: Any) -> AdditiveRankSVM:
-    """A fit."""
+    """Fit an additive model."""
     model = AdditiveRankSVM(C=C, max_bins=max_bins, n_jobs=threads, **options)
     return model.fit(data.X, data.y, qid=data.qid)
 
 
 def linear(data: RankingData, threads: int) -> RankSVM:
-    """A fit of the linear model."""
+    """Fit a linear model."""
     return RankSVM(C=1.0, n_jobs=threads).fit(data.X, data.y, qid=data.qid)
 
 
 def boosted(data: RankingData, threads: int, trees: int = TREES, leaves: int = LEAVES) -> Any:
-    """Boosted trees, their histograms of the data included; None where LightGBM is not installed."""
+    """Fit boosted trees, including the histograms of the data; None if LightGBM is not installed."""
     try:
         import lightgbm
     except ImportError:
@@ -51,7 +51,7 @@ def boosted(data: RankingData, threads: int, trees: int = TREES, leaves: int = L
 
 
 def compared(actions: dict[str, Callable[[], Any]], repeats: int, reference: str, unit: float = 1.0) -> list[list[str]]:
-    """Time actions in turns: rows of name, minimum and median, and the minimum relative to the reference."""
+    """Time actions in turns; return rows with name, minimum and median, and the minimum relative to the reference."""
     times = interleaved(actions, repeats, 0.2)
     least = times[reference].min()
     return [[name, summary(unit * each), f"{each.min() / least:.2f}"] for name, each in times.items()]
@@ -61,7 +61,7 @@ def compared(actions: dict[str, Callable[[], Any]], repeats: int, reference: str
 
 
 def large_fit(n_queries: int, repeats: int, trees: int) -> list[list[str]]:
-    """Fits to as many features as web search has."""
+    """Time fits with 136 features, as in data of web search."""
     data = made(n_queries, N_FEATURES)
     what = f"{data.n_rows:,} x {data.n_features} float32"
     actions = {
@@ -76,7 +76,7 @@ def large_fit(n_queries: int, repeats: int, trees: int) -> list[list[str]]:
 
 
 def small_fit(repeats: int, smoke: bool) -> list[list[str]]:
-    """Fits to real data with one thread."""
+    """Time fits to real data with one thread."""
     if data_folder() is None:
         return []
     data = read("MQ2007-partial")
@@ -94,7 +94,7 @@ def small_fit(repeats: int, smoke: bool) -> list[list[str]]:
 
 
 def bounds(n_queries: int, repeats: int) -> list[list[str]]:
-    """The bounds of all pairs of features at a solution, beside the fit."""
+    """Time the bounds of all pairs of features at a solution, and compare with the time of the fit."""
     data = made(n_queries, FEW_FEATURES)
     model = AdditiveRankSVM(C=1e-3, n_jobs=THREADS)
     options = additive_options(model)
@@ -114,7 +114,7 @@ def bounds(n_queries: int, repeats: int) -> list[list[str]]:
 
 
 def prediction(n_queries: int, n_rows: int, repeats: int, n_trees: int) -> list[list[str]]:
-    """Scores of many rows, and of one query, in milliseconds."""
+    """Milliseconds to score many rows, and to score one query."""
     data = made(n_queries, N_FEATURES)
     X = np.random.default_rng(SEED).standard_normal((n_rows, N_FEATURES), dtype=np.float32)
     steps = additive(data, THREADS, 1e-3)
@@ -141,7 +141,7 @@ def prediction(n_queries: int, n_rows: int, repeats: int, n_trees: int) -> list[
 
 
 def memory(n_queries: int, smoke: bool) -> list[list[str]]:
-    """Memory of a fit beyond X, in processes of their own."""
+    """Memory that a fit needs in addition to X, measured in a separate process for each fit."""
     data = made(n_queries, N_FEATURES)
     rows = []
     fits: list[tuple[str, dict[str, int]]] = [
@@ -159,7 +159,7 @@ def memory(n_queries: int, smoke: bool) -> list[list[str]]:
 
 
 def products(n_queries: int, smoke: bool) -> list[list[str]]:
-    """Products with the Hessian of fits for many C."""
+    """Number of Hessian products in fits with many values of C."""
     sets = {f"made, {n_queries * N_DOCS:,} x {N_FEATURES}": made(n_queries, N_FEATURES)}
     if data_folder() is not None and not smoke:
         sets |= {f"{name} fold 1": read(name) for name in ("MQ2008", "MQ2007-partial", "OHSUMED")}
@@ -177,7 +177,7 @@ def products(n_queries: int, smoke: bool) -> list[list[str]]:
 
 
 def speed_sections(smoke: bool) -> list[Section]:
-    """What is timed: tiny sizes for a smoke run."""
+    """The sections with their measurements; a smoke run has tiny sizes."""
     n_queries, few, repeats, trees = (5, 5, 1, 5) if smoke else (5834, 840, 5, TREES)
     timed = ["data", "threads", "what", "s, least / median", "ratio"]
     scored = ["rows", "threads", "model", "ms, least / median", "ratio"]

@@ -1,4 +1,4 @@
-"""Published figures of glass boxes, and folders of LETOR files that are measured as these figures were."""
+"""Published figures of interpretable models, and folders of LETOR files that are measured in the same way."""
 
 import sys
 import tempfile
@@ -29,7 +29,7 @@ PUBLISHED = {
     "NeuralRankGAM": ("0.4514", "0.7520", "0.6981"),
     "LambdaMART, unconstrained": ("0.5300", "", ""),
 }
-# As the published figures count.
+# The published figures count queries without relevant documents as 1.
 CONVENTION = replace(metrics.CONVENTIONS["default"], name="no relevant: 1", no_relevant=1.0)
 MODELS: dict[str, dict[str, Any] | None] = {
     "RankSVM": None,
@@ -41,7 +41,7 @@ LEAVES, RATE, LEAF, TREES = (31, 127), 0.1, 20, 3000
 
 
 def measured_folder(folder: Path, smoke: bool) -> list[list[str]]:
-    """Rows of the table of a folder with the files train, vali and test."""
+    """Measure a folder with the files train, vali and test; return the rows of its table."""
     parts = letor_folder(folder)
     C = Axis("C = 4^{}", range(-25, 16), -7 if smoke else -9, -6)
     rows = []
@@ -69,7 +69,7 @@ def _boosting(fit: Callable[..., Any], parts: Parts, leaves: int, trees: int) ->
 
 
 def _row(name: str, parts: Parts, axes: Sequence[Axis], fit: Callable[..., Any]) -> list[str]:
-    """The row of a model, its settings chosen on the validation part."""
+    """The row of a model whose settings are chosen on the validation part."""
     grid, started = Grid(axes, (MEASURE,)), time.perf_counter()
 
     def try_out(*values: float) -> list[float]:
@@ -89,7 +89,7 @@ def _figure(part: RankingData, scores: np.ndarray) -> float:
 
 
 def _made_files(smoke: bool) -> list[list[str]]:
-    """The same of files that are made: whether it runs."""
+    """Run `measured_folder` on generated files, to see that it works."""
     with tempfile.TemporaryDirectory() as name:
         made = planted(40, 20, 12, 3).parts
         for part, data in zip(("train", "vali", "test"), made, strict=True):
@@ -98,7 +98,7 @@ def _made_files(smoke: bool) -> list[list[str]]:
 
 
 def published_in_words(found: list[Found]) -> list[str]:
-    """The part of the page on published figures of glass boxes."""
+    """The part of the page about published figures of interpretable models."""
     assert found
     return [
         "## Published figures of glass boxes",
@@ -115,7 +115,7 @@ def published_in_words(found: list[Found]) -> list[str]:
 
 
 def folders_in_words(found: list[Found]) -> list[str]:
-    """The part of the page on folders that were measured beside the published figures."""
+    """The part of the page that compares measured folders with the published figures."""
     header = ["model", "chosen by validation", "NDCG@10, validation", "test", "inside", "grid, s"]
     parts = []
     for each in found:
@@ -124,7 +124,7 @@ def folders_in_words(found: list[Found]) -> list[str]:
 
 
 def target_sections(named: Sequence[str], smoke: bool) -> list[Section]:
-    """Published figures, and the folders given as NAME=FOLDER; made files for a smoke run without any."""
+    """Sections for published figures and folders given as NAME=FOLDER; a smoke run without folders generates files."""
     folders = dict(each.partition("=")[::2] for each in named)
     pieces: dict[str, Any] = {name: partial(measured_folder, Path(path), smoke) for name, path in folders.items()}
     if smoke and not pieces:

@@ -1,6 +1,6 @@
-"""Classical learners to rank in NumPy, short and plain: what RankSVM is measured against in quality.
+"""Short NumPy implementations of classical learning-to-rank methods, whose quality is compared with RankSVM's.
 
-Each is an iterator of scoring functions, one after every round or epoch, so that validation data can choose among them.
+Each method yields a scoring function after every round or epoch, so that validation data can choose among them.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Scorer = Callable[[np.ndarray], np.ndarray]
 
 
 def pairs_of(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the preferred and of the other document of every pair."""
+    """The row of the preferred document and the row of the other document, for every pair."""
     upper, lower = [], []
     for _, rows in data.queries:
         i, j = np.nonzero(data.y[rows][:, None] > data.y[rows][None, :])
@@ -55,7 +55,7 @@ def pairwise_sgd(data: RankingData, lam: float, n_steps: int, n_rounds: int, see
 
 
 class _Network:
-    """A linear function, or one hidden layer of tanh units, of standardized features, with Adam's steps."""
+    """A linear function or one hidden layer of tanh units, on standardized features, trained with Adam."""
 
     def __init__(self, X: np.ndarray, n_hidden: int, rate: float, seed: int):
         random, n = np.random.default_rng(seed), X.shape[1]
@@ -91,16 +91,17 @@ class _Network:
             weight -= self.rate * first / (1.0 - 0.9**self.number) / size
 
     def scorer(self) -> Scorer:
-        """The present function, as it is now."""
+        """The current scoring function, unchanged by later steps."""
         frozen = object.__new__(_Network)
         frozen.__dict__ = self.__dict__ | {"weights": [weight.copy() for weight in self.weights]}
         return lambda X: frozen.scores(X)[0]
 
 
 def network(data: RankingData, loss: str, n_hidden: int, rate: float, n_epochs: int, seed: int) -> Iterator[Scorer]:
-    """RankNet or ListNet, one step a query, queries in random order.
+    """RankNet or ListNet: one step for each query, with queries in random order.
 
-    The logistic loss of pairs (Burges et al., ICML 2005), or the top-one cross-entropy (Cao et al., ICML 2007).
+    RankNet has the logistic loss of pairs (Burges et al., ICML 2005), ListNet the top-one cross-entropy (Cao et al.,
+    ICML 2007).
     """
     random, X = np.random.default_rng(seed), data.X.astype(np.float64)
     queries = [rows for _, rows in data.queries if len(np.unique(data.y[rows])) > 1]
@@ -133,7 +134,7 @@ def _softmax(values: np.ndarray) -> np.ndarray:
 
 
 def adarank(data: RankingData, metric: str, n_rounds: int) -> Iterator[Scorer]:
-    """AdaRank (Xu & Li, SIGIR 2007): weak rankers are single features, queries are weighted by how badly they rank."""
+    """AdaRank (Xu & Li, SIGIR 2007): weak rankers are single features; badly ranked queries get more weight."""
     X, n = data.X.astype(np.float64), data.X.shape[1]
     keep = np.array([len(np.unique(data.y[rows])) > 1 for _, rows in data.queries])
 
@@ -177,14 +178,14 @@ def _thresholds(chosen: list[tuple[int, float, float]]) -> Scorer:
     return lambda X: sum(height * (X[:, feature] > cut) for feature, cut, height in chosen)
 
 
-# -- a linear programme ------------------------------------------------------------------------------------------------
+# -- a linear program --------------------------------------------------------------------------------------------------
 
 
 def ranking_vectors(data: RankingData, kernel: Callable[[np.ndarray, np.ndarray], np.ndarray], C: float) -> Scorer:
     """RV-SVM (Yu & Kim et al., "RV-SVM", PAKDD 2009): ``min sum beta + C sum xi`` by HiGHS.
 
     ``f(x) = sum of beta_k k(x_k, x)`` over all documents x_k, ``beta >= 0``, and ``f(x_i) - f(x_j) >= 1 - xi_ij`` for
-    every pair: few beta are not 0.
+    every pair. Few beta are not 0.
     """
     X, (upper, lower) = data.X.astype(np.float64), pairs_of(data)
     Q = kernel(X, X)
@@ -199,14 +200,14 @@ def ranking_vectors(data: RankingData, kernel: Callable[[np.ndarray, np.ndarray]
 
 
 class RankingVectors:
-    """A scoring function: some documents, their coefficients, and the kernel."""
+    """A scoring function, defined by some documents, their coefficients, and the kernel."""
 
     def __init__(self, vectors: np.ndarray, beta: np.ndarray, kernel: Callable[[np.ndarray, np.ndarray], np.ndarray]):
         self.vectors, self.beta, self.kernel = vectors, beta, kernel
 
     @property
     def n_vectors(self) -> int:
-        """Number of documents kept; with none all scores are 0."""
+        """Number of documents with a nonzero coefficient; without any, all scores are 0."""
         return len(self.beta)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:

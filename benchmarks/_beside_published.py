@@ -1,4 +1,4 @@
-"""The sections of the speed page that stand beside the published solver: fits, and whole processes."""
+"""The sections of the speed page that compare with the published solver: fits, and whole processes."""
 
 import compileall
 import os
@@ -21,7 +21,7 @@ from _speed_data import SEED, Case, cases
 from ranksvm import RankingData, make_ranking, write_letor
 
 ACCURACIES = {"default": "its default", "1e-5": "1e-5", "ours": "our default"}
-# Least ratio of the published program's time to ours, and of that of the earlier revision to ours.
+# Goals: the smallest ratio of the published program's time to ours, and of the earlier revision's time to ours.
 LEAST_RATIO, GAIN = 1.5, 2.0
 
 
@@ -29,7 +29,7 @@ LEAST_RATIO, GAIN = 1.5, 2.0
 
 
 def fits(smoke: bool, before: Path | None) -> Section:
-    """Every case and C, at three accuracies."""
+    """A section with fits of every case and C, at three accuracies."""
     pieces, wanted = {}, {}
     for case in cases(smoke):
         for C in case.Cs:
@@ -44,7 +44,7 @@ def _compare(case: Case, C: float, before: Path | None) -> dict[str, Any]:
 
 
 def _verdict(case: Case, result: dict[str, Any]) -> str:
-    """Ratios to the published solver and to the earlier revision, and whether both goals are met."""
+    """The ratios of times to the published solver and to the earlier revision, and whether they meet both goals."""
     place = 1 if case.all_threads else 0
     published, earlier = _ratios(result), _ratios_to_earlier(result)
     text, met = f"{published[0]:.2f} / {published[1]:.2f}", published[place] >= case.least
@@ -130,12 +130,12 @@ def _detail(accuracy: str, result: dict[str, Any]) -> tuple[str, ...]:
 
 # -- whole processes ---------------------------------------------------------------------------------------------------
 
-# name -> C, most seconds it may take
+# name -> C, and the largest number of seconds that it may take
 PROCESSES = {"200,040 x 136": (1e-4, None), "MQ2008": (1.0, 0.5)}
 
 
 def processes(smoke: bool, repeats: int, before: Path | None) -> Section:
-    """`ranksvm train` from text to model, against the published solver as a program and an earlier revision."""
+    """Compare `ranksvm train`, from text to model, with the published solver's program and an earlier revision."""
     sets = {"200,040 x 136": lambda: make_ranking(20 if smoke else 1667, 120, 136, random_state=SEED)}
     if data_folder() is not None:
         sets["MQ2008"] = lambda: read("MQ2008")
@@ -144,7 +144,7 @@ def processes(smoke: bool, repeats: int, before: Path | None) -> Section:
 
 
 def _whole(load: Any, C: float, repeats: int, before: Path | None) -> dict[str, Any]:
-    # as an ordinary install has it: an editable one keeps no bytecode
+    # compile bytecode, which an ordinary install has, but an editable one may not
     compileall.compile_dir(Path(ranksvm.__file__).parent, quiet=2)
     if before is not None:
         compileall.compile_dir(before / "src", quiet=2)
@@ -161,7 +161,7 @@ def _whole(load: Any, C: float, repeats: int, before: Path | None) -> dict[str, 
             "all": partial(subprocess.run, ours, check=True, capture_output=True),
         }
         if before is not None:
-            # not from the root of this repository, which would be found first
+            # do not run it in the root of this repository, whose package would be imported
             earlier = [python(before), *ours[1:]]
             actions["before"] = partial(subprocess.run, earlier, check=True, capture_output=True, cwd=folder)
         interleaved(actions, 1)

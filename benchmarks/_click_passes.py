@@ -1,4 +1,4 @@
-"""A service that learns in step from simulated users: each ranking is learned from before the next one is made."""
+"""A service that learns from simulated users one ranking at a time: from each ranking before it makes the next one."""
 
 from pathlib import Path
 
@@ -34,11 +34,11 @@ class InStep:
     n_features : int
         Number of features.
     click_learning : ClickLearning
-        How it learns from clicks.
+        How the service learns from clicks.
     explore : str, default "none"
         "none" or "fair-pairs".
     seed : int, default 0
-        Seed of users and exploration.
+        Seed of the users and of the exploration.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class InStep:
 
     @property
     def learning(self) -> Learning:
-        """What has been learned."""
+        """The models that the service has learned so far."""
         assert self._learner._learning is not None
         return self._learner._learning
 
     def ask(self, X: np.ndarray, gain: np.ndarray, query: str, users: str = "position", noise: float = 0.05) -> None:
-        """Rank documents with a relevance between 0 and 1, and answer with the clicks of a user."""
+        """Rank documents, simulate a user's clicks for their relevance (0 to 1), and send the clicks to the service."""
         values = scores(self.learning.models[CHAMPION], X)
         choice = policies.fair_pairs(values, self._random) if self._explore == "fair-pairs" else policies.greedy(values)
         gains = gain[choice.order][np.newaxis]
@@ -92,12 +92,12 @@ def tutorial_data(seed: int, n_queries: int = 200) -> ranksvm.RankingData:
 
 
 def quality(model: ranksvm.SOLARRanker, data: ranksvm.RankingData, X: np.ndarray) -> float:
-    """NDCG@10 by labels."""
+    """NDCG@10, computed with labels."""
     return metrics.evaluate(data.y, model.predict(X), data.qid, "ndcg@10")["ndcg@10"]
 
 
 def _features(data: ranksvm.RankingData, number: int, drift: int | None) -> np.ndarray:
-    """Features in a pass, from 0: from the pass ``drift`` on, each takes the place of its neighbor."""
+    """Features in a pass, counted from 0; from the pass ``drift`` on, columns are shifted by one."""
     return data.X if drift is None or number < drift else np.roll(data.X, 1, axis=1)
 
 

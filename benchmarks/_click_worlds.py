@@ -1,4 +1,4 @@
-"""Simulated worlds of rankers, lists and users, in which estimates of rankers are compared with the truth."""
+"""Simulated rankers, lists and users; estimates of the quality of rankers are compared with the true values."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ METRICS = {
     "snips": ("dcg@10",),
     "dr": ("dcg@10",),
 }
-# each click over the propensity of the rank where it happened, whatever other lists show
+# an estimator that divides each click by the propensity of its rank, whatever other lists show
 BY_RANK = "rank dcg@10"
 FACTORS: dict[str, tuple[Any, ...]] = {
     "n_rankers": (1, 2, 3, 4),
@@ -35,12 +35,12 @@ FACTORS: dict[str, tuple[Any, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """Rankers that show lists, and users who click on them.
+    """Simulated rankers that show lists, and users who click on documents.
 
     Parameters
     ----------
     n_rankers : int
-        How many rankers share the traffic.
+        Number of rankers that share the traffic.
     depth : int
         Length of the lists.
     swap : str
@@ -50,9 +50,9 @@ class World:
     epsilon : float
         Share of the impressions that show random documents in random order.
     n_queries, n_impressions : int
-        Size of the world.
+        Number of queries and of impressions.
     seed : int
-        Its random numbers.
+        Seed of the random numbers.
     """
 
     n_rankers: int
@@ -65,13 +65,13 @@ class World:
     seed: int
 
     def estimates(self) -> list[dict[str, Any]]:
-        """Estimate, interval and truth of each metric by each estimator, for each ranker."""
+        """For each ranker, estimator and metric: the estimate, its interval, and the true value."""
         data = make_ranking(n_queries=self.n_queries, n_docs=N_DOCS, n_features=8, random_state=self.seed)
         rng = np.random.default_rng(self.seed)
         weights = rng.standard_normal((self.n_rankers + 1, 8))
         scores = {str(place): data.X @ weight for place, weight in enumerate(weights[:-1])}
         log = self._log(data, scores, rng)
-        # one that shows nothing itself
+        # a new ranker, whose lists are not in the log
         scores["new"] = data.X @ weights[-1]
         bias, relevance = self._truth(data)
         exposed = exposures(log, data, bias).exposure > 0
@@ -94,12 +94,12 @@ class World:
     def _compared(
         data: Any, scores: np.ndarray, kind: str, relevance: np.ndarray, exposed: np.ndarray
     ) -> dict[str, Any]:
-        """The truth for all documents, and for those that users could see."""
+        """The true values if all documents keep their relevance, and if only those that users could see keep it."""
         whole, seen = (true_value(data, scores, kind, r) for r in (relevance, relevance * exposed))
         return {"estimator": kind, "whole": whole, "seen": seen}
 
     def _log(self, data: Any, scores: dict[str, np.ndarray], rng: np.random.Generator) -> ClickLog:
-        """Lists of the rankers, and lists in random order."""
+        """A log with lists of the rankers, and lists in random order."""
         options = {"model": self.model, "noise": NOISE, "propensities": True}
         n_random = round(self.epsilon * self.n_impressions)
         parts = [
@@ -146,7 +146,7 @@ def _new_ranks(data: Any, scores: np.ndarray) -> np.ndarray:
 
 
 def _by_rank(log: ClickLog, data: Any, scores: np.ndarray, bias: Any) -> tuple[float, float]:
-    """DCG@10 from clicks over the propensities of their ranks, and half the width of its interval."""
+    """DCG@10 from clicks divided by the propensities of their ranks, and half the width of its interval."""
     rows = log.rows(data)
     rank = _new_ranks(data, scores)[rows]
     propensity = propensities(log, bias)
@@ -156,7 +156,7 @@ def _by_rank(log: ClickLog, data: Any, scores: np.ndarray, bias: Any) -> tuple[f
 
 
 def true_value(data: Any, scores: np.ndarray, kind: str, relevance: np.ndarray) -> float:
-    """What an estimator estimates, if the documents have this relevance and all queries are asked equally often."""
+    """The true value for an estimator, if documents have this relevance and all queries are equally frequent."""
     order = np.lexsort((-scores, data.queries.numbers()))
     r, rank = relevance[order].reshape(-1, N_DOCS), np.arange(1, N_DOCS + 1)
     estimator, name = kind.split()

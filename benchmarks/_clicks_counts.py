@@ -1,4 +1,4 @@
-"""Clicks of very many impressions, drawn as numbers by list and rank, and what infinitely many clicks would teach."""
+"""Clicks of very many impressions, drawn as counts by list and rank, and the limit of infinitely many clicks."""
 
 import numpy as np
 
@@ -12,11 +12,12 @@ __all__ = ["Clicks", "Lists"]
 
 
 class Lists:
-    """The lists of the weak rankers for every query: which document each shows at which rank.
+    """The lists of the weak rankers for every query: the document that each ranker shows at each rank.
 
-    Of N impressions by the position model the lists are multinomial and the clicks at each rank binomial, and the
-    weights of `click_pairs` and the propensities of ``position_bias(log, "harvest")`` depend on these numbers alone. So
-    10^6 clicks on whole rankings, 10^8 rows of a log, are drawn in a second.
+    With the position model, the numbers of impressions of each list in N impressions are multinomial, and the numbers
+    of clicks at each rank are binomial. The weights of `click_pairs` and the propensities of ``position_bias(log,
+    "harvest")`` depend only on these numbers. So 10^6 clicks on whole rankings, which would be 10^8 rows of a log, are
+    drawn in a second.
 
     Parameters
     ----------
@@ -25,9 +26,9 @@ class Lists:
     n_ranks : int or None
         Length of the lists; None: whole rankings.
     noise : float, default 0.1
-        Attractiveness of a document without relevance.
+        Probability of a click on an examined document without relevance.
     explored : bool, default False
-        Whether the last rank shows a random one of the documents that the ranks above leave over.
+        Whether the last rank shows a random document among those that are not shown above it.
     """
 
     def __init__(self, world: World, n_ranks: int | None, noise: float = 0.1, *, explored: bool = False):
@@ -39,7 +40,7 @@ class Lists:
         self.n_lists, self.n_ranks = len(share), int(self.rank.max()) + 1
         self.propensity = PositionBias.power(self.n_ranks).propensity
         self.chance = attractiveness(data, noise)[self.row] * self.propensity[self.rank]
-        # every two rows of a list, and the place of the pair among the different ones
+        # all pairs of two rows of a list, and for each its index in the array of distinct pairs
         sizes = np.bincount(self.list, minlength=self.n_lists)[self.list]
         first = np.searchsorted(self.list, self.list)
         self.preferred = np.repeat(np.arange(len(self.row)), sizes)
@@ -56,18 +57,18 @@ class Lists:
         return Clicks(self, self.share, self.share[self.list] * self.chance)
 
     def draw(self, n_clicks: int, rng: np.random.Generator) -> "Clicks":
-        """The clicks of as many impressions as have this number of clicks in expectation."""
+        """Draw clicks; the number of impressions is such that the expected number of clicks is ``n_clicks``."""
         n = round(n_clicks / (self.share[self.list] @ self.chance))
         shown = rng.multinomial(n, self.share)
         return Clicks(self, shown, rng.binomial(shown[self.list], self.chance))
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sums of a value of each row of two over the lists that show both, one for each of `pairs`."""
+        """For each of `pairs`, the sum of ``values`` over the lists that show both rows."""
         return np.bincount(self._pair, values, len(self.pairs))
 
 
 class Clicks:
-    """Numbers of impressions of every list, and of clicks on each of its rows.
+    """The number of impressions of every list, and the number of clicks on each of its rows.
 
     Parameters
     ----------
@@ -83,9 +84,9 @@ class Clicks:
         self._lists, self._shown, self._clicks = lists, shown, clicks
 
     def pairs(self, propensity: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of ``click_pairs(rule="shown_all")``; ranks without a propensity are left out. None: naive.
+        """The pairs of ``click_pairs(rule="shown_all")``, without ranks whose propensity is NaN; None: unweighted.
 
-        Other rules depend on which documents were clicked on together, which numbers of clicks do not tell.
+        Other rules depend on which documents were clicked on in the same impression. Counts of clicks do not show this.
         """
         lists = self._lists
         p = np.ones(lists.n_ranks) if propensity is None else propensity
@@ -95,7 +96,7 @@ class Clicks:
         return lists.pairs[found > 0], found[found > 0]
 
     def relevance(self, propensity: np.ndarray) -> np.ndarray:
-        """The relevance of `relevance`; ranks without a propensity are left out."""
+        """The same values as `ranksvm.clicks.relevance`, without ranks whose propensity is NaN."""
         lists = self._lists
         known = ~np.isnan(propensity)[lists.rank]
         row, n_rows = lists.row[known], lists.data.n_rows
@@ -104,7 +105,7 @@ class Clicks:
         return np.divide(clicks, exposed, out=np.full(n_rows, np.nan), where=exposed > 0)
 
     def harvested(self) -> np.ndarray:
-        """Propensities harvested from the clicks: NaN from the first rank on that clicks do not tell precisely."""
+        """Propensities harvested from the clicks; NaN from the first rank on for which there are too few clicks."""
         lists = self._lists
         key, entry = np.unique(lists.row * lists.n_ranks + lists.rank, return_inverse=True)
         row, rank = np.divmod(key, lists.n_ranks)
@@ -123,7 +124,7 @@ class Clicks:
 
 
 def _shown(data: RankingData, orders: list[np.ndarray], n_ranks: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, ranks from 0 and numbers of lists, and how often each list is shown: that of each ranker for each query."""
+    """Rows, ranks (from 0) and list numbers of all shown documents, and the relative frequency of each list."""
     queries = data.queries
     place = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes)
     kept = place < (data.n_rows if n_ranks is None else n_ranks)
@@ -136,7 +137,7 @@ def _shown(data: RankingData, orders: list[np.ndarray], n_ranks: int | None) -> 
 
 
 def _explored(data: RankingData, orders: list[np.ndarray], n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same: a list of each ranker and query for each of the documents that its last rank may show."""
+    """The same, with a separate list for each document that the last rank may show."""
     queries, lists, share = data.queries, [], []
     for order in orders:
         for start, size in zip(queries.pointers[:-1].tolist(), queries.sizes.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Simulated traffic of the benchmark of clicks: data, weak rankers, models, and interleaved lists."""
+"""Simulated traffic for the benchmarks of clicks: data, weak rankers, models, and interleaved lists."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from ranksvm.clicks import (
 )
 
 DATA = ("MQ2008", "OHSUMED", "MQ2007-partial", "LightGBM-rank")
-# C times the sum of the pairs' weights, so that it means the same for any number of clicks.
+# Values of C times the sum of the pairs' weights: C itself would have to shrink as the number of clicks grows.
 BUDGETS = 10.0 ** np.arange(6)
 QUALITY = ("pairwise_accuracy", "ndcg@10")
 N_RANKS = 10
@@ -47,18 +47,18 @@ class World:
                 return RankSVM(C=0.01).fit(sample.X, sample.y, qid=sample.qid)
 
     def best(self, fits: Iterator[RankSVM]) -> np.ndarray:
-        """Test values of the models that are best on validation data, metric by metric."""
+        """For each metric, the test value of the model that is best on validation data."""
         scored = np.array([[quality(model, part) for part in (self.valid, self.test)] for model in fits])
         return np.array([scored[scored[:, 0, place].argmax(), 1, place] for place in range(len(QUALITY))])
 
     def full_labels(self) -> np.ndarray:
-        """What clicks stand in for."""
+        """Test values of models that learn from the labels."""
         train = self.train
         n_pairs = RankSVM(C=1e-6).fit(train.X, train.y, qid=train.qid).n_pairs_
         return self.best(RankSVM(C=one / n_pairs).fit(train.X, train.y, qid=train.qid) for one in BUDGETS)
 
     def by_pairs(self, log: ClickLog, bias: PositionBias | None, rule: str = "shown") -> np.ndarray:
-        """Clicks over documents shown without one, or over those above."""
+        """Test values of models that learn from pairs of a clicked document and another one, chosen by ``rule``."""
         pairs, weight = click_pairs(log, self.train, bias, rule=rule)
         X, qid = self.train.X, self.train.qid
         return self.best(
@@ -66,7 +66,7 @@ class World:
         )
 
     def by_relevance(self, log: ClickLog, bias: PositionBias) -> np.ndarray:
-        """Labels from clicks."""
+        """Test values of models that learn from relevance estimated from clicks, used as labels."""
         label = relevance(log, self.train, bias)
         part = self.train.select(~np.isnan(label))
         label = label[~np.isnan(label)]
@@ -78,7 +78,7 @@ class World:
 
 
 def _five_folds(name: str, fold: int) -> Iterator[RankingData]:
-    """A fold of data that come as two files: three parts of the queries to train, one to validate, one to test."""
+    """A fold of a data set with two files: three fifths of the queries for training, one to validate, one to test."""
     parts = [read(name, 1, part) for part in ("train", "test")]
     number = np.concatenate([part.queries.numbers() + 10**6 * place for place, part in enumerate(parts)])
     whole = RankingData(np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts]), number)
@@ -88,23 +88,23 @@ def _five_folds(name: str, fold: int) -> Iterator[RankingData]:
 
 
 def quality(model: RankSVM, data: RankingData) -> list[float]:
-    """The metrics of a model."""
+    """The metrics of a model on some data."""
     return list(metrics.evaluate(data.y, model.predict(data.X), data.qid, list(QUALITY)).means.values())
 
 
 def first(log: ClickLog, n_clicks: int) -> ClickLog:
-    """The impressions with the first clicks."""
+    """The first impressions of a log, until they have ``n_clicks`` clicks."""
     clicks = np.cumsum(np.add.reduceat(log.clicked, log.pointers[:-1], dtype=np.int64))
     return log.impressions(np.arange(log.n_impressions) <= np.searchsorted(clicks, n_clicks))
 
 
 def two(values: np.ndarray) -> str:
-    """Both metrics."""
+    """Both metrics, as text."""
     return " / ".join(f"{value:.4f}" for value in values)
 
 
 class Interleaved:
-    """Simulated impressions of interleaved lists: for each query a pool of lists, drawn at random."""
+    """Simulated impressions of interleaved lists, drawn at random from a pool of lists for each query."""
 
     def __init__(self, data: RankingData, a: np.ndarray, b: np.ndarray, method: str, pool: int, seed: int):
         self.data, self.method, self.scores = data, method, (a, b)

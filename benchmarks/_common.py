@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine they ran on, timing, the real data, and result pages."""
+"""Functions that the benchmarks share: description of the machine, timing, the real data, and result pages."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ from papers.results import markdown_table as table
 from papers.timing import least_seconds, seconds
 from ranksvm import metrics
 
-# with what others import from here
+# this list includes names that other modules import from here
 __all__ = [
     "ROOT",
     "arguments",
@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def arguments(doc: str | None, argv: Sequence[str] | None, *more: tuple[str, dict[str, Any]]) -> argparse.Namespace:
-    """Parse the options that every benchmark has, and some of its own."""
+    """Parse the options that every benchmark has, and the additional options in ``more``."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: whether it runs, not how fast")
     parser.add_argument("-o", "--output", type=Path, help="file to write the page to; else it is printed")
@@ -63,7 +63,7 @@ def arguments(doc: str | None, argv: Sequence[str] | None, *more: tuple[str, dic
 
 
 def instruction_set() -> str:
-    """Which variant of the compiled loops this process runs."""
+    """The name of the variant of the compiled loops that this process uses."""
     return compiled_instruction_set.current()
 
 
@@ -79,7 +79,7 @@ def page(title: str, script: str, options: argparse.Namespace, parts: Iterable[s
 
 
 def publish(text: str, options: argparse.Namespace) -> None:
-    """Write a page whole, or print it."""
+    """Write a page to the output file in one step, or print it."""
     if options.output is None:
         print(text)
         return
@@ -94,10 +94,10 @@ def publish(text: str, options: argparse.Namespace) -> None:
 
 
 def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int, pause: float = 0.0) -> dict[str, np.ndarray]:
-    """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all.
+    """Wall-clock times of several actions, which take turns in each round, so that a slow period affects all of them.
 
-    With a pause of so many seconds before each: threads of a BLAS wait for more work with a busy core for some time.
-    (One round, as of a smoke run, compares nothing, and does without.)
+    There is a pause of ``pause`` seconds before each action, because the threads of a BLAS keep a core busy for some
+    time while they wait for more work. A single round, as in a smoke run, is no comparison, and has no pauses.
     """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
@@ -108,12 +108,12 @@ def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int, pause: f
 
 
 def summary(times: np.ndarray) -> str:
-    """Least and median of some times."""
+    """Minimum and median of some times, as text."""
     return f"{times.min():.3f} / {np.median(times):.3f}"
 
 
 def verdict(value: float, limit: float) -> str:
-    """Whether a limit is met, in words."""
+    """A text that says whether a limit is met."""
     return f"{limit:g}: met" if value <= limit else f"**{limit:g}: MISSED**"
 
 
@@ -127,7 +127,7 @@ def data_folder() -> Path | None:
 
 
 def required_data() -> Path:
-    """The same; ends the program where it is absent."""
+    """The same folder; the program ends if it is absent."""
     folder = data_folder()
     if folder is None:
         sys.exit("No real data: set RANKSVM_DATA to the folder that holds them.")
@@ -140,11 +140,11 @@ def read(dataset: str, fold: int = 1, part: str = "train", **options: Any) -> ra
 
 
 def letor(data: ranksvm.RankingData, scores: np.ndarray, names: Sequence[str]) -> metrics.Evaluation:
-    """Evaluation as LETOR's own tool does it."""
+    """Evaluate as LETOR's own tool does."""
     return metrics.evaluate(data.y, scores, data.qid, names, convention="letor")
 
 
 def power_of_two(text: str) -> float:
-    """The number that "2^-5" stands for."""
+    """The value of a text such as "2^-5"."""
     base, exponent = text.split("^")
     return float(base) ** int(exponent)

@@ -3,9 +3,9 @@
     min over w of f(w) = 1/2 |w|^2 + C R(w),   R(w) = sum over pairs of max(0, 1 - (s_i - s_j)),   s = X w
 
 R is bounded from below by its tangents a_t w + b_t (Joachims 2006; Teo et al. 2010). Each round minimizes
-1/2 |w|^2 + C max_t (a_t w + b_t), a quadratic programme of one variable a tangent, and adds a tangent: at the minimizer
-itself (BMRM), or close to the best point so far, which a line search towards the minimizer improves (OCAS, Franc and
-Sonnenburg 2009).
+1/2 |w|^2 + C max_t (a_t w + b_t), a quadratic program with one variable for each tangent, and adds a tangent. BMRM
+takes the tangent at the minimizer. OCAS (Franc and Sonnenburg 2009) improves the best point so far by a line search
+towards the minimizer, and takes the tangent close to that point.
 
 References: T. Joachims, "Training linear SVMs in linear time", KDD 2006; C. H. Teo et al., "Bundle methods for
 regularized risk minimization", JMLR 2010; V. Franc, S. Sonnenburg, "Optimized cutting plane algorithm for large-scale
@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# OCAS takes the tangent this share of the way from the best point to the minimizer of the model (mu, 0.1 there too).
+# OCAS takes the tangent at this share of the way from the best point to the minimizer (called mu by its authors, 0.1).
 SHARE = 0.1
-# Evaluations of a line search, each a sort but no product with X, and the share of the first slope at which it ends.
+# Line search: largest number of evaluations (each is a sort, without a product with X), and the share of the first
+# slope at which the search ends.
 LINE_SEARCH = 4
 FLAT = 0.1
-# Tangents that have not been active for so many rounds are dropped.
+# A tangent is dropped if it has not been active for this number of rounds.
 IDLE_ROUNDS = 50
 
 
 class PairwiseHinge:
-    """R and its subgradient as functions of the scores, O(l log l + k l) for k levels: never over pairs.
+    """R and its subgradient as functions of the scores, in O(l log l + k l) for k levels, without visiting pairs.
 
     Parameters
     ----------
@@ -49,24 +50,25 @@ class PairwiseHinge:
         self.level = np.empty(len(qid), dtype=np.int64)
         self.level[order] = rises - rises[self.starts][self.query]
         self.rows = [np.flatnonzero(self.level == level) for level in range(self.level.max() + 1)]
-        # both copies of a query's rows, as preferred and as other ones, lie between these places of the sorted order
+        # in the sorted order, both copies of a query's rows (as preferred and as other ones) lie between these
+        # positions
         self.first, self.end = 2 * self.starts[self.query], 2 * (self.starts + sizes)[self.query]
 
     def __call__(self, scores):
-        """R, and its subgradient by the scores."""
+        """R and its subgradient with respect to the scores."""
         above, below = self._violators(scores)
         subgradient = above - below
         return float(scores @ subgradient + below.sum()), subgradient
 
     def _violators(self, scores):
-        """For each row, how many rows of higher level score less than 1 above it, and of lower less than 1 below it.
+        """For each row: the numbers of rows of higher level and of lower level with which it forms a violating pair.
 
-        A row stands twice in one sorted order of all queries, by its score and by its score less 1; running counts
-        along the order answer each question for a level at a time.
+        Each row has two positions in one sorted order of all queries: by its score, and by its score minus 1. Running
+        counts along this order give the numbers, one level at a time.
         """
         n_rows = len(scores)
         low, high = np.minimum.reduceat(scores, self.starts), np.maximum.reduceat(scores, self.starts)
-        # queries side by side, more than 1 apart
+        # shift the scores so that the ranges of different queries are more than 1 apart
         shift = np.concatenate(([0.0], np.cumsum(high - low + 2.0)[:-1])) - low
         key = scores + shift[self.query]
         order = np.argsort(np.concatenate((key, key - 1.0)))
@@ -88,25 +90,25 @@ class PairwiseHinge:
 class Model:
     """The tangents, and the minimizer of 1/2 |w|^2 + C max(0, max_t (a_t w + b_t)).
 
-    Its dual, max over beta >= 0 with sum C of b beta - 1/2 |A' beta|^2 with w = -A' beta, is solved by an active-set
-    method from the solution before.
+    An active-set method solves the dual problem, starting from the previous solution: maximize b beta - 1/2 |A' beta|^2
+    over beta >= 0 whose sum is C. The weights are w = -A' beta.
     """
 
     def __init__(self, n_features, C):
         self.C = C
-        # R >= 0 is a tangent of its own
+        # the first tangent is R >= 0
         self.A, self.b, self.gram = np.zeros((1, n_features)), np.zeros(1), np.zeros((1, 1))
         self.beta, self.idle = np.array([C]), np.zeros(1, dtype=np.int64)
 
     def add(self, a, b):
-        """One more tangent."""
+        """Add a tangent."""
         products = self.A @ a
         self.gram = np.block([[self.gram, products[:, None]], [products[None, :], np.array([[a @ a]])]])
         self.A, self.b = np.vstack((self.A, a)), np.append(self.b, b)
         self.beta, self.idle = np.append(self.beta, 0.0), np.append(self.idle, 0)
 
     def minimize(self):
-        """The minimizer, and a lower bound of f: the dual's value, valid however well it is solved."""
+        """The minimizer, and the dual value, which is a lower bound on f even if the dual is not solved exactly."""
         active = self.beta > 0
         active[-1] = True
         small = 1e-13 * self.C * np.abs(self.b).max()
@@ -124,14 +126,14 @@ class Model:
         return w, bound
 
     def _solve_on(self, active):
-        """The best beta that is 0 off the active set; tangents that block the way to it leave the set."""
+        """Find the best beta that is 0 outside the active set; tangents whose beta would be negative leave the set."""
         while True:
             index = np.flatnonzero(active)
             size = len(index)
             system = np.empty((size + 1, size + 1))
             system[:size, :size] = self.gram[np.ix_(index, index)]
             scale = max(np.trace(system[:size, :size]) / size, 1e-300)
-            system[:size, :size].flat[:: size + 1] += 1e-13 * scale  # tangents may depend on each other
+            system[:size, :size].flat[:: size + 1] += 1e-13 * scale  # tangents may be linearly dependent
             system[size, :size] = system[:size, size] = np.sqrt(scale)
             system[size, size] = 0.0
             wanted = np.linalg.solve(system, np.append(self.b[index], self.C * np.sqrt(scale)))[:size]
@@ -159,7 +161,7 @@ class Model:
 
 @dataclass
 class Point:
-    """A weight vector, its scores, f and R there, and R's subgradient by the scores."""
+    """A weight vector, its scores, the values of f and R, and the subgradient of R with respect to the scores."""
 
     w: np.ndarray
     scores: np.ndarray
@@ -170,7 +172,7 @@ class Point:
 
 @dataclass
 class Trace:
-    """How the best objective and the lower bound went on, round by round."""
+    """The best objective and the lower bound after each round."""
 
     seconds: list[float] = field(default_factory=list)
     objective: list[float] = field(default_factory=list)
@@ -190,7 +192,7 @@ class CuttingPlanes:
     C : float
         Weight of one pair.
     line_search : bool
-        OCAS; else BMRM.
+        Whether to use OCAS instead of BMRM.
     """
 
     def __init__(self, X, y, qid, C, *, line_search=True):
@@ -233,7 +235,7 @@ class CuttingPlanes:
         model.add(a, point.risk - float(a @ point.w))
 
     def _search(self, best, w, scores):
-        """The best of a few points on the ray from the best one through w, chosen by slopes."""
+        """Search a few points on the ray from the best point through w, and return the best of them."""
         direction, change = w - best.w, scores - best.scores
 
         def slope(point):

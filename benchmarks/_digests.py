@@ -1,4 +1,4 @@
-"""Digests of the pages of results: a page is what its script wrote, so one that was changed by hand is found."""
+"""Digests of the pages of results, which show whether a page was changed by hand after its script wrote it."""
 
 import hashlib
 from pathlib import Path
@@ -14,12 +14,12 @@ def digests() -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    # a checkout on Windows may have other ends of lines
+    # a checkout on Windows may have different line endings
     return path.read_bytes().replace(b"\r\n", b"\n")
 
 
 def seal(path: Path) -> None:
-    """Record the digest of a page of results that was written just now, and leave those of the others as they are."""
+    """Record the digest of a page of results that was just written, without changing the digests of other pages."""
     if path.resolve().parent != RESULTS.resolve():
         return
     kept = dict(reversed(line.split()) for line in DIGESTS.read_text(encoding="ascii").splitlines())

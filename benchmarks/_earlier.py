@@ -1,4 +1,4 @@
-"""An earlier revision of the package, built in a checkout of its own, that fits the same data in turns with ours."""
+"""Fits by an earlier revision of the package, which is built in a separate checkout, to compare times."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import scipy.sparse
 
 from ranksvm import RankingData
 
-# Fits as it is told to, one line each: time and weights.
+# The program of the other process: for each line of its input it fits a model, and prints the time and the weights.
 WORKER = """
 import json, sys, time, warnings
 import numpy as np, scipy.sparse
@@ -42,12 +42,12 @@ def python(folder: Path) -> str:
 
 
 class Earlier:
-    """Fits by an earlier revision, in a process that goes on living.
+    """Fits by an earlier revision, all in one process that keeps running.
 
     Parameters
     ----------
     folder : Path
-        Its checkout.
+        Checkout of the earlier revision.
     data : RankingData
         Rows, labels and queries.
     """
@@ -66,7 +66,7 @@ class Earlier:
         self._times: dict[str, list[float]] = {}
 
     def fit(self, C: float, tol: float, n_jobs: int | None = None, name: str = "") -> np.ndarray:
-        """The weights of a fit; its time is kept under a name."""
+        """Fit, store the time under a name, and return the weights."""
         self._process.stdin.write(json.dumps({"C": C, "tol": tol, "n_jobs": n_jobs}) + "\n")
         self._process.stdin.flush()
         seconds, weights = json.loads(self._process.stdout.readline())
@@ -74,7 +74,7 @@ class Earlier:
         return np.array(weights)
 
     def times(self, name: str) -> np.ndarray:
-        """The times kept under a name."""
+        """The times that were stored under a name."""
         return np.array(self._times[name])
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Fits beside those of the published solver and of an earlier revision, each as loose as accuracy admits.
+"""Compare times of fits with the published solver and an earlier revision, each with the loosest sufficient tolerance.
 
 The distance of weights w is (f(w) - f*) / f*, with f in float64 from the published solver's own sums (which are tested
 against explicit pairs) and f* the lowest value found, by a fit with a relative duality gap of 1e-12 or by a trace.
@@ -19,22 +19,22 @@ from ranksvm import RankingData, RankSVM
 
 DEFAULT_TOL, TIGHT_TOL = 1e-4, 1e-12
 TOLS = 10.0 ** -np.arange(0.0, 9.25, 0.25)
-# Objectives nearer than this are not told apart: float64 sums of very many terms differ by as much.
+# Objectives with a smaller relative difference count as equal: the round-off of float64 sums can be as large.
 SAME = 1e-10
 CLOSE = 1e-5
-# Seconds that the rounds of a comparison may take, and the least and largest number of them.
+# Seconds that the rounds of a comparison may take, and the smallest and largest number of rounds.
 BUDGET, FEWEST, MOST = 25.0, 3, 15
 
 
 def fitted(data: RankingData, C: float, **options: Any) -> RankSVM:
-    """A fit of ours."""
+    """Fit a `RankSVM`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return RankSVM(C=C, **options).fit(data.X, data.y, qid=data.qid)
 
 
 class Rivals:
-    """The solvers on one problem, and how close they come with which setting.
+    """The solvers on one problem, and the settings with which they reach a given distance from the optimum.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class Rivals:
         self.optimum = min(self.problem.value(C, self.exact.coef_), self.trace.values.min())
 
     def distance(self, value: float) -> float:
-        """How much more than the optimum an objective is, relative to it."""
+        """The relative distance of an objective from the optimum."""
         return max(value / self.optimum - 1.0, 0.0)
 
     def published_steps(self, distance: float) -> int | None:
-        """Fewest steps with which the published solver comes so close: kinder to it than any value of its eps."""
+        """Fewest steps with which the published solver reaches this distance; no value of its eps needs fewer."""
         close = np.flatnonzero(self.trace.values <= self.optimum * (1.0 + max(distance, SAME)))
         return int(close[0]) if len(close) else None
 
     def loosest_tol(self, distance: float, fit: Callable[[float], np.ndarray]) -> tuple[float, float] | None:
-        """Loosest tol with which fits come so close, and how close they then are."""
+        """Largest tol with which fits reach this distance, and the distance that they then have."""
         for tol in TOLS:
             reached = self.distance(self.problem.value(self.C, fit(float(tol))))
             if reached <= max(distance, SAME):
@@ -72,17 +72,17 @@ class Rivals:
         return None
 
     def our_tol(self, distance: float) -> tuple[float, float] | None:
-        """That of ours."""
+        """The largest tol for `RankSVM`, and its distance."""
         return self.loosest_tol(distance, lambda tol: fitted(self.data, self.C, tol=tol).coef_)
 
     def earlier_tol(self, distance: float) -> float | None:
-        """That of the earlier revision, if there is one that can do it."""
+        """The largest tol for the earlier revision, if there is one and it reaches the distance."""
         earlier = self.earlier
         found = earlier and self.loosest_tol(distance, lambda tol: earlier.fit(self.C, tol))
         return found[0] if found else None
 
     def compare(self) -> dict[str, dict[str, Any]]:
-        """Times in turns, for three accuracies: the published default, 1e-5, and our default."""
+        """Alternating times for three accuracies: of the published default, 1e-5, and of our default."""
         default_steps = int(np.flatnonzero(self.trace.gradients <= DEFAULT_EPS)[0])
         ours = self.distance(self.problem.value(self.C, fitted(self.data, self.C).coef_))
         targets = {
@@ -109,7 +109,7 @@ class Rivals:
         once = sum(seconds(action) for action in actions.values())
         times = interleaved(actions, int(np.clip(BUDGET / once, FEWEST, MOST)))
         for name in times:
-            if name.startswith("earlier"):  # without what it takes to ask for it
+            if name.startswith("earlier"):  # replace by times that exclude the communication between processes
                 times[name] = self.earlier.times(name)
         if self.earlier is not None:
             self.earlier.close()

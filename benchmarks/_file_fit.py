@@ -1,7 +1,8 @@
-"""One fit of a file that stays on disk, measured in a process of its own.
+"""Measure one fit of a file that stays on disk, in a separate process.
 
-python benchmarks/_file_fit.py PATH OPTIONS: PATH is a cache, OPTIONS are parameters of RankSVM, JSON; with Cs a path
-is solved. Prints JSON: memory, readings and their seconds, and what the fit came to.
+python benchmarks/_file_fit.py PATH OPTIONS: PATH is a cache, and OPTIONS are parameters of RankSVM as JSON. With "Cs"
+in OPTIONS, a path is computed. Prints JSON: memory, the seconds of each reading of the file, and the results of the
+fit.
 """
 
 import json
@@ -27,20 +28,20 @@ from ranksvm.terms.parts.file_backend import FileBackend
 
 
 def fit_of_file(path: Path, **options: Any) -> dict[str, Any]:
-    """What a fit of a cache takes, and what it came to."""
+    """Run a fit of a cache in a new process; return its memory, times and results."""
     command = [sys.executable, __file__, str(path), json.dumps(options)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def forget(path: Path) -> None:
-    """Let the system drop the file from its memory, where it can be asked to."""
+    """Ask the system to drop the file from its page cache, if it supports this."""
     if hasattr(os, "posix_fadvise"):
         with open(path, "rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def plain_reading(path: Path, memory_limit: int) -> float:
-    """Seconds of one reading of all rows, in the blocks and by the threads of a fit, with nothing done."""
+    """Seconds to read all rows once, with the blocks and threads of a fit, but without computing anything."""
     rows = FileRows(file := CacheFile(path), QueryRuns.of(file))
     backend = FileBackend(rows, memory_limit, os.cpu_count() or 1, block_bytes(memory_limit))
     forget(path)
@@ -56,7 +57,7 @@ def main() -> None:
     round_before = FileBackend.round
 
     def timed(self: Any, jobs: Any) -> Any:
-        forget(path)  # a file larger than memory would not be there either
+        forget(path)  # because a file larger than memory would not be in the page cache
         start = time.perf_counter()
         found = round_before(self, jobs)
         readings.append(time.perf_counter() - start)
@@ -69,7 +70,7 @@ def main() -> None:
     forget(path)
     start = time.perf_counter()
     if "Cs" in options:
-        # not by `regularization_path`, which imports scikit-learn: that takes 100 MB
+        # `regularization_path` is not used, because it imports scikit-learn, which takes 100 MB
         Cs = np.array(options.pop("Cs"))
         linear = linear_options(RankSVMCore(**options))
         problem: Any = linear_problem(linear_training_set(TrainingArguments(X), linear), linear)

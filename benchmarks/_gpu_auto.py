@@ -1,4 +1,4 @@
-"""What "auto" estimates, beside the seconds that fits take on a GPU and on the processor: for `gpu.py`."""
+"""Compare the estimates of ``device="auto"`` with the seconds that fits take on a GPU and on the CPU, for `gpu.py`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ranksvm.fits.work import PREPARATION, PREPARATION_OF_ROW, Work, kernel_work
 from ranksvm.losses import LossSpec
 
 SEED = 0
-# Rows, documents of a list, features, loss.
+# Fits of linear models: rows, documents per query, features, loss.
 LINEAR = (
     (1_000, 20, 10, "squared_hinge"),
     (10_000, 20, 46, "squared_hinge"),
@@ -31,7 +31,7 @@ LINEAR = (
     (300_000, 100, 136, "squared_hinge"),
     (1_000_000, 100, 46, "squared_hinge"),
 )
-# Rows and features of exact kernel fits.
+# Fits of exact kernels: rows and features.
 KERNEL = ((500, 10), (2_000, 46), (5_000, 46), (10_000, 46))
 TINY = ((200, 20, 5, "squared_hinge"),), ((60, 5),)
 REPEATS = 3
@@ -40,7 +40,7 @@ LONG = 1.0
 
 @dataclass(frozen=True)
 class Choice:
-    """A fit on either, and what "auto" made of it; kernels are compiled."""
+    """Times of a fit on CPU and GPU (without compilation), and the choice of "auto"."""
 
     name: str
     estimated: tuple[float, float]  # processor, GPU
@@ -52,21 +52,21 @@ class Choice:
 
     @property
     def regret(self) -> float:
-        """Seconds of the place that was chosen over those of the better one."""
+        """The seconds on the chosen processor, divided by those on the faster one."""
         return self.taken[self.chose != "cpu"] / min(self.taken)
 
 
 def choices(device: Device, costs: DeviceCosts, smoke: bool) -> Iterator[Choice]:
-    """Every size of the grid.
+    """Run the fits of all sizes of the grid.
 
     Parameters
     ----------
     device : Device
-        The GPU, which "auto" takes if it takes any: it was calibrated last.
+        The GPU that "auto" considers: the one that was calibrated last.
     costs : DeviceCosts
-        The costs measured then.
+        The costs that the calibration measured.
     smoke : bool
-        Whether tiny sizes do.
+        Whether to use tiny sizes.
 
     Yields
     ------
@@ -91,7 +91,7 @@ def _choice(
     name: str, device: Device, costs: DeviceCosts, work: Work, data: RankingData, model: Callable[..., Any]
 ) -> Choice:
     def seconds(place: str) -> tuple[float, Any]:
-        # the first fit on a GPU waits for its kernels
+        # an untimed fit first, because the first fit on a GPU waits until its kernels are compiled
         ranker = model(device=place).fit(data.X, data.y, qid=data.qid)
         return least_seconds(lambda: ranker.fit(data.X, data.y, qid=data.qid), REPEATS, LONG), ranker
 
@@ -102,10 +102,10 @@ def _choice(
 
 
 def fitted_preparation(found: list[Choice]) -> tuple[float, float]:
-    """PREPARATION and PREPARATION_OF_ROW of `fits/work.py` that suit the fits of linear models best.
+    """The values of PREPARATION and PREPARATION_OF_ROW in `fits/work.py` that match the fits of linear models best.
 
-    Three more numbers are fitted with them: seconds and seconds a byte of X, which both places need, and a factor of
-    the CPU's estimates.
+    The least-squares fit has three more unknowns: seconds and seconds per byte of X that both processors need, and a
+    factor for the CPU's estimates.
     """
     equations, seconds = [], []
     for one in found:

@@ -1,4 +1,4 @@
-"""GPUs by their data sheets, and what an evaluation launches on them: for `gpu_static.py`."""
+"""GPUs as their data sheets describe them, and the kernels that an evaluation launches on them, for `gpu_static.py`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,17 +16,17 @@ from ranksvm.losses import LossSpec
 from ranksvm.terms.device.term import DeviceTerm
 
 LOSS = LossSpec("squared_hinge")
-# Threads of a warp; registers of a multiprocessor, and of a warp at the least.
+# Threads of a warp, registers of a multiprocessor, and the unit in which registers are allocated to a warp.
 WARP, REGISTERS, REGISTER_UNIT = 32, 65536, 256
-# Instructions in float64 for a visit of a pair from one of its documents: the margin, the loss, and sums.
+# Float64 instructions when one document of a pair visits the pair: for the margin, the loss, and sums.
 VISIT_INSTRUCTIONS = 8
-# Seconds of an evaluation with almost no work: assumed.
+# Assumed seconds of an evaluation with almost no work.
 ROUND = 2e-5
 
 
 @dataclass(frozen=True)
 class Capability:
-    """A compute capability, by NVIDIA's tables.
+    """A compute capability, with figures from NVIDIA's tables.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Capability:
         return 0 if self.shared_of_block == self.shared else 1024
 
     def occupancy(self, registers: int, shared: int = 0, n_threads: int = N_THREADS) -> float:
-        """Share of the warps that run at a time, for a kernel with these registers per thread and bytes per block."""
+        """Share of the possible warps that run at a time, given registers per thread and shared bytes per block."""
         warps = n_threads // WARP
         of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
         blocks = min(REGISTERS // of_warp // warps, self.warps // warps)
@@ -66,14 +66,14 @@ CAPABILITIES = {
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU by its data sheet.
+    """A GPU, with figures from its data sheet.
 
     Attributes
     ----------
     name, arch : str
         Its name, and its compute capability.
     n_multiprocessors : int
-        Their number.
+        Number of multiprocessors.
     cache : int
         Bytes of the L2 cache.
     bandwidth, float64 : float
@@ -89,11 +89,11 @@ class Card:
 
     @property
     def visit(self) -> float:
-        """Seconds of a visit of a pair, where nothing but arithmetic counts."""
+        """Seconds to visit a pair, if only arithmetic takes time."""
         return VISIT_INSTRUCTIONS * 2.0 / self.float64
 
     def costs(self) -> DeviceCosts:
-        """The costs for "auto" by the data sheet, with X already on the GPU."""
+        """The costs for "auto" according to the data sheet, if X is already on the GPU."""
         return DeviceCosts(ROUND, 0.0, 1.0 / self.bandwidth, self.visit, 0.0)
 
 
@@ -107,7 +107,7 @@ CARDS = (
 
 
 class _Noted(HostDevice):
-    """A device with the sizes of a card, which notes launches and runs none."""
+    """A device with the sizes of a card, which records launches without running them."""
 
     def __init__(self, card: Card):
         own = CAPABILITIES[card.arch]
@@ -126,7 +126,7 @@ class _Noted(HostDevice):
 
 @dataclass
 class Evaluation:
-    """An evaluation of a linear model's objective on a card, as it is launched there.
+    """An evaluation of a linear model's objective on a card: its launches and its reads.
 
     Attributes
     ----------
@@ -137,11 +137,11 @@ class Evaluation:
     shared : int
         Maximum bytes of shared memory of a block of the fused kernel; 0 without one.
     visits : float
-        Visits of pairs.
+        Number of visits of pairs.
     launches : int
-        Launches of kernels.
+        Number of launches of kernels.
     fit : float
-        Estimated seconds of a fit at the speeds of the data sheet, with X on the GPU.
+        Estimated seconds of a fit with X on the GPU, at the speeds in the data sheet.
     """
 
     row_bytes: int
@@ -164,12 +164,12 @@ class Evaluation:
         return (self.n_rows + self.twice) * self.row_bytes
 
     def seconds(self, card: Card) -> tuple[float, float]:
-        """Least seconds of what is read from memory, and of the arithmetic."""
+        """Lower bounds on the seconds for reading memory and for arithmetic."""
         return self.n_bytes / card.bandwidth, self.visits * card.visit
 
 
 def evaluation(card: Card, data: RankingData) -> Evaluation:
-    """What one evaluation of the data's objective reads and launches on a card."""
+    """The reads and launches of one evaluation of the objective on a card."""
     pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, data.n_rows), data.y)
     design, device = as_design_matrix(data.X), _Noted(card)
     term = DeviceTerm(device, design, LOSS.over(pairs))
@@ -186,12 +186,13 @@ def evaluation(card: Card, data: RankingData) -> Evaluation:
                 found.twice += n_rows
         if kernel != "fused_loss":
             continue
-        # after 8 arguments of the pairs and 4 of the rows
+        # these arguments follow 8 arguments for the pairs and 4 for the rows
         begin, n_tasks, _, n_kept = arguments[12:16]
         sizes = np.diff(device.copy_out(begin))
         kept = int(np.minimum(sizes, n_kept).sum())
         again, found.kept, found.shared = int(sizes.sum()) - kept, found.kept + kept, max(found.shared, shared)
-        # whole tasks of all blocks are read between the two uses
+        # between the two uses of a row, the blocks read whole tasks: if these fit into the cache, the row is still
+        # there
         if min(n_blocks, n_tasks) * sizes.mean() * design.row_bytes <= card.cache:
             found.cached += again
         else:

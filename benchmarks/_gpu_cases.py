@@ -1,4 +1,4 @@
-"""The data of `gpu.py`: the shapes of Table 1 of Jin & Lin (NPC 2014), and what that paper prints for them."""
+"""The data of `gpu.py`, with the shapes of Table 1 of Jin & Lin (NPC 2014), and the figures that this paper prints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from papers.jin_lin_2014 import PRINTED, Printed
 from ranksvm import RankingData, make_ranking, metrics, regularization_path
 
 SEED = 0
-# Rows from which C is chosen, and as many on which it is judged.
+# Number of rows for training when C is chosen, and as many for validation.
 CHOICE_ROWS = 30_000
 
 
@@ -21,13 +21,13 @@ class Case:
     Parameters
     ----------
     name : str
-        What the page calls it.
+        Name on the page.
     load : callable
         Gives the data.
     published : Printed or None
         The paper's figures for the data of this shape.
     real : bool
-        Whether these are the paper's data, or ones of their shape that are made here.
+        Whether these are the paper's data, and not generated data of the same shape.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Case:
     real: bool = False
 
 
-# Queries, least and most documents of one, features, levels (None: all labels of a query differ).
+# Queries, smallest and largest number of documents of a query, features, levels (None: all labels of a query differ).
 SHAPES = {
     "MQ2007-list": (1017, (194, 1268), 46, None),
     "MQ2008-list": (471, (465, 1831), 46, None),
@@ -47,12 +47,12 @@ SHAPES = {
 }
 # Folders of the real data sets.
 REAL = {"MQ2008": "MQ2008", "MQ2007": "MQ2007-partial"}
-# Smallest first: what a run that is short of time leaves out is the last.
+# Smallest first, because a run that is short of time leaves out the last ones.
 ORDER = ("MQ2008", "MQ2007", "MQ2008-list", "MQ2007-list", "MSLR-WEB10K", "MSLR-WEB30K")
 
 
 def cases(smoke: bool) -> list[Case]:
-    """Every case that can be had here; one tiny one for a smoke test."""
+    """All cases, with generated data if the real data are absent; a smoke test has one tiny case."""
     if smoke:
         return [Case("tiny", lambda: make_ranking(12, 15, 6, random_state=SEED), PRINTED["MQ2008"])]
     found = []
@@ -66,13 +66,13 @@ def cases(smoke: bool) -> list[Case]:
 
 
 def made(name: str) -> RankingData:
-    """Data of a shape: lists of all lengths of a range, whose mean and longest are the paper's where they can be."""
+    """Generated data of a shape; lengths of lists are in a range with the paper's mean and, if possible, maximum."""
     n_queries, n_docs, n_features, n_levels = SHAPES[name]
     return make_ranking(n_queries, n_docs, n_features, n_levels=n_levels, random_state=SEED)
 
 
 def chosen_cost(data: RankingData) -> float:
-    """C by NDCG@10: a path along powers of 2 on some queries, judged on others, scaled to the number of all queries."""
+    """C with the best NDCG@10 on part of the queries, from a path on another part; scaled to all queries."""
     queries = np.unique(data.qid)
     per_query = max(1, round(CHOICE_ROWS * len(queries) / data.n_rows))
     n = max(1, min(per_query, len(queries) // 2))

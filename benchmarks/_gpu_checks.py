@@ -1,4 +1,4 @@
-"""Fits on a device beside those of the processor, loss by loss and option by option: the first part of `gpu.py`."""
+"""Compare fits on a device with fits on the CPU for all losses and options: the first part of `gpu.py`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from ranksvm import KernelRankSVM, RankSVM, make_ranking
 from ranksvm.terms.device import layout
 
 TOL = 1e-8
-# Objectives at tol=1e-8 may differ by this much, relative to them.
+# Largest relative difference of objectives at tol=1e-8.
 CLOSE = 1e-9
 LOSSES = ("squared_hinge", "hinge", "huber")
 SEED = 0
 
 
 class Check(NamedTuple):
-    """A fit on the device beside the processor's."""
+    """The comparison of a fit on the device with one on the CPU."""
 
     name: str
     difference: float
@@ -30,19 +30,19 @@ class Check(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the objectives agree to the certificates, and a second fit gave the same bits."""
+        """Whether the objectives agree within the certificates, and a second fit gave the same bits."""
         return self.converged and self.repeated and self.difference <= max(CLOSE, self.certificate)
 
 
 def checks(device: str, smoke: bool, only: str = "") -> Iterator[Check]:
-    """Every loss, with every kind of features, pairs and weights; of these, fits with ``only`` in their names."""
+    """Check every loss with every kind of features, pairs and weights; only fits whose names contain ``only``."""
     for fit in fits_to_check(device, smoke):
         if only in fit.args[0]:
             yield fit()
 
 
 def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
-    """The checks; each is to be run before the next is asked for."""
+    """Generate the checks; run each before the next one is requested."""
     sizes = (4, 8, 4) if smoke else (400, (1, 100), 46)
     data = make_ranking(*sizes, random_state=SEED)
     rng = np.random.default_rng(SEED)
@@ -89,7 +89,7 @@ def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
 
 @contextmanager
 def streaming(n_bytes: int) -> Iterator[None]:
-    """X stays on the host, and goes through the device in blocks of so many bytes."""
+    """Make fits keep X on the host, and copy it to the device in blocks of ``n_bytes`` bytes."""
     before = layout.RESIDENT_SHARE, layout.STREAM_BYTES
     layout.RESIDENT_SHARE, layout.STREAM_BYTES = -1e9, n_bytes
     try:
@@ -99,7 +99,7 @@ def streaming(n_bytes: int) -> Iterator[None]:
 
 
 def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A third of the pairs of neighboring rows."""
+    """A random choice of pairs of neighboring rows with different labels."""
     rows = np.flatnonzero((qid[:-1] == qid[1:]) & (y[:-1] != y[1:]))
     rows = rows[rng.random(len(rows)) < 0.7]
     first = y[rows] > y[rows + 1]
@@ -109,12 +109,12 @@ def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarr
 def checked(
     name: str, device: str, X: Any, given: dict[str, Any], C: float = 0.1, model: Any = RankSVM, **options: Any
 ) -> Check:
-    """One fit on the processor and two on the device."""
+    """Compare one fit on the CPU with two on the device."""
     options = {"C": C, "tol": TOL, **options}
     y, rest = given.get("y"), {key: value for key, value in given.items() if key != "y"}
     try:
         cpu, first, again = (model(device=where, **options).fit(X, y, **rest) for where in ("cpu", device, device))
-    except Exception as error:  # whatever it is, the others are checked all the same
+    except Exception as error:  # whatever the error is, continue with the other checks
         return Check(
             name, np.inf, np.nan, False, False, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         )

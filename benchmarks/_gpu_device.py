@@ -1,4 +1,4 @@
-"""A device that times its kernels, and how fast its memory is: for `gpu.py`."""
+"""A device that times its kernels, and a measurement of the speed of its memory, for `gpu.py`."""
 
 import time
 from collections import defaultdict
@@ -10,17 +10,17 @@ import numpy as np
 from ranksvm.device import Device, DeviceArray, Variant
 
 VECTORS = Variant(listed=False, sparse=False, real="float")
-# Values of each of the three vectors whose sum tells how fast memory is, and rounds.
+# For the measurement of memory bandwidth: length of each of the three vectors, and number of rounds.
 BANDWIDTH_VALUES, ROUNDS = 1 << 27, 10
 # Kernels that read X.
 READ_X = ("scores", "gather", "accumulate_rows", "fused_loss", "fused_laplacian")
-# Those with a range of rows, and the places of its ends among their arguments.
+# Kernels that process a range of rows, and the positions of its ends among their arguments.
 RANGES = {"scores": (4, 5), "accumulate_rows": (4, 5)}
 
 
 @dataclass
 class Spent:
-    """Launches of a kernel, their seconds, and the bytes that they read and write at the least."""
+    """Number of launches of a kernel, their seconds, and a lower bound on the bytes that they read and write."""
 
     launches: int = 0
     seconds: float = 0.0
@@ -29,7 +29,7 @@ class Spent:
 
 @dataclass
 class TimedDevice:
-    """A device whose launches are waited for and timed: see `Device` for the methods.
+    """A device that waits for every launch and times it; see `Device` for the methods.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class TimedDevice:
         return getattr(self.device, name)
 
     def launch(self, variant: Variant, kernel: str, arguments: tuple, *, n_blocks: int, shared: int = 0) -> None:
-        """Run a kernel, wait for it, and note what it took."""
+        """Run a kernel, wait for it, and record its seconds and bytes."""
         self.device.synchronise()
         started = time.perf_counter()
         self.device.launch(variant, kernel, arguments, n_blocks=n_blocks, shared=shared)
@@ -56,7 +56,7 @@ class TimedDevice:
 
 
 def bytes_of(arguments: tuple, ends: tuple[int, int] | None = None) -> int:
-    """Bytes of the arrays that a kernel is given, each once; of X beside its rows, only these, or a range of them."""
+    """Bytes of the arrays that a kernel is given; of X, only the bytes of the given rows, or of a range of them."""
     total, previous = 0, None
     for value in arguments:
         if isinstance(value, DeviceArray):
@@ -74,7 +74,7 @@ def is_features(value: Any) -> bool:
 
 
 def bandwidth(device: Device, values: int) -> float:
-    """Bytes a second of ``out = a + alpha (b - a)`` in float64: two vectors are read and one is written."""
+    """Bytes per second of ``out = a + alpha (b - a)`` in float64, which reads two vectors and writes one."""
     vectors = [device.empty((values,), np.float64) for _ in range(3)]
     for vector in vectors:
         device.launch(VECTORS, "take", (None, None, values, vector), n_blocks=device.n_blocks)
@@ -90,7 +90,7 @@ def bandwidth(device: Device, values: int) -> float:
 
 
 def launch_seconds(device: Device) -> float:
-    """Seconds of a launch with next to nothing to do, and of waiting for it: what every line of a profile holds."""
+    """Seconds to launch a kernel with almost no work and to wait for it; every time in a profile includes this."""
     out = device.empty((8,), np.float64)
     times = []
     for _ in range(20 * ROUNDS):

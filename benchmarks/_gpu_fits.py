@@ -1,4 +1,4 @@
-"""Fits on a GPU and on the processor, with X where it is read: what `gpu.py` times."""
+"""Fits that `gpu.py` times on a GPU and on the CPU, each with X already on its processor."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from ranksvm.fits.linear import LinearProblem
 from ranksvm.metrics import evaluate
 from ranksvm.terms.device.layout import STREAM_BYTES
 
-# Tolerances of the figure; the certificate of the tables.
+# Tolerances in the figure, and the tolerance in the tables.
 TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 CERTIFIED = 1e-4
 # A fit that takes longer is not repeated.
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass
 class Curve:
-    """Fits at several tolerances, X where it is read: seconds, objectives and certificates."""
+    """Seconds, objectives and certificates of fits at several tolerances."""
 
     tols: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -47,14 +47,14 @@ class Curve:
     gaps: list[float] = field(default_factory=list)
 
     def at(self, tol: float) -> tuple[float, float, float]:
-        """Seconds, objective and certificate of one tolerance."""
+        """Seconds, objective and certificate at one tolerance."""
         place = self.tols.index(tol)
         return self.seconds[place], self.objectives[place], self.gaps[place]
 
 
 @dataclass
 class Measured:
-    """What was measured for a data set and a C."""
+    """The measurements for a data set and a C."""
 
     case: Case
     data: RankingData
@@ -74,22 +74,22 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """The data and C."""
+        """The data and C, as text."""
         return f"{self.case.name}, C = {'2^' if self.tuned else ''}{np.log2(self.C) if self.tuned else self.C:g}"
 
     @property
     def optimum(self) -> float:
-        """The least objective that any fit found."""
+        """The lowest objective that any fit found."""
         return min(min(curve.objectives) for curve in self.curves.values())
 
     @property
     def passes(self) -> float:
-        """Times that X was read by a fit."""
+        """How many times a fit read X."""
         return sum(self.profile[kernel].n_bytes for kernel in READ_X if kernel in self.profile) / self.data.X.nbytes
 
 
 class OnDevice:
-    """An array that is on a GPU, as other libraries hand it over."""
+    """An array on a GPU, with the interface of other libraries' arrays."""
 
     def __init__(self, array: DeviceArray):
         self.array = array
@@ -98,14 +98,14 @@ class OnDevice:
 
 
 def places(device: str) -> list[Place]:
-    """The device, and the processor with two threads and with all."""
+    """The device, and the CPU with two threads and with all threads."""
     cores = available_cpus()
     found = [Place("GPU", device, None), Place("2 threads", "cpu", 2)]
     return found if cores <= 2 else [*found, Place(f"{cores} threads", "cpu", None)]
 
 
 def measured(case: Case, device: str, repeats: int) -> Iterator[Measured]:
-    """A data set with C = 1, and with a C chosen on it."""
+    """Measure a data set with C = 1, and with a C chosen by validation."""
     data = case.load()
     for tuned in (False, True):
         one = Measured(case, data, chosen_cost(data) if tuned else 1.0, tuned)
@@ -114,7 +114,7 @@ def measured(case: Case, device: str, repeats: int) -> Iterator[Measured]:
 
 
 def measure(one: Measured, device: str, repeats: int) -> None:
-    """Everything about a data set and a C."""
+    """Run all measurements for a data set and a C."""
     data = one.data
     for place in places(device):
         ranker = RankSVM(C=one.C, device=place.device, n_jobs=place.n_jobs)
@@ -149,7 +149,7 @@ def measure(one: Measured, device: str, repeats: int) -> None:
 
 
 def curve(problem: LinearProblem, C: float, repeats: int) -> Curve:
-    """Fits at every tolerance, the first of them once before, to make what later ones share."""
+    """Time fits at every tolerance, after an untimed fit that does the work which later fits share."""
     found = Curve()
     for tol in (TOLS[0], *TOLS):
         problem.tol = tol
@@ -165,7 +165,7 @@ def curve(problem: LinearProblem, C: float, repeats: int) -> Curve:
 
 
 def copy_seconds(problem: LinearProblem, X: np.ndarray) -> float:
-    """Seconds of a copy of X to the device."""
+    """Seconds to copy X to the device."""
     device = problem.objective.term.device
 
     def copy() -> None:
@@ -176,7 +176,7 @@ def copy_seconds(problem: LinearProblem, X: np.ndarray) -> float:
 
 
 def evaluation_seconds(problem: LinearProblem) -> float:
-    """Seconds of an evaluation of value and gradient, the weights copied there and the sums back."""
+    """Seconds to evaluate value and gradient, including the copies of weights to the device and of sums back."""
     term, times = problem.objective.term, []
     for turn in range(EVALUATIONS + 1):
         w = np.full(term.n_variables, 0.01 * (turn + 1))
@@ -187,7 +187,7 @@ def evaluation_seconds(problem: LinearProblem) -> float:
 
 
 def profile(one: Measured, device: str) -> dict[str, Spent]:
-    """What every kernel took in a fit to the usual certificate, each launch waited for."""
+    """Time of every kernel in a fit with the default tolerance, measured by waiting for each launch."""
     timed = TimedDevice(open_device(device))
     names.OPENERS[TIMED] = lambda _number: timed  # type: ignore[assignment]
     ranker = RankSVM(C=one.C, device=TIMED, tol=CERTIFIED)

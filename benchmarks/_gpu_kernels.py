@@ -1,4 +1,4 @@
-"""Exact kernel models on a device and on the processor: what `gpu.py` times of them."""
+"""Exact kernel models on a device and on the CPU, which `gpu.py` times."""
 
 import time
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from _problems import kernel_problem_of
 from ranksvm import KernelRankSVM, RankingData, make_ranking
 from ranksvm.kernels import kernel_matrix, kernel_named
 
-# gamma and C of benchmarks/results/kernel.md, on MQ2007-partial
+# gamma and C, as for MQ2007-partial in benchmarks/results/kernel.md
 GAMMA, C = 2.0**-3, 1.0
-# Products that are timed, and the part of the free memory that a large Q takes.
+# Number of products that are timed, and the share of the free memory that a large Q takes.
 PRODUCTS, PART = 10, 0.8
 SEED = 0
 
 
 @dataclass
 class KernelFit:
-    """What an exact fit took, by place."""
+    """Times of an exact fit on each processor."""
 
     name: str
     n_rows: int
@@ -33,7 +33,7 @@ class KernelFit:
 
 
 def kernel_fit(device: str, smoke: bool) -> KernelFit:
-    """MQ2007's exact fit, on the real data or on data of its shape."""
+    """Time the exact fit to MQ2007, or to generated data of its shape."""
     name, data = _data(smoke)
     found = KernelFit(name, data.n_rows)
     for place in places(device):
@@ -55,7 +55,7 @@ def _data(smoke: bool) -> tuple[str, RankingData]:
 
 
 def _matrix(data: RankingData, place: Place) -> tuple[float, float]:
-    """Seconds to make Q, and of a product with it."""
+    """Seconds to compute Q, and seconds of a product with it."""
     ranker = KernelRankSVM(C, gamma=GAMMA, device=place.device, n_jobs=place.n_jobs)
     problem = kernel_problem_of(ranker, data, GAMMA)
     made = seconds(lambda: problem.matrix.product(np.zeros(problem.matrix.n_rows)))
@@ -68,7 +68,7 @@ def _matrix(data: RankingData, place: Place) -> tuple[float, float]:
 
 
 def large_product(device, smoke: bool) -> tuple[int, float, float]:
-    """Rows of the largest Q that is stored, seconds to make it, and of a product."""
+    """Number of rows of the largest Q that is stored, seconds to compute it, and seconds of a product."""
     n_rows = 100 if smoke else int(np.sqrt(PART * device.free_bytes / 4))
     X = np.random.default_rng(SEED).standard_normal((n_rows, 46), dtype=np.float32)
     started = time.perf_counter()

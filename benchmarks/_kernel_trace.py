@@ -1,4 +1,4 @@
-"""A kernel problem in the open: one kernel matrix, several solvers, and what each had reached when."""
+"""Solve a kernel problem with several solvers and one kernel matrix, and record the progress of each solver."""
 
 import threading
 import time
@@ -14,14 +14,14 @@ from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
 from ranksvm.solvers import SolverResult
 
-# The default, Newton by conjugate gradients alone with landmarks and without, and the published method.
+# The default, Newton's method by conjugate gradients only (with and without landmarks), and the published method.
 AUTO, LANDMARKS, PLAIN, TRON = "auto", "Newton with landmarks", "Newton without landmarks", "TRON, as published"
 SOLVERS = (AUTO, LANDMARKS, PLAIN, TRON)
 
 
 @dataclass
 class Trace:
-    """What a solver had reached after each of its iterations: since when, with how many products with Q."""
+    """Progress of a solver after each iteration: seconds, products with Q, objective, gap and coefficients."""
 
     seconds: list[float] = field(default_factory=list)
     products: list[int] = field(default_factory=list)
@@ -31,20 +31,20 @@ class Trace:
     result: SolverResult | None = None
 
     def reached(self, objective: float) -> int | None:
-        """The first iterate whose objective is as low as that; None if there is none."""
+        """The first iterate whose objective is at most ``objective``, or None."""
         return next((place for place, value in enumerate(self.objective) if value <= objective), None)
 
 
 def problem_of(data: RankingData, **options: Any) -> KernelProblem:
-    """The problem of an exact ``KernelRankSVM(**options)``; its ``matrix`` is made when it is first asked for."""
+    """The problem of an exact ``KernelRankSVM(**options)``; its ``matrix`` is computed on first access."""
     estimator = KernelRankSVM(**options)
     return kernel_problem_of(estimator, data, estimator.gamma)
 
 
 def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: float = np.inf) -> Trace:
-    """A cold solution by one of the solvers, ended at the first iterate after so many seconds of patience.
+    """Solve from a cold start; stop at the first iterate after ``patience`` seconds.
 
-    The clock starts with Q made, and Q stays in the dtype it has. Choosing landmarks is the solver's own time.
+    The time starts after Q is computed, and Q keeps its dtype. The choice of landmarks is part of the solver's time.
     """
     matrix, trace, enough = problem.matrix, Trace(), threading.Event()
     problem.solver, problem.tol = "tron" if solver == TRON else "newton", tol
@@ -72,6 +72,6 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
         return value, gap
 
     objective.certificate = noted
-    # not the kernel problem's own: that makes Q anew in float64 where float32 is too coarse for tol
+    # not KernelProblem.solve, which computes Q again in float64 if float32 is too coarse for tol
     trace.result = RankSVMProblem.solve(problem, C, interrupted=enough)
     return trace

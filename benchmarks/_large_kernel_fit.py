@@ -1,7 +1,7 @@
-"""Time and memory of one kernel fit on data made for it, in a process of its own.
+"""Time and memory of one kernel fit to generated data, in a separate process.
 
-python benchmarks/_large_kernel_fit.py N_QUERIES OPTIONS: 100 documents a query, 46 features; OPTIONS of KernelRankSVM
-as JSON. Prints JSON: bytes, seconds, and what the fit found, with its scores of 10 further queries.
+python benchmarks/_large_kernel_fit.py N_QUERIES OPTIONS: 100 documents per query and 46 features; OPTIONS are
+parameters of KernelRankSVM as JSON. Prints JSON: bytes, seconds, results of the fit, and scores of 10 other queries.
 """
 
 import json
@@ -19,7 +19,7 @@ N_DOCS, N_FEATURES, TEST_QUERIES = 100, 46, 10
 def main() -> None:
     """Run from the command line."""
     n_queries, options = int(sys.argv[1]), json.loads(sys.argv[2])
-    # what the first fit imports and starts is not the data's doing
+    # a small fit first, so that imports and the start of threads are not measured
     small = make_ranking(20, 20, N_FEATURES, random_state=0)
     KernelRankSVM(**(options | {"n_components": 10})).fit(small.X, small.y, qid=small.qid)
     data = make_ranking(n_queries + TEST_QUERIES, N_DOCS, N_FEATURES, random_state=0)

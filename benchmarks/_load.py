@@ -1,9 +1,9 @@
-"""A load generator for services: raw sockets, one asyncio task a connection, requests that are encoded before.
+"""A load generator for services: it sends encoded requests through sockets, with one asyncio task for each connection.
 
     python benchmarks/_load.py PORT SECONDS CONNECTIONS repeat|once < requests
 
-It reads requests from stdin, each after its length (4 bytes, little-endian), sends them in turn on each connection, one
-at a time, and prints the times of the answers in JSON. It runs in a process of its own.
+It reads requests from stdin; before each request is its length (4 bytes, little-endian). Each connection sends one
+request at a time. The program prints the times of the answers as JSON. It runs in a separate process.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import time
 
 
 async def client(port, requests, until, times, statuses, answers):
-    """Send requests over one connection until the time is over, or they are used up."""
+    """Send requests over one connection until the time is over or there are no more requests."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
     for request in requests:
         start = time.perf_counter()
@@ -33,7 +33,7 @@ async def client(port, requests, until, times, statuses, answers):
 
 
 async def load(port, seconds, connections, requests, repeat):
-    """Times and statuses of all answers."""
+    """Send requests over several connections, and return times and statuses of all answers."""
     times, statuses, answers = [], {}, None if repeat else []
 
     def own(number):
@@ -53,7 +53,7 @@ async def load(port, seconds, connections, requests, repeat):
 
 
 def read_requests(stream):
-    """The requests on a stream."""
+    """Read the requests from a stream."""
     found = []
     while head := stream.read(4):
         found.append(stream.read(struct.unpack("<I", head)[0]))

@@ -1,4 +1,4 @@
-"""The data of `low_rank_settings.py` by name: official folds, fewer queries, wrong labels, and made folds."""
+"""The data of `low_rank_settings.py`, by name: official folds, changed official folds, and generated folds."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ COPIES_FEATURES, COPIES_CENTERS, COPIES_DOCS = 60, 5, 40
 
 
 def parts_of(name: str, fold: int) -> Parts:
-    """Training, validation and test part of a fold of a data set, changed as the name asks.
+    """Training, validation and test part of a fold, with the changes that the name of the data set describes.
 
-    A name is that of a data set, then changes and their sizes, such as "OHSUMED; queries 0.1; draw 2": the draw says
-    which random numbers are used.
+    A name is the name of a data set, then changes with their sizes, such as "OHSUMED; queries 0.1; draw 2". The draw
+    selects the random numbers.
     """
     base, *words = name.split("; ")
     changes = dict(word.split(" ") for word in words)
@@ -45,11 +45,11 @@ def _tiny(fold: int) -> Parts:
 
 
 def _copies(fold: int) -> Parts:
-    """Queries whose documents are near copies of a few: an alpha of low rank is optimal, or nearly.
+    """Queries whose documents are nearly copies of a few documents, so that an alpha of low rank is nearly optimal.
 
-    Of copies with one label alpha may be averaged without a change of the weights, so an optimal block has no more
-    rank than there are different documents. Labels follow a linear function of what is copied; a third of those of the
-    training and validation part are wrong, those of the test part are right.
+    For exact copies with one label, alpha can be averaged without a change of the weights. So there is an optimal block
+    whose rank is at most the number of different documents. Labels follow a linear function of the copied documents. A
+    third of the labels of the training and validation parts are replaced at random; those of the test part are correct.
     """
     rng = np.random.default_rng(fold)
     coef = rng.standard_normal(COPIES_FEATURES)
@@ -76,14 +76,14 @@ MADE = {TINY: _tiny, COPIES: _copies}
 
 
 def fewer(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
-    """A share of the queries that have pairs, drawn at random."""
+    """Keep a random share of the queries that have pairs."""
     ids = [qid for qid, rows in data.queries if len(np.unique(data.y[rows])) > 1]
     kept = rng.choice(np.array(ids), max(1, round(share * len(ids))), replace=False)
     return data.select(np.isin(data.qid, kept))
 
 
 def wrong_labels(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
-    """A share of the documents of each query, drawn at random, have their labels shuffled among them."""
+    """Shuffle the labels of a random share of the documents in each query."""
     y = data.y.copy()
     for _, rows in data.queries:
         some = rows[rng.random(len(rows)) < share]
@@ -92,7 +92,7 @@ def wrong_labels(data: RankingData, share: float, rng: np.random.Generator) -> R
 
 
 def wrong_queries(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
-    """All labels of a share of the queries are shuffled within the query."""
+    """Shuffle all labels within the query, for a random share of the queries."""
     y = data.y.copy()
     for _, rows in data.queries:
         if rng.random() < share:
@@ -100,7 +100,7 @@ def wrong_queries(data: RankingData, share: float, rng: np.random.Generator) -> 
     return RankingData(data.X, y, data.qid)
 
 
-# Of which part, and what.
+# name -> the part that is changed, and the function that changes it
 CHANGES = {
     "queries": ("train", fewer),
     "labels": ("train", wrong_labels),

@@ -1,7 +1,7 @@
-"""Memory that one fit needs beyond its data, measured in a process of its own.
+"""Measure the memory that one fit needs in addition to its data, in a separate process.
 
 python benchmarks/_peak_memory.py FOLDER ESTIMATOR OPTIONS: FOLDER holds X.npy (or X.npz, CSR), y.npy and qid.npy,
-ESTIMATOR is a name such as RankSVM, OPTIONS are its parameters, JSON. Prints JSON: bytes, and what the fit came to.
+ESTIMATOR is a name such as RankSVM, and OPTIONS are its parameters as JSON. Prints JSON: bytes, and results of the fit.
 """
 
 import json
@@ -18,14 +18,14 @@ import scipy.sparse
 
 import ranksvm
 
-# of the fitted estimator
+# attributes of the fitted estimator that are printed
 FOUND = ("objective_", "duality_gap_", "converged_", "n_iter_", "n_kernel_products_")
 
 
 def peak() -> int:
     """Largest resident size of this process so far."""
     status = Path("/proc/self/status")
-    if status.exists():  # getrusage begins with the size of the parent process on Linux
+    if status.exists():  # because on Linux the value of getrusage includes the size of the parent process at the start
         fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
         return int(fields["VmHWM"].split()[0]) * 1024
     unit = 1 if sys.platform == "darwin" else 1024
@@ -33,7 +33,7 @@ def peak() -> int:
 
 
 def memory_of_fit(data: ranksvm.RankingData, estimator: str, **options: Any) -> dict[str, Any]:
-    """What a fit of an estimator to the data needs, and what it came to."""
+    """Fit an estimator in a new process; return its memory and its results."""
     with tempfile.TemporaryDirectory() as name:
         if scipy.sparse.issparse(data.X):
             scipy.sparse.save_npz(Path(name) / "X.npz", data.X, compressed=False)
@@ -48,11 +48,11 @@ def memory_of_fit(data: ranksvm.RankingData, estimator: str, **options: Any) -> 
 def main() -> None:
     """Run from the command line."""
     folder, kind, options = Path(sys.argv[1]), getattr(ranksvm, sys.argv[2]), json.loads(sys.argv[3])
-    # what the first fit imports and starts is not the data's doing; so small that its kernel matrix is no peak
+    # a first fit, so that imports and the start of threads are not measured; so small that its memory is no peak
     small = ranksvm.make_ranking(60, 20, 50, random_state=0)
     kind(**{**options, "C": 1e-3}).fit(small.X, small.y, qid=small.qid)
     before = peak()
-    # plain reads into arrays of their own: at their end the peak is what the process holds
+    # read into new arrays without copies, so that afterwards the peak is the memory that the process holds
     sparse = (folder / "X.npz").exists()
     X = scipy.sparse.load_npz(folder / "X.npz") if sparse else np.load(folder / "X.npy")
     y, qid = np.load(folder / "y.npy"), np.load(folder / "qid.npy")

@@ -1,4 +1,4 @@
-"""A page measured piece by piece: each piece is kept in a file when it is done, so that a run may stop and go on."""
+"""Measure a page piece by piece; each result is stored in a file, so that a run can be stopped and continued."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from _common import instruction_set
 
 
 class Found(NamedTuple):
-    """What a piece came to, and with which compiled loops."""
+    """The result of a piece, and the compiled loops that it used."""
 
     instruction_set: str
     key: str
@@ -28,9 +28,9 @@ class Section:
     name : str
         Short name, for the file of pieces and for choosing sections.
     pieces : dict of str to callable
-        What is measured, each returning something that JSON can hold.
+        Functions that measure; their results must be valid in JSON.
     render : callable
-        Makes Markdown of the list of what was found.
+        A function that turns the list of results into Markdown.
     """
 
     name: str
@@ -39,14 +39,14 @@ class Section:
 
 
 class Pieces:
-    """Results of pieces, in a file of JSON lines or in memory only.
+    """Results of pieces, in a file of JSON lines or only in memory.
 
     Parameters
     ----------
     path : Path or None
         The file.
     seconds : float or None
-        No piece is begun after so many seconds.
+        Number of seconds after which no further piece begins.
     """
 
     def __init__(self, path: Path | None, seconds: float | None = None):
@@ -55,12 +55,12 @@ class Pieces:
         self._found: dict[tuple[str, str, str], Any] = {}
         if path is not None and path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
-                if line.endswith("}"):  # the last one may have been cut off
+                if line.endswith("}"):  # the last line may be incomplete
                     entry = json.loads(line)
                     self._found[entry["section"], entry["instruction_set"], entry["key"]] = entry["value"]
 
     def measure(self, sections: Sequence[Section], only: str) -> None:
-        """Measure what is not there yet, of the sections or pieces whose name has ``only`` in it."""
+        """Measure the pieces without a result whose names (section/piece) contain ``only``."""
         for section in sections:
             for key, piece in section.pieces.items():
                 place = (section.name, instruction_set(), key)
@@ -81,11 +81,11 @@ class Pieces:
                 file.write(json.dumps(entry) + "\n")
 
     def found(self, section: str) -> list[Found]:
-        """What was measured of a section, in the order of measuring."""
+        """The results of a section, in the order of measurement."""
         return [Found(variant, key, value) for (name, variant, key), value in self._found.items() if name == section]
 
     def parts(self, sections: Sequence[Section]) -> list[str]:
-        """Markdown of all sections of which something was measured, in their order."""
+        """Markdown of all sections that have results, in their order."""
         parts = []
         for section in sections:
             found = [

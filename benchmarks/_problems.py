@@ -1,4 +1,4 @@
-"""The problems that estimators solve, for benchmarks that look at a problem itself."""
+"""The optimization problems that estimators solve, for benchmarks that use a problem directly."""
 
 from ranksvm import KernelRankSVM, RankingData
 from ranksvm.estimators.base.inputs import read_training_data

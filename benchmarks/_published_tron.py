@@ -1,7 +1,7 @@
-"""The published solver for the linear RankSVM, compiled on first use: what fits are measured against.
+"""The published solver for the linear RankSVM, with which fits are compared; it is compiled on first use.
 
-``_published_tron.cpp`` says what it is. It is built as LIBLINEAR is, with -O3 and for any processor of its family, by
-the C++ compiler that ``CXX`` names (default: c++), into ``build/benchmarks/``.
+``_published_tron.cpp`` describes it. It is compiled like LIBLINEAR, with -O3 and without instruction sets of the
+particular processor, by the C++ compiler that ``CXX`` names (default: c++), into ``build/benchmarks/``.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from ranksvm import RankingData
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(__file__).with_name("_published_tron.cpp")
 FLAGS = ["-O3", "-std=c++17"]
-# Accepted steps, the default of its stopping rule |gradient| <= eps |gradient at 0|, and the least one asked for.
+# Largest number of accepted steps; the default and the smallest eps of the rule |gradient| <= eps |gradient at 0|.
 MAX_ITER, DEFAULT_EPS, LEAST_EPS = 1000, 1e-3, 1e-10
 
 _double, _int64, _int = ctypes.c_double, ctypes.c_int64, ctypes.c_int
@@ -36,7 +36,7 @@ def compiler() -> str | None:
 
 
 def built(name: str, *more: str) -> Path:
-    """The library or program of this name, compiled unless this source and compiler gave it before."""
+    """The library or program with this name; it is compiled if the source or the compiler has changed."""
     command = [compiler() or "c++", *FLAGS, *more, str(SOURCE)]
     version = subprocess.run([command[0], "--version"], check=True, capture_output=True, text=True).stdout
     key = hashlib.sha256(f"{command}{version}{SOURCE.read_text(encoding='utf-8')}".encode()).hexdigest()[:16]
@@ -50,7 +50,7 @@ def built(name: str, *more: str) -> Path:
 
 
 def program() -> Path:
-    """``PROGRAM C eps TEXT MODEL``: reads text, fits and writes the weights."""
+    """The program; ``PROGRAM C eps TEXT MODEL`` reads a text file, fits a model, and writes its weights."""
     return built("published_tron")
 
 
@@ -73,7 +73,7 @@ def _library() -> ctypes.CDLL:
 
 @dataclass
 class Fit:
-    """Weights, and objective and relative norm of the gradient at the start and after every accepted step."""
+    """Weights; objective and relative norm of the gradient, at the start and after every accepted step."""
 
     coef: np.ndarray
     n_products: int
@@ -87,7 +87,7 @@ class Fit:
 
 
 class PublishedProblem:
-    """Data in the solver's own form, so that making it is no part of a fit's time.
+    """Data in the solver's format, so that the conversion is not part of a fit's time.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class PublishedProblem:
             _library().problem_free(self._handle)
 
     def value(self, C: float, coef: np.ndarray) -> float:
-        """Objective at some weights, in float64."""
+        """The objective at some weights, in float64."""
         return _library().problem_value(self._handle, C, np.ascontiguousarray(coef, dtype=np.float64))
 
     def fit(self, C: float, eps: float = DEFAULT_EPS, max_iter: int = MAX_ITER) -> Fit:

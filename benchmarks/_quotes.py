@@ -1,11 +1,12 @@
-"""Figures that a page quotes, found where they were measured: a template names the cell, nobody copies digits.
+"""Fill in figures that a page quotes from pages of results: a template names the cell, so nobody copies digits.
 
 ``{speed: Beside the published solver > MQ2008, C = 1 > at its default}`` is the first number in a cell of the page
-``results/speed.md``: under the heading that begins so, in the one row that has the cell ``MQ2008, C = 1``, in that
-column of the first table with such a row. Several cells of the row are joined by ``&``, ``C==1`` is the cell 1 in the
-column C, and ``#2`` at the end takes the second number of the cell. ``least`` or ``most`` before the heading takes
-the smallest or the largest (by amount) of several rows. ``{speed: /limit is (\\d+)/}`` is the group of a regular
-expression that matches the page once. ``|.2f`` at the end rounds.
+``results/speed.md``. The cell is below a heading that begins with "Beside the published solver", in the only row that
+has a cell ``MQ2008, C = 1``, and in the column "at its default". If several tables have such a row, the first table
+counts. ``&`` joins several cells of the row, ``C==1`` means a cell 1 in the column C, and ``#2`` at the end takes the
+second number of the cell. ``least`` or ``most`` before the heading takes the smallest or largest number of several
+rows. ``{speed: /limit is (\\d+)/}`` is the group of a regular expression that matches the page exactly once. ``|.2f``
+at the end rounds the number.
 """
 
 import re
@@ -21,12 +22,12 @@ _CHOOSE: dict[str, Callable[..., Span]] = {"least": min, "most": max}
 
 
 class QuoteError(ValueError):
-    """A quote names no cell, or several."""
+    """A quote names no cell, or more than one."""
 
 
 @dataclass
 class Row:
-    """A row of a table of Markdown: its cells, without the marks of bold type, and where they are in the page."""
+    """A row of a Markdown table: its cells, without markup for bold type, and their positions in the page."""
 
     heading: str
     table: int
@@ -35,7 +36,7 @@ class Row:
     spans: list[Span]
 
     def has(self, wanted: str) -> bool:
-        """Whether a cell is ``wanted``, or, as in ``C==1``, the cell of a column."""
+        """Whether a cell equals ``wanted``; with ``C==1``, whether the cell in the column C equals 1."""
         column, _, value = wanted.rpartition("==")
         return value == self.cells[self.columns.index(column)] if column else value in self.cells
 
@@ -46,14 +47,14 @@ def page_text(name: str) -> str:
 
 
 def rendered(template: str, texts: dict[str, str] | None = None) -> str:
-    """A template with its figures in place.
+    """Replace the quotes of a template by figures.
 
     Parameters
     ----------
     template : str
         Text with quotes.
     texts : dict of str to str, optional
-        Pages by name, where they are not those on disk.
+        Texts of pages by name, instead of those on disk.
     """
 
     def figure(match: re.Match[str]) -> str:
@@ -66,7 +67,7 @@ def rendered(template: str, texts: dict[str, str] | None = None) -> str:
 
 
 def located(text: str, place: str) -> Span:
-    """Where in a page the number at a place stands."""
+    """The position in a page of the number that a quote names."""
     if place.startswith("/"):
         matches = list(re.finditer(place.strip("/"), text))
         if len(matches) != 1:
@@ -92,7 +93,7 @@ def located(text: str, place: str) -> Span:
 
 
 def value(number: str) -> float:
-    """The number that a page writes."""
+    """The value of a number as a page writes it."""
     return float(number.replace(",", ""))
 
 

@@ -1,7 +1,7 @@
-"""The loop of a learning service (rank a query, get its labels, learn) in River and Vowpal Wabbit, beside ranksvm's.
+"""Compare the loop of a learning service (rank a query, get its labels, learn) with River and Vowpal Wabbit.
 
-Each learns a linear model from the differences of documents with different labels, in the process that measures; the
-service's requests and log are not part of it. Step sizes are chosen for each by the NDCG of the whole run.
+Each tool learns a linear model from the differences of documents with different labels, in the measuring process and
+without the requests and the log of a service. For each tool, the step size is chosen by the NDCG of the whole run.
 """
 
 import importlib.util
@@ -53,7 +53,7 @@ class River:
 
 
 class VowpalWabbit:
-    """Logistic regression of Vowpal Wabbit on differences, by its own steps (adaptive, normalized, invariant)."""
+    """Logistic regression of Vowpal Wabbit on differences, with its default steps (adaptive, normalized, invariant)."""
 
     name = "Vowpal Wabbit, logistic regression"
 
@@ -81,13 +81,13 @@ def _named(row):
 
 
 def _differences(X, y):
-    """Difference of the documents of each pair with different labels, the preferred one first."""
+    """For each pair with different labels: the preferred document minus the other one."""
     preferred, other = np.nonzero(y[:, None] > y[None, :])
     return X[preferred] - X[other]
 
 
 def run(tool, queries):
-    """NDCG@10 of queries ranked before they were learnt from, and seconds of ranking and of learning."""
+    """NDCG@10 of queries, each ranked before the model learned from it, and seconds for ranking and for learning."""
     metric, seconds = CumulativeMetrics("ndcg@10"), np.zeros(2)
     for X, y in queries:
         start = time.perf_counter()
@@ -100,7 +100,7 @@ def run(tool, queries):
 
 
 def part(data, name):
-    """The part of the page."""
+    """The part of the page about other tools."""
     queries = [(data.X[rows].astype(np.float64), data.y[rows]) for _, rows in data.queries]
     n_pairs = sum(len(_differences(X, y)) for X, y in queries)
     tools = [Ours]

@@ -1,4 +1,4 @@
-"""A service that is driven in step with labels ranks as well as `progressive_validation` says, to the last bit."""
+"""Check that a service that gets labels after each ranking has exactly the NDCG of `progressive_validation`."""
 
 import tempfile
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["part"]
 
 
 def driven(start, data, drift):
-    """NDCG@10 of a new service's model, and its weights, after it has ranked and learnt from each query in turn."""
+    """Let a new service rank and then learn from each query; return its NDCG@10 and its weights."""
     with tempfile.TemporaryDirectory() as folder:
         service = start(Path(folder, "events.db"), data.X.shape[1], "--every", "1")
         connection = Connection(f"http://127.0.0.1:{service.port}")
@@ -25,7 +25,7 @@ def driven(start, data, drift):
 
 
 def part(start, data, name, drifts):
-    """The part of the page."""
+    """The part of the page about quality."""
     rows = []
     for drift in drifts:
         queries = ((one.X, one.y) for one, _ in each_query(data, passes=1, drift=drift))

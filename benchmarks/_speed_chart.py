@@ -1,4 +1,4 @@
-"""The chart of speed in README.md: an SVG drawn from the page ``results/speed.md``, every row of its first table."""
+"""The chart of speed in README.md, an SVG that shows every row of the first table in ``results/speed.md``."""
 
 import math
 from html import escape
@@ -8,7 +8,7 @@ from _quotes import NUMBER, rows
 HEADING = "Beside the published solver"
 COLUMN = "at its default"
 
-# pixels
+# sizes in pixels
 WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 860, 445, 50, 76, 22, 12
 TICKS = [1, 2, 5, 10, 20, 50]
 
@@ -29,7 +29,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 
 
 def ratios(text: str) -> list[tuple[str, str]]:
-    """Problems, and how many times the published solver's time is ours with one thread, as the page says it."""
+    """Problems, and the published solver's time divided by ours with one thread, as the page states it."""
     return [
         (row.cells[0], NUMBER.findall(row.cells[row.columns.index(COLUMN)])[0])
         for row in rows(text)
@@ -38,7 +38,7 @@ def ratios(text: str) -> list[tuple[str, str]]:
 
 
 def speed_chart(text: str) -> str:
-    """The SVG, light and dark by the reader's preference.
+    """The SVG, in light or dark colors according to the reader's settings.
 
     Parameters
     ----------

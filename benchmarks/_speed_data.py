@@ -1,4 +1,4 @@
-"""The data of the speed page: real sets, and made ones of the shapes that fits have been slow on."""
+"""The data of the speed page: real data sets, and generated data of shapes on which fits were slow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Case:
-    """Data, values of C, and what fits are held to.
+    """Data, values of C, and the goals for fits.
 
     Parameters
     ----------
     name : str
-        What the page calls it.
+        Name on the page.
     load : callable
         Gives the data.
     Cs : tuple of float
         The values of C.
     all_threads : bool
-        Whether goals are for all processors; else for one thread.
+        Whether the goals are for all processors, and not for one thread.
     least : float
-        Least ratio, published time / ours, that it is held to.
+        Goal: the smallest ratio of the published solver's time to ours.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Case:
 
 
 def small_integers(n_queries: int) -> RankingData:
-    """CSR rows of 44 counts, six of ten of them 0, in queries of 5 to 28 rows, with many equal rows and scores.
+    """CSR rows of 44 counts, 60 % of which are 0, in queries of 5 to 28 rows, with many equal rows and scores.
 
-    An imitation of features such as numbers of matching words or clicks, whose labels are all but a linear function of
-    them: few pairs are wrong at the optimum for large C, which is then far from where a solver first slows down. Counts
-    follow a geometric law whose mean differs from column to column, and a quarter of the columns are indicators. A
-    tenth of the rows repeat the row before.
+    The features imitate numbers of matching words or clicks. Labels are nearly a linear function of them. So few pairs
+    are wrong at the optimum for large C, and this optimum is far from the point at which a solver first slows down.
+    Counts follow a geometric distribution whose mean differs between columns, and a quarter of the columns are
+    indicators. A tenth of the rows repeat the previous row.
     """
     rng = np.random.default_rng(SEED)
     sizes = rng.integers(5, 29, size=n_queries)
@@ -61,9 +61,9 @@ def small_integers(n_queries: int) -> RankingData:
 
 
 def real_labels(n_queries: int) -> RankingData:
-    """50 rows of 245 normal features a query, with labels that are real numbers: a noisy linear function.
+    """Queries of 50 rows with 245 normal features; labels are real numbers, a noisy linear function of the features.
 
-    The standard deviation of the features falls from 1 to 1/50, so that the small ones matter at large C only.
+    The standard deviation of the features falls from 1 to 1/50, so that the small features matter only at large C.
     """
     rng = np.random.default_rng(SEED)
     n_rows, n_features = 50 * n_queries, 245
@@ -74,7 +74,7 @@ def real_labels(n_queries: int) -> RankingData:
 
 
 def cases(smoke: bool) -> list[Case]:
-    """Every case that can be had here; tiny ones for a smoke test."""
+    """All cases whose data are available; tiny ones for a smoke test."""
     if smoke:
         return [
             Case("small integers", lambda: small_integers(20), (1e-3,)),

@@ -1,4 +1,4 @@
-"""The cases that are tracked from version to version: what is fitted, and the counts that each fit is held to."""
+"""The fits that are tracked from version to version, with upper bounds on their counts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SEED = 0
 
 
 class Counts(NamedTuple):
-    """What a fit took: iterations, evaluations (passes over the rows for a value and gradient) and Hessian products."""
+    """Numbers of iterations, evaluations (passes for value and gradient) and Hessian products of a fit."""
 
     iterations: int
     evaluations: int
@@ -23,18 +23,18 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A fit.
+    """A fit that is tracked.
 
     Parameters
     ----------
     load : callable
         Gives the data.
     model : callable
-        Gives the estimator, unfitted, of one thread.
+        Gives the unfitted estimator, with one thread.
     most : Counts
-        Bounds that the tests hold the counts to.
+        Upper bounds on the counts, which the tests check.
     dataset : str or None
-        Real data that it needs.
+        Name of the real data that the fit needs.
     """
 
     load: Callable[[], RankingData]
@@ -43,13 +43,13 @@ class Case:
     dataset: str | None = None
 
     def available(self) -> bool:
-        """Whether the data are there."""
+        """Whether the data are available."""
         folder = data_folder()
         return self.dataset is None or (folder is not None and (folder / self.dataset).is_dir())
 
 
 def linear(**options: Any) -> Callable[[], RankSVM]:
-    """A linear model of one thread."""
+    """A linear model with one thread."""
     return lambda: RankSVM(n_jobs=1, **options)
 
 
@@ -65,7 +65,7 @@ def words() -> RankingData:
 
 
 def listed() -> RankingData:
-    """Two rows a query, so many features that a Hessian is not made: as pairs of answers are."""
+    """Queries of two rows, as pairs of answers, with so many features that no Hessian is built."""
     return make_ranking(2_000, 2, 200, n_levels=2, random_state=SEED)
 
 
@@ -80,7 +80,7 @@ def long_list() -> RankingData:
 
 
 def dense() -> RankingData:
-    """Rows of 136 features, but few: valgrind emulates fused multiplication and addition slowly."""
+    """Rows of 136 features; only a few, because valgrind emulates fused multiply-add slowly."""
     return make_ranking(40, 120, 136, random_state=SEED)
 
 
@@ -94,9 +94,10 @@ def kernel() -> KernelRankSVM:
     return KernelRankSVM(kernel="rbf", gamma=0.05, C=0.1, n_jobs=1, random_state=SEED)
 
 
-# Bounds are what was measured when they were set (baseline, AVX2 and AVX-512 loops gave the same) and about a fifth
-# more, as libraries and processors round differently. They are lowered when a change makes the counts less. The order
-# gives each of the two processes of `track.py`, which take every other case, about as many instructions.
+# The bounds are about a fifth above the counts that were measured when they were set (baseline, AVX2 and AVX-512 loops
+# gave the same counts), because libraries and processors round differently. If a change reduces the counts, lower the
+# bounds. Each of the two processes of `track.py` runs every other case; in this order they execute about as many
+# instructions.
 CASES: dict[str, Case] = {
     "mq2008": real("MQ2008", Counts(5, 6, 9), C=1.0),
     "mq2008-hinge": real("MQ2008", Counts(10, 17, 23), C=2.0**-8, loss="hinge"),
@@ -119,11 +120,11 @@ def fit(case: Case, data: RankingData) -> Any:
 
 
 def counts(model: Any) -> Counts:
-    """What a fit took."""
+    """The counts of a fit."""
     history = model.history_
     return Counts(int(model.n_iter_), int(history["evaluations"][-1]), int(history["hessian_products"][-1]))
 
 
 def relative_gap(model: Any) -> float:
-    """The certificate."""
+    """The relative duality gap of a fit."""
     return float(np.divide(model.duality_gap_, model.objective_))

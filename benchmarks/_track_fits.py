@@ -1,7 +1,8 @@
-"""The process whose fits are counted: python benchmarks/_track_fits.py FOLDER CASE,CASE [LIBRARY]
+"""The process in which `track.py` counts fits: python benchmarks/_track_fits.py FOLDER CASE,CASE [LIBRARY]
 
-It reads the data of each case from the folder, where `track.py` has put them, so that little else than fits runs under
-valgrind. LIBRARY is `_callgrind.cpp`, compiled; without it no instructions are counted. Prints a line of JSON a case.
+It reads the data of each case from FOLDER, where `track.py` has written them, so that hardly anything except fits runs
+under valgrind. LIBRARY is the compiled `_callgrind.cpp`; without it, instructions are not counted. Prints a line of
+JSON for each case.
 """
 
 import ctypes

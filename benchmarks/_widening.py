@@ -1,4 +1,4 @@
-"""A grid of settings that is widened until the best ones lie inside it."""
+"""A search on a grid of settings that is extended until the best setting lies inside it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -6,33 +6,33 @@ from typing import Any, NamedTuple
 
 
 class Axis(NamedTuple):
-    """The values of one parameter, and the part of them that a search begins with."""
+    """The values of one parameter, and the range with which a search begins."""
 
-    # how a value is written: "C = 2^{:g}"
+    # how a value is shown, such as "C = 2^{:g}"
     form: str
     # all values that may be reached, ascending
     values: Sequence[float]
-    # the first and the last value of the grid to begin with
+    # the first and the last value of the initial grid
     first: float
     last: float
-    # whether the parameter cannot be less than the first of all values
+    # whether the first of all values is the smallest that the parameter can have
     bounded: bool = False
 
 
 class Grid:
-    """A search on a grid whose axes grow where the best setting is at an end.
+    """A search on a grid; an axis is extended if the best setting is at its end.
 
     Parameters
     ----------
     axes : sequence of Axis
         One axis for each parameter.
     measures : sequence of str
-        What is maximized, each by itself.
+        The measures, each of which is maximized separately.
 
     Attributes
     ----------
     found : dict
-        What was found at each place (one index for each axis).
+        Results for each position (one index for each axis).
     """
 
     def __init__(self, axes: Sequence[Axis], measures: Sequence[str]):
@@ -42,7 +42,7 @@ class Grid:
         self._ends = [[list(axis.values).index(end) for end in (axis.first, axis.last)] for axis in axes]
 
     def search(self, try_out: Callable[..., Any], scores: Callable[[Any], Mapping[str, float]]) -> None:
-        """Call ``try_out`` with the values of every setting; widen until the best of each measure are inside."""
+        """Call ``try_out`` with every setting; extend the grid until the best one of each measure lies inside it."""
         self._scores = scores
         widened = True
         while widened:
@@ -52,15 +52,15 @@ class Grid:
             widened = self._widen([self.best(measure) for measure in self.measures])
 
     def values(self, place: tuple[int, ...]) -> tuple[float, ...]:
-        """The parameters at a place."""
+        """The parameters at a position."""
         return tuple(axis.values[number] for axis, number in zip(self.axes, place, strict=True))
 
     def label(self, place: tuple[int, ...]) -> str:
-        """The parameters at a place, in words."""
+        """The parameters at a position, as text."""
         return ", ".join(axis.form.format(value) for axis, value in zip(self.axes, self.values(place), strict=True))
 
     def ranges(self) -> str:
-        """What was searched, in words."""
+        """The ranges that were searched, as text."""
         parts = []
         for axis, (low, high) in zip(self.axes, self._ends, strict=True):
             first, last = axis.values[low], axis.values[high]
@@ -68,11 +68,11 @@ class Grid:
         return ", ".join(parts)
 
     def best(self, measure: str) -> tuple[int, ...]:
-        """The place with the best score; of equal ones, one inside: weak or strong penalties may all rank alike."""
+        """The position with the best score; if several are equal, one inside: extreme penalties may all rank alike."""
         return max(self.found, key=lambda place: (self._scores(self.found[place])[measure], not self._at_ends(place)))
 
     def where(self, place: tuple[int, ...]) -> str:
-        """Whether a place is inside the grid, in words."""
+        """A text that says whether a position is inside the grid."""
         ends = self._at_ends(place)
         if ends:
             return "**no**: " + ", ".join(self._part(place, number) for number in ends)
@@ -85,7 +85,7 @@ class Grid:
         return self.axes[number].form.format(self.axes[number].values[place[number]])
 
     def _at_ends(self, place: tuple[int, ...]) -> list[int]:
-        """The axes on which a place is at an end beyond which the parameter has further values."""
+        """The axes on which a position is at an end, if the parameter has more values beyond it."""
         at_ends = []
         for number, (axis, (low, high)) in enumerate(zip(self.axes, self._ends, strict=True)):
             is_least = axis.bounded and place[number] == 0
@@ -94,7 +94,7 @@ class Grid:
         return at_ends
 
     def _widen(self, places: Sequence[tuple[int, ...]]) -> bool:
-        """Add a value at every end at which one of some places is; whether there was any to add."""
+        """Add a value at every end where one of the positions is; return whether a value was added."""
         before = [list(ends) for ends in self._ends]
         for axis, (low, high), ends, numbers in zip(
             self.axes, before, self._ends, zip(*places, strict=True), strict=True
