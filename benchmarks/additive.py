@@ -1,12 +1,12 @@
-"""Additive RankSVM: how good it is beside boosted trees and glass boxes, what its interactions find, how fast it is.
+"""Additive RankSVM: quality compared with boosted trees and other interpretable models, interactions, and speed.
 
 python -m pip install --no-deps --target build/peers catboost interpret-core
 python benchmarks/additive.py --cache build/additive.jsonl -o benchmarks/results/additive.md
 
-Some hours, most of them for the grids of the peers; each piece is kept in the cache when it is done, so that the same
-command goes on where it was stopped. CatBoost and EBM are left out where they are absent. With --data NAME=FOLDER, the
-files train, vali and test of a folder in LETOR's format (MSLR-WEB30K, Yahoo, Istella) are measured beside published
-figures.
+This takes some hours, most of them for the grids of the other tools. Each result is stored in the cache, so that the
+same command continues where it was stopped. CatBoost and EBM are left out if they are not installed. With
+--data NAME=FOLDER, the files train, vali and test of a folder in LETOR's format (MSLR-WEB30K, Yahoo, Istella) are
+measured and compared with published figures.
 """
 
 import re
@@ -41,7 +41,7 @@ parts_in_memory = lru_cache(maxsize=6)(parts_of)
 
 
 class Tried(NamedTuple):
-    """A fitted setting on the validation and the test part, what it chose itself, and whether it had enough rounds."""
+    """Metrics of a fitted setting on validation and test part, what the fit chose, and whether it ran out of rounds."""
 
     vali: Evaluation
     test: Evaluation
@@ -50,7 +50,7 @@ class Tried(NamedTuple):
 
 
 def evaluated(parts: Parts, fitted: Any) -> Tried:
-    """Figures of a fitted method."""
+    """Evaluate a fitted method."""
     vali, test = (
         metrics.evaluate(part.y, np.asarray(fitted.score(part.X)), part.qid, MEASURES)
         for part in (parts.vali, parts.test)
@@ -59,7 +59,7 @@ def evaluated(parts: Parts, fitted: Any) -> Tried:
 
 
 def one_fold(data: str, fold: int, method: Method, threads: int) -> dict[str, Any]:
-    """The setting that is best on the validation part of a fold: its figures, and where it is in the grid."""
+    """For a fold: the metrics of the setting that is best on the validation part, and its position in the grid."""
     parts, started = parts_in_memory(data, fold), time.perf_counter()
     grid = Grid(method.axes, (CHOSEN_BY,))
     grid.search(lambda *values: evaluated(parts, method.fit(parts, threads, *values)), lambda tried: tried.vali.means)
@@ -84,7 +84,7 @@ def one_fold(data: str, fold: int, method: Method, threads: int) -> dict[str, An
 
 
 def quality_in_words(found: list[Found], absent: list[str]) -> list[str]:
-    """The part of the page on quality."""
+    """The part of the page about quality."""
     parts = [
         "## Quality",
         "Settings are chosen by NDCG@10 on the validation part of each fold; figures are means over "
@@ -152,7 +152,7 @@ def quality_rows(rows: dict[str, list[Any]], absent: list[str]) -> list[list[str
 
 
 def widest(ranges: list[str]) -> str:
-    """The ranges of all folds together, each from the least to the largest value that was tried in any of them."""
+    """The ranges from the smallest to the largest value that was tried in any fold."""
     ends = np.array([re.findall(r"\((\S+) to (\S+)\)", each) for each in ranges], dtype=float)
     together = iter(zip(ends[..., 0].min(axis=0), ends[..., 1].max(axis=0), strict=True)) if ends.size else iter(())
     return re.sub(r"\(\S+ to \S+\)", lambda _: "({:g} to {:g})".format(*next(together)), ranges[0])
@@ -172,7 +172,7 @@ def joined(folds: list[Any]) -> Evaluation:
 
 
 def sections(options: Any) -> list[Section]:
-    """The parts of the page, each with what it measures."""
+    """The sections of the page, with their measurements."""
     smoke, rivals, models = options.smoke, peers(options.smoke), ours(options.smoke)
     absent = [name for name, method in rivals.items() if method is None]
     quality = {

@@ -1,4 +1,4 @@
-"""Quality of RankSVM beside classical learners to rank: mean test figures of five folds, each tuned on validation data.
+"""Quality of RankSVM and of classical learning-to-rank methods: mean test metrics of five folds.
 
 python benchmarks/baselines.py -o benchmarks/results/baselines.md
 """
@@ -26,22 +26,22 @@ from ranksvm import KernelRankSVM, RankingData, RankSVM
 MEASURES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
 CHOSEN_BY = "map"
 SEED = 0
-# Of the kernel models.
+# Values of C and gamma for kernel models.
 CS, GAMMAS = (0.01, 0.1, 1.0, 10.0), (2.0**-6, 2.0**-3, 2.0**-1)
-# The published rows that are of such methods.
+# The rows of published tables with methods of this page.
 PUBLISHED = ("RSVM (SVM-light)", "LambdaMART", "XGBoost")
 
-# A candidate is an iterator of models: its settings, and one scoring function after another.
+# A candidate: its settings as text, and a function that yields scoring functions, for example one after each round.
 Candidate = tuple[str, Callable[[RankingData], Iterator[Scorer]]]
 
 
 def once(fit: Callable[[RankingData], Scorer]) -> Callable[[RankingData], Iterator[Scorer]]:
-    """One model as an iterator."""
+    """Turn a fit of one model into an iterator with one scoring function."""
     return lambda data: iter([fit(data)])
 
 
 def candidates(smoke: bool) -> dict[str, list[Candidate]]:
-    """Method -> its candidates."""
+    """The candidates of each method, by name."""
     epochs, rounds, steps = (2, 3, 100) if smoke else (40, 300, 20_000)
     n_trees = 10 if smoke else 1000
     rates = (0.01,) if smoke else (0.001, 0.01)
@@ -91,14 +91,14 @@ def _lightgbm(data: RankingData, objective: str, leaves: int, trees: int) -> Ite
     import lightgbm
 
     options = {"objective": objective, "num_leaves": leaves, "learning_rate": 0.02, "verbose": -1, "seed": SEED}
-    options |= {"num_threads": 1}  # many threads wait for each other on a shared machine
+    options |= {"num_threads": 1}  # one thread, because on a shared machine many threads wait for each other
     model = lightgbm.train(options, lightgbm.Dataset(data.X, data.y, group=data.queries.sizes), trees)
     for number in range(max(1, trees // 20), trees + 1, max(1, trees // 20)):
         yield lambda X, number=number: model.predict(X, num_iteration=number)
 
 
 def tuned(parts: Parts, settings: list[Candidate]) -> tuple[np.ndarray, str]:
-    """Test figures of the model that is best on the validation part, and how it was made."""
+    """Test metrics of the model that is best on the validation part, and its settings."""
     best, found, named = -1.0, None, ""
     for label, models in settings:
         for number, scorer in enumerate(models(parts.train), start=1):
@@ -143,14 +143,14 @@ def few_queries(data: RankingData, n_queries: int) -> RankingData:
 
 
 def kernels(dataset: str, smoke: bool) -> list[str]:
-    """RankSVM with the RBF kernel beside the linear programme of ranking vectors and pointwise regression."""
+    """Compare RankSVM with the RBF kernel with the linear program of ranking vectors and with pointwise regression."""
     parts, rows = parts_of(dataset, 1), []
     sizes = (5,) if smoke else (10, 20, 30, None)
     for n_queries in sizes:
         train = parts.train if n_queries is None else few_queries(parts.train, n_queries)
         for method in ("RankSVM, RBF", "RV-SVM, linear programme", "SVR, RBF"):
             if n_queries is None and method.startswith("RV-SVM"):
-                continue  # its constraints would be a dense matrix of pairs by documents
+                continue  # its constraints are a dense matrix with a row for each pair and a column for each document
             found, best, took = None, -1.0, []
             for C, gamma in ((1.0, 0.5),) if smoke else product(CS[: 3 if n_queries is None else 4], GAMMAS):
                 made: list[Scorer] = []

@@ -1,12 +1,11 @@
-"""Fits of files larger than memory: readings, seconds beside plain readings, peak memory, and the line to 100 GB.
+"""Fits of files larger than memory: number of readings, seconds, peak memory, and an extrapolation to 100 GB.
 
 python benchmarks/beyond_memory.py --folder build/beyond --cache build/beyond_memory.jsonl -o \
     benchmarks/results/beyond_memory.md
 
-Made data of 136 features are written to a folder; those that are in --folder already, which has room for all sizes, are
-taken from there. The limit of memory is a quarter of each file. Before each reading the system is asked to forget the
-file, which it would keep otherwise where it has memory for all of it. With --cache each piece is kept when it is done,
-so that runs may be short.
+The script writes generated data with 136 features to --folder, which must have room for all sizes; files that exist
+already are used again. The memory limit is a quarter of each file. Before each reading the script asks the system to
+drop the file from its page cache. With --cache, each result is stored, so that runs may be short.
 """
 
 import tempfile
@@ -27,21 +26,22 @@ from ranksvm.datasets.cache.writer import CacheWriter
 SEED = 0
 N_FEATURES = 136
 QUERY_ROWS = 100
-# Sizes of the files, in bytes, and the least limit, because the process takes memory without any data.
+# Sizes of the files in bytes, and the smallest memory limit, because a process needs memory even without data.
 SIZES = (int(0.8e9), int(1.6e9), int(3.2e9))
 SMOKE_SIZES = (int(1e6), int(2e6), int(3e6))
 LEAST_LIMIT = int(1.5e8)
 C = 2.0**-10
-# Goals: peak memory over the limit, seconds of readings over plain readings, readings of a path of 20 C.
+# Goals: peak memory divided by the limit, seconds of readings divided by seconds of plain readings, and number of
+# readings for a path of 20 values of C.
 MEMORY_LIMIT, SECONDS_LIMIT, PATH_LIMIT = 1.15, 1.3, 6
 FAR = 100e9
 ROUNDS = 3
-# The first has the goal of a path: the second one, smoothed, needs more readings.
+# The goal for paths applies only to the first loss: the second one is smoothed, which needs more readings.
 LOSSES = ("squared_hinge", "hinge")
 
 
 def write_made(path: Path, n_bytes: int) -> int:
-    """Write about so many bytes of made data, some rows at a time; returns the number of rows."""
+    """Write about ``n_bytes`` bytes of generated data, some rows at a time, and return the number of rows."""
     rng = np.random.default_rng(SEED)
     w = rng.normal(size=N_FEATURES) / np.sqrt(N_FEATURES)
     step, n_rows = 200 * QUERY_ROWS, max(QUERY_ROWS, n_bytes // (4 * N_FEATURES) // QUERY_ROWS * QUERY_ROWS)
@@ -56,7 +56,7 @@ def write_made(path: Path, n_bytes: int) -> int:
 
 
 def made(folder: Path, n_bytes: int) -> tuple[Path, int]:
-    """The file of about so many bytes, written if it is not there, and its number of rows."""
+    """The path and number of rows of the file with about ``n_bytes`` bytes, which is written if it is absent."""
     path = folder / f"made_{n_bytes // 1_000_000}.rsd"
     if not path.exists():
         return path, write_made(path, n_bytes)
@@ -64,12 +64,12 @@ def made(folder: Path, n_bytes: int) -> tuple[Path, int]:
 
 
 def limit_of(n_bytes: int) -> int:
-    """The limit of memory for a file."""
+    """The memory limit for a file."""
     return max(LEAST_LIMIT, n_bytes // 4)
 
 
 def measured(folder: Path, n_bytes: int) -> dict[str, Any]:
-    """Fits, each with the mean of two plain readings before and two after it: the one whose ratio is the median."""
+    """Run fits with plain readings before and after each, and return the fit whose ratio of times is the median."""
     path, n_rows = made(folder, n_bytes)
     limit = limit_of(n_bytes)
     found = []
@@ -83,7 +83,7 @@ def measured(folder: Path, n_bytes: int) -> dict[str, Any]:
 
 
 def over_plain(found: dict[str, Any]) -> float:
-    """Seconds of the readings of a fit over those of as many plain ones."""
+    """Seconds of the readings of a fit, divided by the seconds of as many plain readings."""
     return sum(found["readings"]) / (len(found["readings"]) * found["plain"])
 
 
@@ -107,7 +107,7 @@ HEADER = [
 
 
 def line_to_far(found: list[dict[str, Any]]) -> list[str]:
-    """The seconds of a fit as a line in the size, and where it leads."""
+    """Fit the seconds as a linear function of the size, and extrapolate to the far size."""
     sizes, seconds = (np.array([each[name] for each in found]) for name in ("bytes", "seconds"))
     slope, begin = np.polyfit(sizes, seconds, 1)
     off = np.abs(begin + slope * sizes - seconds).max()
@@ -118,7 +118,7 @@ def line_to_far(found: list[dict[str, Any]]) -> list[str]:
 
 
 def same_optimum(folder: Path, n_bytes: int) -> dict[str, Any]:
-    """The optimum to nine digits, read in passes and in memory."""
+    """Compare the optimum from a file that is read in passes with the optimum in memory, to nine digits."""
     path, _ = made(folder, n_bytes)
     data = RankingData.load(path, mmap=False)
     ours = fit_of_file(path, C=C, tol=1e-9, memory_limit=LEAST_LIMIT)
@@ -128,7 +128,7 @@ def same_optimum(folder: Path, n_bytes: int) -> dict[str, Any]:
 
 
 def optimum_in_words(found: list[Found]) -> list[str]:
-    """What became of it."""
+    """The result of `same_optimum` as text."""
     return [
         f"{value['bytes'] / 1e9:.3g} GB, tol = 1e-9, a limit of {LEAST_LIMIT / 1e6:.0f} MB: {value['readings']} "
         f"readings; the objective is off by a relative {value['off']:.1e} from that in memory "
@@ -138,7 +138,7 @@ def optimum_in_words(found: list[Found]) -> list[str]:
 
 
 def path_of_twenty(folder: Path, n_bytes: int, loss: str) -> dict[str, Any]:
-    """All values of C share the readings."""
+    """Measure a path of 20 values of C, which share the readings."""
     path, _ = made(folder, n_bytes)
     Cs = (2.0 ** np.linspace(-15, 4, 20)).tolist()
     found = fit_of_file(path, Cs=Cs, loss=loss, memory_limit=limit_of(n_bytes))
@@ -161,7 +161,7 @@ def paths_in_words(found: list[Found]) -> list[str]:
 
 
 def sizes_in_words(found: list[Found]) -> list[str]:
-    """The table of sizes, and the line through them."""
+    """The table of sizes, and the extrapolation."""
     values = [each.value for each in found]
     line = line_to_far(values) if len(values) > 1 else []
     return [table(HEADER, [row_of(value) for value in values]), *line]

@@ -26,17 +26,18 @@ LABELS = {
     "n_queries": "queries",
     "n_impressions": "impressions",
 }
-# a ranker counts as seen whole up to this share: the limit of the note that an estimate is a lower bound
+# up to this share of unseen documents a ranker counts as seen completely; above it, `note` says that an estimate is a
+# lower bound
 SEEN = 0.005
 
 
 def target(result: Result) -> float:
-    """What an estimate is judged by: documents that users could see, or all of them for the doubly robust one."""
+    """The true value for an estimate: for the documents that users could see, or for all if it is doubly robust."""
     return result["whole" if result["estimator"].startswith("dr") else "seen"]
 
 
 def judged(result: Result) -> bool:
-    """Whether there is such a target: the doubly robust estimate of documents never shown is a prediction."""
+    """Whether the target applies: the doubly robust estimate only predicts the relevance of documents never shown."""
     return not result["estimator"].startswith("dr") or result["unseen"] == 0.0
 
 
@@ -60,14 +61,14 @@ HEAD = ["intervals", "coverage", "bias", "mean error"]
 
 
 def by_estimator(results: list[Result]) -> str:
-    """All worlds."""
+    """A table of all worlds by estimator."""
     kinds = [f"{estimator} {name}" for estimator, names in METRICS.items() for name in names]
     rows = [[kind, *facts(one for one in results if one["estimator"] == kind)] for kind in [*kinds, BY_RANK]]
     return table(["estimate", *HEAD], rows)
 
 
 def by_factor(results: list[Result], made: dict[int, World]) -> str:
-    """DCG@10 by inverse exposures, for each value of each factor."""
+    """A table of DCG@10 by inverse exposures, for each value of each factor."""
     dcg = [one for one in results if one["estimator"] == "ips dcg@10"]
     rows = []
     for factor, label in LABELS.items():
@@ -80,7 +81,7 @@ def by_factor(results: list[Result], made: dict[int, World]) -> str:
 
 
 def orders(results: list[Result]) -> str:
-    """Pairs of rankers of a world whose intervals are apart, and whether the truth has the same order."""
+    """Pairs of rankers of a world whose intervals do not overlap, and whether their true values have the same order."""
     rows = []
     for kind in ("ips dcg@10", BY_RANK):
         counts = np.zeros((2, 2), dtype=int)

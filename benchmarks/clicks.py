@@ -1,9 +1,9 @@
-"""Clicks: propensities, evaluation and interleaving against the truth of simulated users, on real rankings.
+"""Clicks of simulated users on real rankings: errors of propensities, evaluation and interleaving.
 
 python benchmarks/clicks.py -o benchmarks/results/clicks.md
 
-``--only scale`` measures one part (propensities, coverage, evaluation, interleaving, scale), and ``--cache`` keeps the
-others of an earlier run.
+``--only scale`` measures one part (propensities, coverage, evaluation, interleaving, scale); with ``--cache``, the page
+contains the other parts from an earlier run.
 """
 
 import json
@@ -71,7 +71,7 @@ def propensities(worlds: dict[str, World], smoke: bool) -> str:
 
 
 def coverage(worlds: dict[str, World], smoke: bool) -> str:
-    """How often 95 % intervals of propensities hold the truth."""
+    """How often 95 % intervals of propensities contain the true value."""
     n_runs, n = (5, 1_000) if smoke else (200, 10_000)
     world = next(iter(worlds.values()))
     truth, rows = PositionBias.power(N_RANKS).propensity, []
@@ -81,7 +81,7 @@ def coverage(worlds: dict[str, World], smoke: bool) -> str:
             ranker = world.rankers if method == "harvest" else world.rankers["a"]
             log = simulate_clicks(world.train, ranker, n, n_ranks=N_RANKS, swap=swap, random_state=seed)
             bias = position_bias(log, method, random_state=seed)
-            # relative to rank 1, also where another rank came out higher
+            # relative to rank 1, even if another rank has a higher estimate
             scale = bias.propensity[0]
             inside[seed] = (bias.low / scale <= truth) & (truth <= bias.high / scale)
         shares = 100 * inside.mean(axis=0)[1:]
@@ -145,7 +145,7 @@ def evaluation(worlds: dict[str, World], smoke: bool) -> str:
 
 
 def interleaving(worlds: dict[str, World], smoke: bool) -> str:
-    """False positives of A/A comparisons, and impressions needed, against A/B."""
+    """False positives of A/A comparisons, and the number of impressions needed, compared with A/B tests."""
     world = next(iter(worlds.values()))
     data = world.train
     n_runs, n, pool, many = (10, 200, 3, 2_000) if smoke else (2_000, 1_000, 20, 300_000)

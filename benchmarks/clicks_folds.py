@@ -2,7 +2,7 @@
 
 python benchmarks/clicks_folds.py -o benchmarks/results/clicks_folds.md
 
-With ``--cache`` the pieces are kept as they are done, and ``--seconds`` ends a run after the piece at hand.
+With ``--cache``, each result is stored in a file. After ``--seconds``, no further piece begins.
 """
 
 import sys
@@ -20,14 +20,14 @@ from _pieces import Found, Pieces, Section
 from ranksvm import RankSVM, metrics
 from ranksvm.clicks import attractiveness
 
-# lists by name: how many ranks, and whether the last one shows a random one of the documents left over
+# lists by name: number of ranks, and whether the last rank shows a random document among those not shown above it
 LISTS: dict[str, tuple[int | None, bool]] = {
     "10": (10, False),
     "10, the last at random": (10, True),
     "20": (20, False),
     "whole": (None, False),
 }
-# clicks of the goals: pairwise accuracy of known propensities, NDCG@10 of full labels
+# numbers of clicks in the goals: for pairwise accuracy with known propensities, and for NDCG@10 of full labels
 SOME, MANY = 100_000, 1_000_000
 N_LOGS = 2
 
@@ -40,9 +40,9 @@ class Fits(NamedTuple):
     accuracy : list of float
         Pairwise accuracy for every C.
     chosen : int
-        Place of the C with the best pairwise accuracy on validation queries.
+        Index of the C with the best pairwise accuracy on validation queries.
     ndcg : ndarray of shape (n_queries,)
-        NDCG@10 of each query, of the C with the best one on validation queries.
+        NDCG@10 of each test query, with the C that has the best NDCG@10 on validation queries.
     """
 
     accuracy: list[float]
@@ -50,19 +50,19 @@ class Fits(NamedTuple):
     ndcg: np.ndarray
 
     def plain(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """The values as types that JSON supports."""
         return {"accuracy": self.accuracy, "chosen": self.chosen, "ndcg": self.ndcg.tolist()}
 
 
 class Learner:
-    """Models from weighted pairs, C chosen on the validation queries of the fold; values of its test queries."""
+    """Fits models to weighted pairs, chooses C on the validation queries of a fold, and evaluates its test queries."""
 
     def __init__(self, world: World):
         self._world, self._whole = world, Lists(world, None)
         self.size = world.train.queries.n_queries, world.train.n_features
 
     def fits(self, pairs: np.ndarray, weight: np.ndarray) -> "Fits":
-        """A model for every C."""
+        """Fit a model for every C, and evaluate it."""
         train, parts = self._world.train, (self._world.valid, self._world.test)
         chosen, found = [], []
         for budget in BUDGETS:
@@ -75,22 +75,22 @@ class Learner:
         return Fits(accuracy, best["pairwise_accuracy"], found[best["ndcg@10"]].per_query["ndcg@10"])
 
     def labels(self) -> Fits:
-        """All pairs of all labels."""
+        """Learn from all pairs of documents with different labels."""
         gap = self._gaps(self._world.train.y)
         return self.fits(self._whole.pairs[gap > 0], np.ones(int((gap > 0).sum())))
 
     def gains(self) -> Fits:
-        """The same, each pair weighted by the difference of gains: what NDCG rewards, and clicks express."""
+        """Learn from the same pairs, weighted by the difference of gains, as in NDCG and in the simulated clicks."""
         gap = self._gaps(attractiveness(self._world.train, 0.0))
         return self.fits(self._whole.pairs[gap > 0], gap[gap > 0])
 
     def by_relevance(self, relevance: np.ndarray) -> Fits:
-        """Pairs of documents that were shown, weighted by the difference of their relevance."""
+        """Learn from pairs of documents that were shown, weighted by the difference of their relevance."""
         gap = self._gaps(relevance)
         return self.fits(self._whole.pairs[gap > 0], gap[gap > 0])
 
     def old_rankers(self) -> dict[str, list[float]]:
-        """NDCG@10 of the test queries by the rankers that made the lists, and in random order."""
+        """NDCG@10 of the test queries for the rankers that made the lists, and for a random order."""
         test, rng = self._world.test, np.random.default_rng(0)
         scores = {name: ranker.predict(test.X) for name, ranker in self._world.rankers.items()}
         scores["random"] = rng.random(test.n_rows)
@@ -100,12 +100,12 @@ class Learner:
         }
 
     def _gaps(self, label: np.ndarray) -> np.ndarray:
-        """Differences of labels of every two documents of a query."""
+        """Differences of labels for all pairs of documents of a query."""
         upper, lower = self._whole.pairs.T
         return label[upper] - label[lower]
 
     def cases(self, n_ranks: int | None, explored: bool, logs: Iterable[int]) -> dict[str, list[Fits]]:
-        """What lists of one kind teach."""
+        """Learn in several ways from lists of one kind."""
         lists = self._whole if n_ranks is None else Lists(self._world, n_ranks, explored=explored)
         limit, known, y = lists.expected(), lists.propensity, self._world.train.y
         # the expected clicks of users who never click without relevance
@@ -145,7 +145,7 @@ def measure(name: str, fold: int, smoke: bool) -> dict[str, Any]:
 
 
 class Folds:
-    """What was measured of all folds of a data set.
+    """The measurements of all folds of a data set.
 
     Parameters
     ----------
@@ -158,11 +158,11 @@ class Folds:
         self.labels = np.concatenate([np.array(fold["labels"], dtype=float) for fold in folds])
 
     def relative(self, shown: str, case: str) -> tuple[float, float]:
-        """Mean NDCG@10 of all test queries from that with labels, in per cent, and the standard error of that."""
+        """Mean difference of NDCG@10 from learning with labels, in per cent, and its standard error."""
         return self._relative([fold["lists"][shown][case][0]["ndcg"] for fold in self._folds])
 
     def old(self) -> dict[str, float]:
-        """The same of the old rankers and a random order."""
+        """The same difference for the old rankers and a random order."""
         return {name: self._relative([fold["old"][name] for fold in self._folds])[0] for name in self._folds[0]["old"]}
 
     def _relative(self, ndcg: list[list[float]]) -> tuple[float, float]:
@@ -171,7 +171,7 @@ class Folds:
         return scale * gap.mean(), scale * gap.std(ddof=1) / np.sqrt(len(gap))
 
     def gaps(self, shown: str) -> tuple[np.ndarray, np.ndarray]:
-        """Pairwise accuracy of estimated less known propensities: at the C of the known ones, and at C of their own."""
+        """Pairwise accuracy of estimated minus known propensities: at the C of the known ones, and at separate C."""
         same, apart = [], []
         for fold in self._folds:
             of = fold["lists"][shown]
@@ -232,7 +232,7 @@ def goals(found: dict[str, Folds]) -> str:
 
 
 def old_rankers(found: dict[str, Folds]) -> str:
-    """The table of what the lists were made by."""
+    """The table of the rankers that made the lists."""
     rows = []
     for name, folds in found.items():
         sizes = " x ".join(f"{number:,}" for number in folds.size)
@@ -241,7 +241,7 @@ def old_rankers(found: dict[str, Folds]) -> str:
 
 
 def in_words(pieces: list[Found]) -> list[str]:
-    """The page, of all folds that were measured."""
+    """The text of the page, for all folds that were measured."""
     names = dict.fromkeys(piece.key.split("/")[0] for piece in pieces)
     found = {name: Folds([one.value for one in pieces if one.key.split("/")[0] == name]) for name in names}
     return [

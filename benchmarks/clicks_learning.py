@@ -1,8 +1,8 @@
-"""Clicks: what models learn from them, on five folds of real rankings, beside labels and beside other libraries.
+"""Learning from clicks on five folds of real rankings, compared with learning from labels and with other libraries.
 
 python benchmarks/clicks_learning.py -o benchmarks/results/clicks_learning.md --plot benchmarks/results/clicks.png
 
-With ``--cache`` the pieces are kept as they are done, and ``--seconds`` ends a run after the piece at hand.
+With ``--cache``, each result is stored in a file. After ``--seconds``, no further piece begins.
 """
 
 import sys
@@ -27,7 +27,7 @@ NO_VALUE = [float("nan")] * 2
 
 
 def world_of(name: str, fold: int = 1) -> World:
-    """Data and weak rankers; two queries of OHSUMED teach as much as five of the others."""
+    """Data and weak rankers, which learn from two queries of OHSUMED, or from five of another data set."""
     return World(name, 2 if name == "OHSUMED" else 5, fold)
 
 
@@ -37,7 +37,7 @@ CURVES = ("naive", "known", "estimated", "relevance", "skips", "chosen")
 
 
 def learned(name: str, fold: int, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """Test values of a fold: with labels, and by number of clicks from the same log, which grows."""
+    """Test values of a fold: with labels, and with growing numbers of clicks from one log."""
     world = world_of(name, fold)
     log = simulate_clicks(world.train, world.rankers, 1_000, n_ranks=N_RANKS, random_state=fold)
     n = int(1.05 * max(sizes) * 1_000 / log.clicked.sum())
@@ -62,7 +62,7 @@ def learned_from(world: World, log: ClickLog) -> dict[str, list[float]]:
 
 
 def curves_of(found: list[Found]) -> dict[str, dict[str, np.ndarray]]:
-    """By data set and way of learning: test values, shape (n_folds, n_sizes, 2)."""
+    """Test values, shape (n_folds, n_sizes, 2), by data set and way of learning."""
     curves: dict[str, dict[str, list]] = {}
     for piece in found:
         of_data = curves.setdefault(piece.key.split("/")[0], {})
@@ -103,7 +103,7 @@ def learning(names: list[str], smoke: bool) -> Section:
 
 
 def mean_of_folds(values: np.ndarray) -> str:
-    """Means over the folds that have values, and how many these are if not all."""
+    """Means over the folds that have values, and the number of these folds if some have none."""
     there = ~np.isnan(values[:, 0])
     if not there.any():
         return "not identified"
@@ -132,7 +132,7 @@ def draw(found: list[Found], path: Path) -> None:
                 ("estimated", "estimated propensities", "#009E73", "^-."),
             ):
                 of_folds = values[key][:, :, metric]
-                # the error of the difference from labels, since folds differ far more than models do
+                # standard error of the difference from labels, because folds differ far more than models
                 error = np.nanstd(of_folds - labels[:, None], axis=0, ddof=1) / np.sqrt(len(labels))
                 mean = np.nanmean(of_folds, axis=0)
                 axis.plot(clicks, mean, style, color=color, markersize=4, label=label)
@@ -152,7 +152,7 @@ def draw(found: list[Found], path: Path) -> None:
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any], float]]:
-    """Users: their name, options of `simulate_clicks`, and the severity that is assumed."""
+    """Kinds of users: name, options of `simulate_clicks`, and the severity of position bias that the model assumes."""
     for eta in (0.0, 0.5, 1.0, 1.5, 2.0):
         yield f"eta {eta:g}", {"eta": eta}, eta
     for noise in (0.0, 0.3, 0.5):
@@ -179,7 +179,7 @@ def of_users(name: str, n: int, options: dict[str, Any], assumed: float) -> list
 
 
 def few_clicks(name: str, n: int) -> list[list[str]]:
-    """Where weights hurt: few clicks and severe bias, and the same with clipped propensities."""
+    """A case in which weights are harmful, few clicks with severe bias, without and with clipped propensities."""
     world, known = world_of(name), PositionBias.power(N_RANKS, 2.0)
     log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, eta=2.0, random_state=2)
     clicks = f"{int(log.clicked.sum()):,}"
@@ -190,7 +190,7 @@ def few_clicks(name: str, n: int) -> list[list[str]]:
 
 
 def severity(name: str, smoke: bool) -> Section:
-    """Severity of bias, noise, wrong propensities, other users: where weights help, and where they hurt."""
+    """When weights help and when they are harmful: severity of bias, noise, wrong propensities, and other users."""
     n = 3_000 if smoke else 60_000
 
     def render(found: list[Found]) -> list[str]:
@@ -212,12 +212,12 @@ def severity(name: str, smoke: bool) -> Section:
 
 # -- other libraries ---------------------------------------------------------------------------------------------------
 
-# One log for all of a data set.
+# All libraries use the same log of a data set.
 Peer = Callable[[World, ClickLog, int], Any]
 
 
 def lightgbm_fit(world: World, log: ClickLog, n_trees: int, *, debiased: bool) -> Any:
-    """LambdaMART; positions of the rows let it estimate the bias of each."""
+    """LightGBM's LambdaMART, which estimates position bias from the positions of the rows."""
     import lightgbm
 
     X, position = np.asarray(world.train.X)[log.rows(world.train)], {"position": log.rank} if debiased else {}
@@ -226,7 +226,7 @@ def lightgbm_fit(world: World, log: ClickLog, n_trees: int, *, debiased: bool) -
 
 
 def xgboost_fit(world: World, log: ClickLog, n_trees: int, *, debiased: bool) -> Any:
-    """LambdaMART; rows are in the order shown, whose positions Unbiased LambdaMART takes."""
+    """XGBoost's LambdaMART; Unbiased LambdaMART takes the order of the rows as their positions."""
     import xgboost
 
     X = np.asarray(world.train.X)[log.rows(world.train)]
@@ -235,7 +235,7 @@ def xgboost_fit(world: World, log: ClickLog, n_trees: int, *, debiased: bool) ->
 
 
 def ours(world: World, log: ClickLog, _n_trees: int, *, debiased: bool) -> Any:
-    """A RankSVM."""
+    """Fit a RankSVM."""
     return fit_from_clicks(RankSVM(), world.train, log, position_bias(log, n_bootstrap=0) if debiased else None).model
 
 
@@ -250,7 +250,7 @@ PEERS: dict[str, Peer] = {
 
 
 def beside(name: str, fit: Peer, n: int, n_trees: int) -> list[str] | None:
-    """Test values and seconds of a model on the log of a data set; None where its library is not installed."""
+    """Test values and seconds of a model on the log of a data set; None if its library is not installed."""
     world = world_of(name)
     log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=3)
     started = time.perf_counter()

@@ -1,9 +1,9 @@
-"""How long do the commands for linear models take, as whole processes, beside the imports that they cannot do without?
+"""How long do the commands for linear models take as processes, compared with the imports that they need?
 
     python benchmarks/commands.py --pythons .venv/bin/python       training part of MQ2008, fold 1, as text
-    python benchmarks/commands.py --pythons NEW/python OLD/python  the same for two installed versions, in turn
+    python benchmarks/commands.py --pythons NEW/python OLD/python  the same for two installed versions, in turns
 
-Give the Python of an environment with an ordinary install: an editable one looks for changed sources on import.
+Use environments with an ordinary install, because an editable install checks for changed sources on each import.
 """
 
 import os
@@ -24,13 +24,13 @@ IMPORTS = {
 
 
 def process(*command):
-    """An action that runs a command to its end; compiled modules of Python are kept, as in an ordinary install."""
+    """An action that runs a command; Python may write bytecode, as in an ordinary install."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return lambda: subprocess.run(list(map(str, command)), env=environment, check=True, capture_output=True)
 
 
 def actions(python, data, folder):
-    """Name -> action, for one environment."""
+    """The actions for one environment, by name."""
     model, ranksvm = folder / "model", (python, "-m", "ranksvm")
     return {
         **{f"import {name}": process(python, "-c", code) for name, code in IMPORTS.items()},
@@ -53,7 +53,7 @@ def main(argv=None):
             own = folder / str(number)
             own.mkdir()
             for label, action in actions(python, folder / "train.txt", own).items():
-                action()  # files are in memory from here on, and compiled
+                action()  # the first run is not timed: it compiles bytecode and brings files into the page cache
                 found[label, number] = action
         times = common.interleaved(found, 1 if options.smoke else 5)
         size = (folder / "train.txt").stat().st_size / 1e6

@@ -1,8 +1,8 @@
-"""The hinge loss by the smoothing path of RankSVM against cutting planes: seconds to a given accuracy.
+"""Compare RankSVM's solver for the hinge loss, which smooths it, with cutting planes: seconds to a given accuracy.
 
 python benchmarks/cutting_plane.py -o benchmarks/results/cutting_plane.md
 
-The cutting planes (`_cutting_planes.py`) are written for this comparison; dlib's svm_rank_trainer is compared too where
+The cutting planes (`_cutting_planes.py`) were written for this comparison. dlib's svm_rank_trainer is also compared if
 dlib is installed (`pip install dlib` builds it, which takes several minutes).
 """
 
@@ -25,13 +25,13 @@ except ImportError:
 
 DATASETS = ("MQ2008", "OHSUMED")
 TOLS = 10.0 ** -np.arange(1, 8)
-# Relative distances from the optimum that the table asks for.
+# Relative distances from the optimum in the table.
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-6)
-# How far the cutting planes go.
+# Tolerance at which the cutting planes stop.
 CUTTING_TOL = 3e-7
-# A fit that takes longer than the first is not repeated; where one takes longer than the second, no finer one is tried.
+# A fit that takes longer than LONG is not repeated. After one that takes longer than TOO_LONG, no finer one is tried.
 LONG, TOO_LONG = 2.0, 60.0
-# dlib's eps: the gap in the mean hinge of a pair.
+# Values of dlib's eps, a gap in the mean hinge loss of the pairs.
 DLIB_EPS = 10.0 ** -np.arange(1, 7)
 OURS, ONE_THREAD, BMRM, OCAS, DLIB = "RankSVM", "RankSVM, 1 thread", "BMRM", "OCAS", "dlib"
 STYLES = {
@@ -46,7 +46,7 @@ SEED = 0
 
 @dataclass
 class Problem:
-    """One training set and C, the optimum if it is known, and (seconds, objective) of every solver."""
+    """A training set and C, the optimum if it is known, and arrays (seconds, objective) for every solver."""
 
     name: str
     data: RankingData
@@ -55,7 +55,7 @@ class Problem:
     found: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self):
-        # cutting planes and the value of every solution: all in float64
+        # the cutting planes, and the objectives of all solutions, are computed in float64
         self.X = self.data.X.astype(np.float64)
         self.hinge = PairwiseHinge(self.data.y, self.data.qid)
 
@@ -68,13 +68,13 @@ class Problem:
         return self.found[solver][1] / self.optimum - 1.0
 
     def seconds_to(self, solver, accuracy):
-        """Least time in which a solver came so near the optimum; None where it did not."""
+        """Shortest time in which a solver came this close to the optimum, or None."""
         near = self.over_optimum(solver) <= accuracy
         return self.found[solver][0][near].min() if near.any() else None
 
 
 def problems(smoke: bool) -> list[Problem]:
-    """Real ones whose optimum is known, and larger ones made here."""
+    """Problems with real data whose optimum is known, and larger ones with generated data."""
     if smoke:
         return [Problem("made", make_ranking(20, 12, 8, random_state=SEED), 2.0**-4)]
     found = []
@@ -107,7 +107,7 @@ def ours(problem: Problem, repeats: int) -> None:
 
 
 def cutting_planes(problem: Problem, repeats: int) -> dict[str, tuple[int, int]]:
-    """Both kinds, round by round, of the fastest of several runs; their rounds and evaluations."""
+    """Run both kinds several times; return each round of the fastest run, and the numbers of rounds and evaluations."""
     work = {}
     for name, line_search in ((BMRM, False), (OCAS, True)):
         runs = []
@@ -170,7 +170,7 @@ def plot(measured: list[Problem], path) -> None:
     for axis, problem in zip(axes.flat, measured, strict=False):
         for solver, (times, _) in problem.found.items():
             color, style = STYLES[solver]
-            # best so far; below what the reference optimum is known to, a point lies at the bottom
+            # the best objective so far; a point below the precision of the reference optimum is drawn at the bottom
             best = np.minimum.accumulate(np.maximum(problem.over_optimum(solver), 1e-8))
             axis.loglog(times, best, style, color=color, markersize=4, linewidth=1.2, label=solver)
         axis.set_title(problem.name, fontsize=9)
@@ -200,7 +200,7 @@ def rows_of(problem: Problem, work: dict[str, tuple[int, int]]) -> list[tuple]:
 
 def report(options) -> str:
     """The page, and the plot beside it."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # the last column says how near each came
+    warnings.simplefilter("ignore", ConvergenceWarning)  # no warnings: the last column says how close each fit came
     rows, measured, repeats = [], problems(options.smoke), 1 if options.smoke else options.repeats
     for problem in measured:
         ours(problem, repeats)

@@ -1,4 +1,4 @@
-"""Direct Newton steps beside conjugate gradients and TRON: exact kernels with a large C, and fewer rows than features.
+"""Compare direct Newton steps with conjugate gradients and TRON: exact kernels with large C, fewer rows than features.
 
 python benchmarks/direct.py -o benchmarks/results/direct.md
 """
@@ -17,7 +17,7 @@ from _kernel_trace import AUTO, LANDMARKS, problem_of, traced
 from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.fits.linear import DIRECT_ROWS
 
-# Seconds of a fit with the kernel after which conjugate gradients are given up.
+# Seconds after which a kernel fit with conjugate gradients is stopped.
 PATIENCE = 30.0
 KERNEL_CS, LINEAR_CS = (1.0, 32.0, 1024.0), (1e-4, 1.0, 128.0)
 LOSSES = ("squared_hinge", "hinge")
@@ -28,11 +28,11 @@ SEED = 0
 
 
 def kernel_rows(data: RankingData, gamma: float, Cs: tuple[float, ...]) -> list[tuple]:
-    """Fits of the exact RBF kernel, with direct steps once they cost less, and without."""
+    """Fits of the exact RBF kernel, without direct steps, and with direct steps as soon as they cost less."""
     rows = []
     for loss in LOSSES:
         for C in Cs:
-            # beyond, the problem with a matrix rounded to float32 may not be convex
+            # for larger C, the problem may not be convex if the matrix is rounded to float32
             dtype = "float32" if C < FLOAT64_FROM else "float64"
             problem = problem_of(data, gamma=gamma, loss=loss, kernel_dtype=dtype, n_jobs=1)
             assert problem.matrix.n_rows
@@ -48,7 +48,7 @@ def kernel_rows(data: RankingData, gamma: float, Cs: tuple[float, ...]) -> list[
 
 
 def wide(n: int, n_features: int, n_queries: int, factors: int) -> RankingData:
-    """Normal features, or features of a few factors with noise and scales of two decades; five levels."""
+    """Five levels; features are normal, or depend on a few factors, with noise and scales from 0.1 to 10."""
     random = np.random.default_rng(SEED)
     X = random.standard_normal((n, n_features))
     if factors:
@@ -62,7 +62,7 @@ def wide(n: int, n_features: int, n_queries: int, factors: int) -> RankingData:
 
 
 def wide_rows(name: str, data: RankingData, Cs: tuple[float, ...]) -> list[tuple]:
-    """Fits of a linear model, also as "auto" chose without direct steps."""
+    """Fits of a linear model, including the solver that "auto" would choose without direct steps."""
     rows = []
     for loss in LOSSES:
         for C in Cs:

@@ -1,8 +1,8 @@
-"""Speed of an epoch of FactorizedRankSVM, against the explicit pairs in NumPy and against one product X @ w.
+"""Speed of an epoch of FactorizedRankSVM, compared with listed pairs in NumPy and with one product X @ w.
 
 python benchmarks/factorized.py -o benchmarks/results/factorized.md
 
-The machine may be shared and noisy: what is compared is measured in turns, round after round.
+The machine may be shared and noisy, so the actions that are compared take turns in every round.
 """
 
 import warnings
@@ -18,26 +18,27 @@ from ranksvm import FactorizedRankSVM, RankingData, make_ranking
 SEED = 0
 COMPONENTS = 5
 C = 1.0
-# The same fixed step for all: so short that the objective falls from the first epoch on.
+# The same fixed step for all methods, short enough that the objective falls from the first epoch on.
 STEP = 1e-7
-# Least times an epoch over the pairs is to take of ours, and most times X @ w that an epoch may take.
+# Goals: an epoch over listed pairs takes at least PAIRS_LIMIT times as long as ours, which takes at most PRODUCT_LIMIT
+# times as long as X @ w.
 PAIRS_LIMIT = 50.0
 PRODUCT_LIMIT = 20.0
 
 
 def fitted(data: RankingData, epochs: int, **options) -> FactorizedRankSVM:
-    """A model after exactly so many epochs."""
+    """A model after exactly ``epochs`` epochs."""
     model = FactorizedRankSVM(C, n_components=COMPONENTS, max_epochs=epochs, tol=1e-300, random_state=SEED, **options)
     return model.fit(data.X, data.y, qid=data.qid)
 
 
 def epoch_actions(data: RankingData, epochs: int, **options) -> dict[str, Callable]:
-    """Fits of one epoch and of some more: their difference is epochs alone, without what surrounds them."""
+    """Fits of one epoch and of more epochs; the difference of their times is the time of epochs alone."""
     return {"one": lambda: fitted(data, 1, **options), "more": lambda: fitted(data, 1 + epochs, **options)}
 
 
 def epoch_times(times: dict[str, np.ndarray], name: str, epochs: int) -> np.ndarray:
-    """Seconds of an epoch: of the least times of the fits, and of their medians."""
+    """Seconds of an epoch, from the shortest times of the fits, and from their medians."""
     one, more = times[f"{name} one"], times[f"{name} more"]
     return np.array([more.min() - one.min(), np.median(more) - np.median(one)]) / epochs
 
@@ -50,7 +51,7 @@ def _both(values: np.ndarray) -> str:
 
 
 def equal_epochs(data: RankingData) -> list[str]:
-    """Objective and factors after the same epochs with the same fixed step from the same start, ours and NumPy's."""
+    """Compare objective and factors with NumPy's, after the same epochs with the same fixed step and the same start."""
     ours = FactorizedRankSVM(C, n_components=COMPONENTS, learning_rate=STEP, random_state=SEED, warm_start=True)
     ours.set_params(max_epochs=1, tol=1e-300).fit(data.X, data.y, qid=data.qid)
     queries = listed(data)
@@ -73,7 +74,7 @@ def equal_epochs(data: RankingData) -> list[str]:
 
 
 def against_pairs(name: str, data: RankingData, repeats: int, epochs: int) -> list[str]:
-    """Epochs of ours beside those of the explicit pairs."""
+    """Compare our epochs with epochs over listed pairs."""
     queries = listed(data)
     start = fitted(data, 1, learning_rate=STEP).factors_
     pairs, blocks = Factors(queries, start, C), Factors(queries, start, C)
@@ -120,7 +121,7 @@ def against_pairs(name: str, data: RankingData, repeats: int, epochs: int) -> li
 def against_product(data: RankingData, repeats: int, epochs: int) -> list[str]:
     """Epochs in units of one X @ w."""
     w = np.random.default_rng(SEED).standard_normal(data.n_features).astype(data.X.dtype)
-    # the unit is measured several times beside each fit: the best of all counts
+    # X @ w is timed several times near each fit; the unit is the shortest of all times
     actions: dict[str, Callable] = {f"unit {number}": lambda: data.X @ w for number in range(4)}
     rates: dict[str, float | str] = {"fixed step": STEP, "auto": "auto"}
     for rate, value in rates.items():

@@ -1,8 +1,9 @@
-"""Put measured figures where they are quoted: the tables of README.md and benchmarks/README.md, and the chart of speed.
+"""Update quoted figures: the tables of README.md and benchmarks/README.md, and the chart of speed.
 
-``python benchmarks/figures.py`` writes what the pages of ``benchmarks/results`` say now; run it after a page is
-measured again. ``--check`` changes nothing and ends with status 1 where something disagrees. ``--seal`` records the
-digests of all pages: a page is what its script wrote, so a page changed by hand disagrees until somebody seals it.
+``python benchmarks/figures.py`` writes the current figures of the pages in ``benchmarks/results``; run it after a page
+was measured again. ``--check`` changes nothing, and exits with status 1 if something disagrees. The digests of pages
+show whether a page was changed by hand after its script wrote it; ``--seal`` records the digests of all pages as they
+are now.
 """
 
 import argparse
@@ -18,24 +19,24 @@ from _quotes import RESULTS, page_text, rendered
 from _speed_chart import speed_chart
 
 HERE = Path(__file__).parent
-# where a table stands, between two comments, and its template
+# files with a table between two comments, and the templates of these tables
 TABLES = {HERE.parent / "README.md": "alternatives", HERE / "README.md": "figures"}
 CHART = RESULTS / "speed.svg"
 BLOCK = re.compile(r"(<!-- begin: python benchmarks/figures.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def template(name: str) -> str:
-    """A table whose figures are quotes."""
+    """The template of a table, in which quotes stand for figures."""
     return (HERE / "quoted" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def with_table(text: str, table: str) -> str:
-    """A page with its table replaced."""
+    """The text of a page with its table replaced."""
     return BLOCK.sub(lambda match: match[1] + table + match[2], text)
 
 
 def expected() -> Iterator[tuple[Path, str]]:
-    """Every file that quotes figures, and what should be in it."""
+    """Every file that quotes figures, and its correct content."""
     for path, name in TABLES.items():
         yield path, with_table(path.read_text(encoding="utf-8"), rendered(template(name)))
     yield CHART, speed_chart(page_text("speed"))

@@ -1,9 +1,10 @@
-"""RankSVM on a GPU: correctness on all losses, then fits beside the processor's and the published ones, and a profile.
+"""RankSVM on a GPU: correctness for all losses, fits compared with the CPU and with published ones, and a profile.
 
 python benchmarks/gpu.py -o benchmarks/results/gpu.md
 
-The page is written anew after every part, so that what was measured is there if a part fails or the run is ended.
-Without a GPU it ends with a sentence; --host runs tiny data on the host in the place of one, which measures nothing.
+The page is written again after every part, so that results are kept if a part fails or the run is stopped. Without a
+GPU, the program exits with a message. With --host it runs tiny data on the host instead of a GPU, which measures
+nothing.
 """
 
 import subprocess
@@ -31,11 +32,11 @@ from ranksvm.fits import work
 from ranksvm.plotting.styles import PALETTE
 
 SEED = 0
-# The optimum of the objective on MQ2008 fold 1 in float64 at C = 1, by other solvers.
+# The optimum of the objective on MQ2008 fold 1 in float64 at C = 1, found by other solvers.
 OPTIMUM = 29566.5228
 NOT_MEASURED = "**Not yet measured.** The host stood in for the GPU, on tiny data: these numbers tell nothing of one."
 TINY_DATA = " **Tiny data: the times tell nothing.**"
-# Rows of the lists of all lengths.
+# Size of the data for each length of lists.
 LIST_ROWS, LIST_FEATURES = 1 << 19, 46
 LIST_LENGTHS = tuple(1 << exponent for exponent in range(4, 16))
 
@@ -44,7 +45,7 @@ LIST_LENGTHS = tuple(1 << exponent for exponent in range(4, 16))
 
 
 def first_call(device: str) -> float:
-    """Seconds of a first fit of 300 x 5 in a new process, after the import of ranksvm."""
+    """Seconds of the first GPU fit (300 rows, 5 features) in a new process, after a fit on the CPU."""
     if device != "cuda:0":
         return np.nan
     code = (
@@ -65,7 +66,7 @@ def optimum_of_mq2008(device: str) -> float:
 
 
 def by_list_length(device: str, smoke: bool) -> Iterator[tuple[int, dict[str, float]]]:
-    """Length of all lists, and nanoseconds a document of an evaluation of them, by place."""
+    """For each length of lists: nanoseconds per document of an evaluation, by processor."""
     n_rows, lengths = (256, (16, 64)) if smoke else (LIST_ROWS, LIST_LENGTHS)
     for length in lengths:
         data = make_ranking(n_rows // length, length, LIST_FEATURES, random_state=SEED)
@@ -85,7 +86,7 @@ def by_list_length(device: str, smoke: bool) -> Iterator[tuple[int, dict[str, fl
 
 
 def correctness(found: list[Check]) -> str:
-    """All checks in a table, the sentence first."""
+    """A sentence with the verdict, and a table of all checks."""
     failed = [check.name for check in found if not check.passed]
     verdict_of_all = "all passed" if not failed else f"**FAILED: {'; '.join(failed)}**"
     rows = [
@@ -100,7 +101,7 @@ def correctness(found: list[Check]) -> str:
 
 
 def fits(found: list[Measured]) -> str:
-    """Seconds to the certificate, by place."""
+    """Seconds until the certificate is reached, by processor."""
     others = [name for name in found[0].curves if name != "GPU"]
     header = ["data, C", "rows x features", "copy of X, s", "GPU, solver, s", "GPU, whole fit, s", "X on the GPU, s"]
     header += [f"{name}, {what}, s" for name in others for what in ("solver", "whole fit")]
@@ -128,7 +129,7 @@ def fits(found: list[Measured]) -> str:
 
 
 def objectives(found: list[Measured]) -> str:
-    """Objectives at the finest tolerance, and training accuracies."""
+    """Objectives at the smallest tolerance, and training accuracies."""
     rows = []
     for one in found:
         others = [curve for name, curve in one.curves.items() if name != "GPU"]
@@ -158,7 +159,7 @@ def objectives(found: list[Measured]) -> str:
 
 
 def beside_the_paper(found: list[Measured]) -> str:
-    """The paper's seconds and ours, and the paper's recipe on this GPU."""
+    """The paper's seconds and ours, and the paper's settings on this GPU."""
     rows = []
     for one in found:
         paper = one.case.published
@@ -178,7 +179,7 @@ def beside_the_paper(found: list[Measured]) -> str:
 
 
 def bandwidths(found: list[Measured], peak: float) -> str:
-    """How often X is read, and how near an evaluation is to reading it once."""
+    """How often X is read, and the time of an evaluation compared with reading X once."""
     rows = []
     for one in found:
         size = one.data.X.nbytes
@@ -198,7 +199,7 @@ def bandwidths(found: list[Measured], peak: float) -> str:
 
 
 def profiles(found: list[Measured], peak: float, empty: float) -> str:
-    """Kernel by kernel."""
+    """The time of each kernel."""
     parts = [
         "## Profile\n\nA fit to the same certificate, every launch waited for; an empty launch, "
         f"{1e6 * empty:.1f} us, is taken off each. Bytes are those of the arrays a kernel is given, each once. "
@@ -224,7 +225,7 @@ def profiles(found: list[Measured], peak: float, empty: float) -> str:
 
 
 def lengths(found: list[tuple[int, dict[str, float]]], smoke: bool) -> str:
-    """Evaluations by length of the lists."""
+    """The time of evaluations by length of the lists."""
     n_rows = 256 if smoke else LIST_ROWS
     rows = [(length, *(f"{value:.2f}" for value in times.values())) for length, times in found]
     header = ["documents a list", *(f"{name}, ns a document" for name in found[0][1])]
@@ -259,7 +260,7 @@ def kernels(found: KernelFit, large: tuple[int, float, float] | None, peak: floa
 
 
 def cost_model(found: list[Choice], costs: DeviceCosts) -> str:
-    """What "auto" estimates, beside what fits took."""
+    """The estimates of "auto", and the times of the fits."""
     rows = []
     for one in found:
         cells = (f"{value:.4f}" for pair in zip(one.estimated, one.taken, strict=True) for value in pair)
@@ -279,7 +280,7 @@ def cost_model(found: list[Choice], costs: DeviceCosts) -> str:
 
 
 def constants(found: list[Measured], chosen: list[Choice], costs: DeviceCosts) -> str:
-    """Constants of `fits/work.py`, as these evaluations and fits suggest them."""
+    """Values for constants of `fits/work.py` that these evaluations and fits suggest."""
     equations, seconds = [], []
     for one in found:
         equations.append(np.array([costs.read_byte * one.data.X.nbytes, costs.visit * one.visits]) / one.evaluation)
@@ -295,7 +296,7 @@ def constants(found: list[Measured], chosen: list[Choice], costs: DeviceCosts) -
 
 
 def goals(found: list[Measured], chosen: list[Choice], peak: float, first: float, optimum: float) -> str:
-    """The goals, each with whether it was met."""
+    """The goals, and whether each was met."""
     lines = [f"- first call, {first:.2f} s: at most {verdict(first, 1.0)}"]
     if np.isfinite(optimum):
         off = abs(optimum - OPTIMUM)
@@ -360,7 +361,7 @@ def plot(found: list[Measured], path) -> None:
 
 
 def checked_fits(device: str, smoke: bool, only: str = "") -> Iterator[Check]:
-    """The checks; what failed is said at once."""
+    """Run the checks; report each failure immediately."""
     wrong = n_checks = 0
     for check in checks(device, smoke, only):
         n_checks += 1
@@ -373,7 +374,7 @@ def checked_fits(device: str, smoke: bool, only: str = "") -> Iterator[Check]:
 
 @dataclass
 class Results:
-    """What has been measured so far; None, NaN or nothing where it has not."""
+    """The measurements so far; None, NaN or empty if there is none yet."""
 
     costs: DeviceCosts
     checks: list[Check] = field(default_factory=list)
@@ -390,9 +391,9 @@ class Results:
 
 
 def measure_all(options, device: Device, found: Results) -> Iterator[None]:
-    """Every part that the time allows, what is most worth first, into the results.
+    """Measure as many parts as the time allows, the most important ones first.
 
-    Whatever a part raises, the others are measured: what has failed is said on the page.
+    If a part raises an exception, the others are still measured, and the page says what failed.
     """
     started = time.perf_counter()
     smoke, name = options.smoke, device.name
@@ -424,7 +425,7 @@ def measure_all(options, device: Device, found: Results) -> Iterator[None]:
     ]
     for case in cases(smoke):
         parts.append((case.name, lambda case=case: found.fits.extend(measured(case, name, repeats))))
-    # what is short goes before the two largest data sets
+    # short parts come before the two largest data sets
     parts[-2:-2] = [
         ("lists of all lengths", lambda: found.by_length.extend(by_list_length(name, smoke))),
         ("exact kernel fit", set_kernel),
@@ -445,7 +446,7 @@ def measure_all(options, device: Device, found: Results) -> Iterator[None]:
 
 
 def report(options, device: Device, found: Results) -> str:
-    """The page of what has been measured; the plot beside it."""
+    """Write the page with the measurements so far, and its plot."""
     on_host = isinstance(device, HostDevice)
     parts = [NOT_MEASURED] if on_host else [f"GPU: {gpu_name()}.{TINY_DATA if options.smoke else ''}"]
     if found.left_out:
@@ -475,7 +476,7 @@ def report(options, device: Device, found: Results) -> str:
 
 
 def gpu_name() -> str:
-    """The GPU and its driver, as its own tool names them."""
+    """The name of the GPU and its driver, from nvidia-smi."""
     query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
     try:
         return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().replace("\n", "; ")
@@ -484,7 +485,7 @@ def gpu_name() -> str:
 
 
 def opened(host: bool, smoke: bool) -> Device:
-    """The first GPU, or the host in its place: if asked for, or for a smoke test without a GPU."""
+    """The first GPU; the host instead if requested, or for a smoke test without a GPU."""
     names.OPENERS["host"] = lambda number: HostDevice(name=f"host:{number}")
     try:
         return open_device("host:0" if host else "cuda:0")
@@ -506,7 +507,7 @@ def main(argv=None):
     options.smoke = options.host or options.smoke
     device = opened(options.host, options.smoke)
     if options.checks:
-        calibrate_device(device.name)  # kernels that no fit launches
+        calibrate_device(device.name)  # run this, too, because it launches kernels that no fit launches
         found = list(checked_fits(device.name, smoke=True, only=options.only or ""))
         sys.exit(0 if all(check.passed for check in found) else 1)
     found = Results(calibrate_device(device.name))

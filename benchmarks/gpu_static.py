@@ -1,4 +1,4 @@
-"""RankSVM on GPUs, without one: what the compiler says of each kernel, and what an evaluation reads on each card.
+"""RankSVM on GPUs, estimated without one: the compiler's report on each kernel, and the reads of an evaluation by card.
 
 python benchmarks/gpu_static.py -o benchmarks/results/gpu_static.md
 
@@ -19,9 +19,10 @@ from ranksvm._util.threads import available_cpus
 from ranksvm.device import Variant
 from ranksvm.device.source import PARTS, kernel_source, macros_of
 
-# Occupancy of the kernels of a fit, cards and shapes for which it is the goal, and seconds of the largest fit there.
+# Goals: occupancy of the kernels of a fit, the cards to which the goals apply, and seconds of the largest fit.
 OCCUPANCY, GOAL_CARDS, GOAL_SECONDS = 0.25, ("A100", "L40S", "H100", "H200"), 0.030
-# Rows of long lists may be read from memory twice: most of their time goes to visits of pairs.
+# Data sets whose rows may be read from memory only once (in long lists, visits of pairs take most of the time), and the
+# data set and card of the largest fit.
 SHORT_LISTS, LARGEST = ("MSLR-WEB10K", "MSLR-WEB30K"), ("MSLR-WEB30K", "H200")
 SMOKE_ARCHS = ("sm_75", "sm_90")
 FUSED = ("fused_loss", "fused_laplacian")
@@ -32,7 +33,7 @@ _USED = re.compile(r"Used (\d+) registers")
 
 
 class Compiled(NamedTuple):
-    """What the assembler says of a kernel of a variant: registers of a thread, bytes on its stack and spilled."""
+    """The assembler's report on a kernel: registers per thread, bytes on the stack, and spilled bytes."""
 
     kernel: str
     variant: Variant
@@ -46,7 +47,7 @@ class Compiled(NamedTuple):
 
 
 def compiled(variant: Variant, part: int, arch: str) -> Iterator[Compiled]:
-    """The kernels of a part, as NVRTC and its assembler make them."""
+    """Compile the kernels of a part with NVRTC and its assembler."""
     from cuda.bindings import nvrtc
 
     macros = [f"-D{name}={value}" for name, value in macros_of(variant, part)]
@@ -70,13 +71,13 @@ def compiled(variant: Variant, part: int, arch: str) -> Iterator[Compiled]:
 
 
 def units(smoke: bool) -> list[tuple[Variant, int, str]]:
-    """Every variant, part and compute capability; for a smoke test the kernels of dense fits on two."""
+    """All variants, parts and compute capabilities; for a smoke test, dense fits on two compute capabilities."""
     found = []
     for listed in (False,) if smoke else (False, True):
         for sparse in (False,) if smoke else (False, True):
             for real in ("float", "double"):
                 for part in (1, 2, 3) if smoke else (2, *PARTS):
-                    # the parts that kernels.hpp has for some variants alone
+                    # skip parts that kernels.hpp does not have for this variant
                     if (part == 3 and sparse) or (part > 3 and (sparse or listed)):
                         continue
                     found += [(Variant(listed, sparse, real), part, arch) for arch in CAPABILITIES]
@@ -84,7 +85,7 @@ def units(smoke: bool) -> list[tuple[Variant, int, str]]:
 
 
 def all_compiled(smoke: bool) -> list[Compiled]:
-    """All of them, on all threads: the compiler lets others run."""
+    """Compile all units, in several threads: the compiler releases the global interpreter lock."""
     with ThreadPoolExecutor(available_cpus()) as pool:
         return [one for found in pool.map(lambda unit: list(compiled(*unit)), units(smoke)) for one in found]
 
@@ -93,7 +94,7 @@ def all_compiled(smoke: bool) -> list[Compiled]:
 
 
 def kernels(found: list[Compiled]) -> str:
-    """Registers and occupancy of each kernel, of the variant that takes most."""
+    """Registers and occupancy of each kernel, for the variant that needs most registers."""
     archs = list(dict.fromkeys(one.arch for one in found))
     rows = []
     for kernel in sorted({one.kernel for one in found}):
@@ -114,7 +115,7 @@ def kernels(found: list[Compiled]) -> str:
 
 
 def passes(found: dict[tuple[str, str], Evaluation], registers: dict[str, int]) -> str:
-    """What an evaluation reads, by shape and card."""
+    """The reads of an evaluation, by shape and card."""
     rows = []
     for (shape, name), one in found.items():
         card = next(card for card in CARDS if card.name == name)
@@ -144,7 +145,7 @@ def passes(found: dict[tuple[str, str], Evaluation], registers: dict[str, int]) 
 
 
 def goals(compiled: list[Compiled], found: dict[tuple[str, str], Evaluation]) -> list[tuple[str, str, bool]]:
-    """Each goal, what was found, and whether it is met."""
+    """Each goal, the result, and whether it is met."""
     registers, of = fused_registers(compiled), {card.name: card for card in CARDS}
     occupancies = [
         CAPABILITIES[of[name].arch].occupancy(registers[of[name].arch], one.shared)
@@ -177,7 +178,7 @@ def fused_registers(found: list[Compiled]) -> dict[str, int]:
 
 
 def measure(smoke: bool) -> tuple[list[Compiled], dict[tuple[str, str], Evaluation]]:
-    """What the page shows."""
+    """Compute everything that the page shows."""
     found = all_compiled(smoke)
     archs = {one.arch for one in found}
     shapes = ("tiny",) if smoke else tuple(SHAPES)

@@ -1,4 +1,4 @@
-"""Online learners where about one document in a thousand is relevant.
+"""Online learners on data in which about one document in a thousand is relevant.
 
 python benchmarks/imbalance.py -o benchmarks/results/imbalance.md
 """
@@ -12,7 +12,7 @@ from ranksvm import PRanker, RankingData, RankSVM, SOLARRanker, make_ranking, me
 
 
 def imbalance(n_orders: int, n_queries: int, n_docs: int) -> list[str]:
-    """All learners on made data in which about one document in a thousand is relevant."""
+    """Evaluate all learners on generated data in which about one document in a thousand is relevant."""
     share = 1.0 / n_docs
     data = make_ranking(
         n_queries, n_docs, 20, n_levels=2, level_probabilities=[1.0 - share, share], noise=0.2, random_state=0

@@ -1,4 +1,4 @@
-"""The exact kernel solver: known optima, products with Q, the published method, storage, memory, the linear kernel.
+"""The exact kernel solver: known optima, products with Q, the published method, storage, memory, and the linear kernel.
 
 python benchmarks/kernel.py -o benchmarks/results/kernel.md
 """
@@ -33,22 +33,22 @@ from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm.fits.kernel import KernelProblem
 
 MEASURES = ("pairwise_accuracy", "mean_ndcg")
-# most a relative distance from a known optimum may be, at OPTIMUM_TOL; test figures need a tighter solution
+# largest allowed relative distance from a known optimum at OPTIMUM_TOL; test figures need a smaller tolerance
 OPTIMUM_LIMIT, OPTIMUM_TOL, FIGURES_TOL = 1e-5, 1e-6, 1e-8
 DEFAULT_TOL = KernelRankSVM().tol
-# of solutions that others are measured by
+# tolerance of the solutions with which others are compared
 TIGHT = 1e-9
 ACCURACIES = (1e-2, 1e-3, 1e-4)
-# Seconds after which TRON is given up at a setting, and a fit with the hinge loss.
+# Seconds after which TRON is stopped at a setting, and after which a fit with the hinge loss is stopped.
 PATIENCE, HINGE_PATIENCE = 90.0, 60.0
-# What a fit may take at most, over the limit that it was given.
+# Goal: the largest memory of a fit, divided by its memory limit.
 OVER_LIMIT = 1.2
 SEED = 0
 
 
 @dataclass(frozen=True)
 class Setting:
-    """gamma and C, and the most products with Q that a default fit may take."""
+    """gamma and C, and the goal for the number of products with Q in a default fit."""
 
     gamma: str
     C: str
@@ -56,7 +56,7 @@ class Setting:
 
     @property
     def cells(self) -> tuple[str, str]:
-        """The first two cells of its rows."""
+        """The first two cells of the rows for this setting."""
         return self.gamma, self.C
 
 
@@ -64,7 +64,7 @@ SETTINGS = (Setting("2^-5", "2^0", 40), Setting("2^-1", "2^0", 250), Setting("2^
 
 
 def progress(*words: object) -> None:
-    """Say how far the run is."""
+    """Report the progress of the run."""
     print(*words, file=sys.stderr, flush=True)
 
 
@@ -76,7 +76,7 @@ def figures(problem: KernelProblem, trace: Trace, test: RankingData) -> list[str
 
 
 def outcome(trace: Trace) -> list[str]:
-    """Seconds, products, iterations, certificate and how a solution ended."""
+    """Seconds, products, iterations, certificate and status of a solution."""
     result = trace.result
     assert result is not None
     status = result.status.name.lower().replace("_", " ")
@@ -88,7 +88,7 @@ def outcome(trace: Trace) -> list[str]:
 
 
 def optima(train: RankingData, test: RankingData) -> list[str]:
-    """Every row of the reference."""
+    """Compare with every optimum in the reference file."""
     path = required_data().parent / "reference" / "kernel_l2_optima.csv"
     if not path.is_file():
         return ["## Against known optima", f"`{path.name}` is absent: not run."]
@@ -137,7 +137,7 @@ def optima(train: RankingData, test: RankingData) -> list[str]:
 
 
 def product_speed(problem: KernelProblem, repeats: int) -> str:
-    """A sentence on one product."""
+    """A sentence about the speed of one product."""
     matrix = problem.matrix
     b = np.random.default_rng(SEED).standard_normal(matrix.n_rows)
     times = interleaved({"product": lambda: matrix.product(b)}, repeats)["product"]
@@ -149,13 +149,13 @@ def product_speed(problem: KernelProblem, repeats: int) -> str:
 
 
 def seconds_and_products(trace: Trace, objective: float) -> str:
-    """Cell of a table: what it took to come down to an objective."""
+    """A table cell: seconds and products until an objective was reached."""
     place = trace.reached(objective)
     return "-" if place is None else f"{trace.seconds[place]:.2f} / {trace.products[place]}"
 
 
 def products(problems: dict[str, KernelProblem], settings, patience: float) -> list[str]:
-    """Fits at the default tolerance by each solver, and what each took to the same objective."""
+    """Fits at the default tolerance with each solver, and the work of each until the same objective."""
     fits, equal = [], []
     for setting in settings:
         problem, C = problems[setting.gamma], power_of_two(setting.C)
@@ -192,7 +192,7 @@ def products(problems: dict[str, KernelProblem], settings, patience: float) -> l
 
 
 def storage(train: RankingData, test: RankingData, problems: dict[str, KernelProblem], settings) -> list[str]:
-    """float32 beside float64."""
+    """Compare float32 with float64."""
     rows = []
     for gamma in problems:
         kept = {"float32": problems[gamma]}
@@ -219,7 +219,7 @@ def storage(train: RankingData, test: RankingData, problems: dict[str, KernelPro
 
 
 def hinge(train: RankingData, test: RankingData, settings) -> list[str]:
-    """The hinge loss at the same settings."""
+    """Fits with the hinge loss at the same settings."""
     rows, problems = [], {}
     for setting in settings:
         if setting.gamma not in problems:
@@ -244,7 +244,7 @@ def hinge(train: RankingData, test: RankingData, settings) -> list[str]:
 
 
 def memory(data: RankingData, name: str, limits: dict[str, int], C: float, gamma: float) -> list[str]:
-    """Fits under limits of memory, each in a process of its own; the first limit holds all of Q."""
+    """Fits with memory limits, each in a separate process; the first limit has room for all of Q."""
     rows, first = [], None
     for limit, size in limits.items():
         found = memory_of_fit(data, "KernelRankSVM", C=C, gamma=gamma, memory_limit=limit, n_jobs=2)
@@ -282,7 +282,7 @@ def memory(data: RankingData, name: str, limits: dict[str, int], C: float, gamma
 
 
 def linear(sets: dict[str, tuple[RankingData, float]], repeats: int) -> list[str]:
-    """`kernel="linear"` beside RankSVM at the same tolerance."""
+    """Compare `kernel="linear"` with RankSVM at the same tolerance."""
     rows = []
     for name, (data, C) in sets.items():
         models = {
@@ -322,7 +322,7 @@ def linear(sets: dict[str, tuple[RankingData, float]], repeats: int) -> list[str
 
 
 def made_parts() -> list[str]:
-    """The page of a smoke run: the same measurements of made data."""
+    """The parts of the page for a smoke run: the same measurements with generated data."""
     data = make_ranking(40, (6, 12), 6, n_levels=3, random_state=SEED)
     train, test = data.select(data.qid <= 20), data.select(data.qid > 20)
     settings = (Setting("2^-5", "2^0", 40), Setting("2^-1", "2^2"))
@@ -357,7 +357,7 @@ def real_parts(options) -> list[str]:
 
 def report(options) -> str:
     """The page."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # the tables say which
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the tables say which fits did not converge
     smoke = options.smoke or data_folder() is None
     parts = made_parts() if smoke else real_parts(options)
     return page("The exact kernel solver", "kernel", options, parts)

@@ -1,4 +1,4 @@
-"""Approximated kernels: their error, quality and time by number of features and method, and a large fit.
+"""Approximated kernels: error, quality and time, by method and number of features, and a large fit.
 
 python benchmarks/kernel_approximation.py -o benchmarks/results/kernel_approximation.md
 """
@@ -22,10 +22,10 @@ METHODS = (*LANDMARK_METHODS, "fourier")
 SIZES = (100, 300, 1000)
 SEEDS = (0, 1)
 GAMMAS = (-5, -3, -1)
-# of RBF kernels whose exact optima are known: gamma, C
+# exponents of gamma and C, for RBF kernels whose exact optima are known
 PROBLEMS = ((-5, 0), (-3, -3), (-1, 0))
 MEASURES = ("pairwise_accuracy", "mean_ndcg")
-# the most memory that a large fit may take, in units of what it is allowed
+# goal: the largest memory of a large fit, divided by its memory limit
 LARGE_LIMIT = 1.2
 
 
@@ -33,7 +33,7 @@ LARGE_LIMIT = 1.2
 
 
 def features_of(method: str, kernel, X: np.ndarray, n_features: int, seed: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Documents -> features."""
+    """A function that maps documents to features."""
     if method == "fourier":
         return FourierFeatures.drawn(kernel, X.shape[1], n_features, seed).transform
     landmarks = choose_landmarks(kernel, X, n_features, method=method, random_state=seed, n_threads=2)
@@ -41,14 +41,14 @@ def features_of(method: str, kernel, X: np.ndarray, n_features: int, seed: int) 
 
 
 def spectral_norm(Q: np.ndarray, phi: np.ndarray) -> float:
-    """Largest eigenvalue, by size, of ``Q - phi phi'``."""
+    """Largest absolute eigenvalue of ``Q - phi phi'``."""
     error = LinearOperator(Q.shape, matvec=lambda v: Q @ v - phi @ (v @ phi), dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(len(Q))
     return float(abs(eigsh(error, k=1, which="LM", v0=start, tol=1e-2, return_eigenvectors=False)[0]))
 
 
 def errors(X: np.ndarray, sizes: tuple[int, ...], seeds: tuple[int, ...]) -> list[str]:
-    """How far features are from the kernel matrix, and how long finding and computing them takes."""
+    """Errors of the approximated kernel matrix, and the times to choose and to compute the features."""
     rows = []
     for exponent in GAMMAS:
         kernel = kernel_named("rbf", gamma=2.0**exponent)
@@ -115,7 +115,7 @@ def quality(train: RankingData, test: RankingData, sizes: tuple[int, ...], seeds
 
 
 def cells(figures) -> tuple[str, ...]:
-    """Accuracy, NDCG and seconds, as they are printed."""
+    """Accuracy, NDCG and seconds, as text."""
     accuracy, ndcg, elapsed = figures
     return f"{100 * accuracy:.2f} %", f"{ndcg:.4f}", f"{elapsed:.2f}"
 
@@ -124,7 +124,7 @@ def cells(figures) -> tuple[str, ...]:
 
 
 def large(n_queries: int, n_components: int, methods: tuple[str, ...], limits: dict[str, int]) -> list[str]:
-    """Rows by the hundred thousand: features kept, and computed at every pass."""
+    """Fits to hundreds of thousands of rows, with stored features, and with features that every pass computes again."""
     rows, scores = [], {}
     for method, stored in itertools.product(methods, limits):
         how = {"approximation": "nystroem", "landmarks": method}

@@ -1,4 +1,4 @@
-"""Choosing C and gamma from the grid of the paper: time, products with Q, and test figures beside the linear model's.
+"""Choose C and gamma from the grid of the paper: time, products with Q, and test figures compared with a linear model.
 
 python benchmarks/kernel_grid.py -o benchmarks/results/kernel_grid.md
 """
@@ -22,13 +22,13 @@ FOLDS = range(1, 6)
 CHOSEN_BY = ("mean_ndcg", "pairwise_accuracy")
 MEASURES = ("pairwise_accuracy", "mean_ndcg", "ndcg@10")
 KERNEL, LINEAR = "RBF kernel", "linear"
-# Of what is made: documents of a query, and features.
+# Generated data: documents per query, and features.
 DOCS, FEATURES = 25, 10
 SEED = 0
 
 
 class Choice(NamedTuple):
-    """What was chosen on validation data, what it gives on test data and what it took."""
+    """The settings chosen on validation data, scores on test data, and the time and products that the choice took."""
 
     label: str
     test: RankingData
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 
 
 def progress(*words: object) -> None:
-    """Say how far the run is."""
+    """Report the progress of the run."""
     print(*words, file=sys.stderr, flush=True)
 
 
@@ -46,7 +46,7 @@ def progress(*words: object) -> None:
 
 
 def made(relevance: Relevance, n_queries: int) -> Parts:
-    """Normal features, labels 0, 1, 2 cut from a relevance with noise at the quantiles 70 % and 90 %."""
+    """Generate normal features; labels 0, 1 and 2 divide a noisy relevance at its quantiles 70 % and 90 %."""
     parts = []
     for part, factor in enumerate((2, 1, 2)):
         data = make_ranking(factor * n_queries, DOCS, FEATURES, random_state=SEED + part)
@@ -72,7 +72,7 @@ def data_sets(smoke: bool) -> dict[str, list[Parts]]:
 
 
 def choose(ranker: Any, parts: Parts) -> Choice:
-    """Fit a ranker that chooses on the validation part; all its products with Q are counted."""
+    """Fit a ranker that chooses C and gamma on the validation part; count all its products with Q."""
     train, vali, test = parts
     problems, make = [], ranker._problem
     ranker._problem = lambda *arguments: problems.append(make(*arguments)) or problems[-1]
@@ -85,7 +85,7 @@ def choose(ranker: Any, parts: Parts) -> Choice:
 
 
 def rankers(metric: str, smoke: bool) -> dict[str, Any]:
-    """The two that choose by a metric."""
+    """The linear and the kernel ranker that choose by a metric."""
     grid = (CS[::5], GAMMAS[::3]) if smoke else (CS, GAMMAS)
     options = {"metric": metric, "convention": "letor", "n_jobs": 2}
     return {LINEAR: RankSVMCV(LINEAR_CS, **options), KERNEL: KernelRankSVMCV(*grid, **options)}
@@ -98,7 +98,7 @@ def figures(choice: Choice) -> list[float]:
 
 
 def figure_rows(metric: str, choices: dict[str, list[Choice]]) -> list[list[str]]:
-    """Each fold and the mean over folds of each model, and what all folds took."""
+    """Rows for each fold and model, means over the folds, and the total time."""
     rows = []
     for kind, of_folds in choices.items():
         values = np.array([figures(choice) for choice in of_folds])
@@ -133,7 +133,7 @@ def significance_rows(metric: str, choices: dict[str, list[Choice]]) -> list[lis
 
 
 def quality(name: str, folds: list[Parts], smoke: bool) -> list[str]:
-    """The part of the page on one data set."""
+    """The part of the page about one data set."""
     rows, tests, grid = [], [], ""
     for metric in CHOSEN_BY:
         choices: dict[str, list[Choice]] = {LINEAR: [], KERNEL: []}
@@ -160,7 +160,7 @@ def quality(name: str, folds: list[Parts], smoke: bool) -> list[str]:
 
 
 def validation_table(ranker: KernelRankSVMCV) -> str:
-    """The scores a kernel model was chosen by: gammas down, Cs across."""
+    """The validation scores of a kernel model, with a row for each gamma and a column for each C."""
     rows = []
     for gamma, values in zip(ranker.gammas_, ranker.mean_scores_, strict=True):
         cells = [f"**{value:.4f}**" if value == ranker.best_score_ else f"{value:.4f}" for value in values]
@@ -172,7 +172,7 @@ def validation_table(ranker: KernelRankSVMCV) -> str:
 
 
 def warm_and_cold(name: str, train: RankingData, smoke: bool) -> list[str]:
-    """The grid's solutions one from another along C, and each from nothing, one Q for each gamma either way."""
+    """Solve the grid with warm starts along C, and with cold starts; both compute Q once for each gamma."""
     Cs, rows = CS[::5] if smoke else CS, []
     for gamma in GAMMAS[::3] if smoke else GAMMAS:
         cells = []

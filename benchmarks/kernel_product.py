@@ -1,4 +1,4 @@
-"""Products with the kernel matrix Q: bytes read and speed, beside a plain read of memory; the time to build Q.
+"""Products with the kernel matrix Q: bytes read and speed, compared with reading memory, and the time to build Q.
 
 python benchmarks/kernel_product.py -o benchmarks/results/kernel_product.md
 """
@@ -15,13 +15,13 @@ from ranksvm.kernels import kernel_matrix, kernel_named
 
 DATA = ("MQ2008", "MQ2007-partial")
 GAMMA = 2.0**-1
-# of the memory that the whole of Q takes in float32
+# memory limits, as shares of the memory that all of Q needs in float32
 SHARES = (1.1, 0.5, 0.25, 0.05)
 SEED = 0
 
 
 def documents(data) -> np.ndarray:
-    """Rows of the queries that have pairs, in the order of queries: those that Q is of."""
+    """The rows of queries that have pairs, in the order of queries: the documents of Q."""
     queries = Queries.from_qid(data.qid, len(data.y))
     pairs = ComparablePairs.from_labels(queries, np.asarray(data.y, dtype=np.float64))
     kept = np.repeat(pairs.pairs_per_query > 0, np.diff(pairs.pointers))
@@ -30,15 +30,15 @@ def documents(data) -> np.ndarray:
 
 
 def plain_read(values: np.ndarray, n_threads: int):
-    """Reads an array on all threads: the fastest of NumPy's sums of float32."""
+    """An action that reads an array with all threads, by dot products, NumPy's fastest sums of float32 values."""
     parts = np.array_split(values, 8 * n_threads)
     return lambda: parallel_map(lambda part: np.dot(part, part), parts, n_threads)
 
 
 def cases(n_rows: int, n_features: int) -> list[tuple[str, str, str, int]]:
-    """(kernel, dtype, what is kept in words, memory)."""
+    """Tuples (kernel, dtype, text about the stored part of Q, memory limit)."""
     size = 2 * n_rows * n_rows
-    # sums of threads, tiles, rows of documents: what a small matrix needs besides
+    # what a small matrix needs in addition: sums of threads, tiles, and rows of documents
     scratch = 200 * n_rows + 2_000_000 + 40_000 * n_features
     found = [("rbf", "float32", f"{100 * min(share, 1.0):.0f} %", int(share * size) + scratch) for share in SHARES]
     found += [("rbf", "float64", "100 %", int(2.2 * size) + scratch)]

@@ -1,8 +1,8 @@
-"""Test quality against training time: linear, exact kernel, approximations, the published method, pairs for SVC.
+"""Test quality against training time: linear model, exact kernel, approximations, the published method, SVC on pairs.
 
 python benchmarks/kernel_quality.py -o benchmarks/results/kernel_quality.md
 
-Beside the page goes the plot.
+The plot is written to the same folder.
 """
 
 import sys
@@ -25,13 +25,13 @@ from ranksvm.plotting.styles import PALETTE
 
 MEASURES = {"pairwise_accuracy": "pairwise accuracy", "mean_ndcg": "mean NDCG"}
 COMPONENTS = (50, 100, 200, 500, 1000)
-# Models of an approximation differ by what is drawn: figures are means over so many.
+# Approximations are random: figures are means over this number of draws.
 DRAWS = 3
 TOL = 1e-6
 PATIENCE = 60.0
-# Rows of the table for each trace; the plot has all of them.
+# Number of table rows for each trace; the plot shows all points.
 ROWS = 8
-# Pairs for SVC: it needs each of them twice, and the square of that in kernel values.
+# Number of pairs for SVC, which needs each pair twice, and a kernel value for every two of these.
 MOST_PAIRS = 4000
 TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 TIGHT = 1e-7
@@ -53,7 +53,7 @@ SEED = 0
 
 @dataclass
 class Case:
-    """A data set, and what `kernel_grid.py` chooses for it by mean NDCG on the validation part."""
+    """A data set, and the gamma and C that `kernel_grid.py` chooses for it by mean NDCG on the validation part."""
 
     name: str
     parts: Parts
@@ -63,21 +63,21 @@ class Case:
 
 @dataclass
 class Curve:
-    """Points of one method: what they are, seconds of training, test figures (by MEASURES)."""
+    """Points of one method: labels, seconds of training, and test figures (in the order of MEASURES)."""
 
     labels: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     figures: list[list[float]] = field(default_factory=list)
 
     def add(self, label: str, taken: float, figures: list[float]) -> None:
-        """One more point."""
+        """Add a point."""
         self.labels.append(label)
         self.seconds.append(taken)
         self.figures.append(figures)
 
 
 def progress(*words: object) -> None:
-    """Say how far the run is."""
+    """Report the progress of the run."""
     print(*words, file=sys.stderr, flush=True)
 
 
@@ -91,7 +91,7 @@ def figures(test: RankingData, scores: np.ndarray) -> list[float]:
 
 
 def linear(case: Case) -> Curve:
-    """The linear model, its C chosen on validation data; the time is that of one fit."""
+    """The linear model with C chosen on validation data; the time is for one fit."""
     train, vali, test = case.parts
     choice = RankSVMCV(LINEAR_CS, metric="mean_ndcg", convention="letor", n_jobs=2)
     choice.fit(train.X, train.y, qid=train.qid, eval_set=(vali.X, vali.y), eval_qid=vali.qid)
@@ -103,7 +103,7 @@ def linear(case: Case) -> Curve:
 
 
 def exact(case: Case, patience: float) -> dict[str, Curve]:
-    """The exact problem by each solver, iterate by iterate; the time to build Q is part of every point."""
+    """Solve the exact problem with each solver, with a point for each iterate; times include the time to build Q."""
     train, _, test = case.parts
     problem = problem_of(train, gamma=case.gamma, n_jobs=2)
     building = seconds(lambda: problem.matrix)
@@ -113,7 +113,7 @@ def exact(case: Case, patience: float) -> dict[str, Curve]:
         trace = traced(problem, solver, case.C, TOL, patience)
         curves[solver] = Curve()
         for number, (taken, coefficients) in enumerate(zip(trace.seconds, trace.coefficients, strict=True)):
-            if coefficients.any():  # all scores are equal before
+            if coefficients.any():  # before this, all scores are equal
                 gap = f"certificate {trace.gap[number] / trace.objective[number]:.1e}"
                 label = f"iterate {number}, {trace.products[number]} products, {gap}"
                 curves[solver].add(label, building + taken, figures(test, block @ coefficients))
@@ -138,7 +138,7 @@ def approximate(case: Case, approximation: str, components) -> Curve:
 
 
 def quality_table(curves: dict[str, Curve]) -> str:
-    """Points of all curves, of long ones some."""
+    """A table of the points of all curves; of long curves, only some points."""
     rows = []
     for method, curve in curves.items():
         places = np.unique(np.linspace(0, len(curve.labels) - 1, ROWS).round().astype(int))
@@ -152,7 +152,7 @@ def quality_table(curves: dict[str, Curve]) -> str:
 
 
 def explicit_pairs(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the better and of the worse document of every pair."""
+    """The row of the preferred document and the row of the other document, for every pair."""
     upper, lower = [], []
     for _, rows in data.queries:
         above, below = np.nonzero(data.y[rows][:, None] > data.y[rows][None, :])
@@ -162,10 +162,10 @@ def explicit_pairs(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
 
 
 class PairDual:
-    """The hinge problem of some queries, and its dual over explicit pairs for SVC.
+    """The hinge problem of some queries, and its dual over listed pairs, which SVC can solve.
 
-    SVC has an intercept. Each pair is given twice, as a difference of class 1 and its negative of class -1, with half
-    of C each: then the best intercept is 0, and the problem is that of the ranker.
+    SVC has an intercept. So each pair is given twice: its difference in class 1, and the negative difference in class
+    -1, each with half of C. Then the best intercept is 0, and the problem is the same as for the ranker.
     """
 
     def __init__(self, data: RankingData, gamma: float, C: float):
@@ -174,7 +174,7 @@ class PairDual:
         self.n_pairs = len(self.upper)
 
     def build(self) -> None:
-        """The kernel matrix of documents, and that of pairs: Q_ik - Q_il - Q_jk + Q_jl."""
+        """Compute the kernel matrix of documents, and the matrix of pairs with entries Q_ik - Q_il - Q_jk + Q_jl."""
         self.kernel = kernel_named("rbf", gamma=self.gamma)
         self.Q = self.kernel.block(self.data.X, self.data.X)
         differences = self.Q[self.upper] - self.Q[self.lower]
@@ -183,7 +183,7 @@ class PairDual:
         self.classes = np.repeat([1, -1], self.n_pairs)
 
     def solve(self, tol: float) -> np.ndarray:
-        """Coefficients of the documents by SVC."""
+        """Solve with SVC, and return the coefficients of the documents."""
         model = SVC(C=0.5 * self.C, kernel="precomputed", tol=tol, cache_size=1000).fit(self.K, self.classes)
         weights = np.zeros(2 * self.n_pairs)
         weights[model.support_] = model.dual_coef_[0]
@@ -199,7 +199,7 @@ class PairDual:
 
 
 def some_queries(train: RankingData, most_pairs: int) -> RankingData:
-    """Queries in a random order, each that fits: at most so many pairs together."""
+    """A random choice of queries that have at most ``most_pairs`` pairs together."""
     pairs = {qid: len(explicit_pairs(train.select(rows))[0]) for qid, rows in train.queries}
     chosen, total = [], 0
     for qid in np.random.default_rng(SEED).permutation(list(pairs)):
@@ -214,7 +214,7 @@ class PairFits:
     """Fits by both methods at several tolerances."""
 
     curves: dict[str, Curve]
-    # hinge objectives, and the lowest there is
+    # hinge objectives, and the optimum
     objectives: dict[str, list[float]]
     optimum: float
     building: float
@@ -225,7 +225,7 @@ class PairFits:
 
 
 def against_pairs(dual: PairDual, test: RankingData) -> PairFits:
-    """Fits of both at several tolerances."""
+    """Fit with both methods at several tolerances."""
     data = dual.data
     building = seconds(dual.build)
     block = dual.kernel.block(test.X, data.X)
@@ -248,7 +248,7 @@ def against_pairs(dual: PairDual, test: RankingData) -> PairFits:
 
 
 def pairs_part(dual: PairDual, fits: PairFits) -> list[str]:
-    """The part of the page on both."""
+    """The part of the page about both methods."""
     rows, data = [], dual.data
     for method, curve in fits.curves.items():
         for place, over in enumerate(fits.over(method)):
@@ -273,7 +273,7 @@ def pairs_part(dual: PairDual, fits: PairFits) -> list[str]:
 
 @dataclass
 class Measured:
-    """All that was measured on one data set."""
+    """All measurements of one data set."""
 
     case: Case
     curves: dict[str, Curve]
@@ -294,7 +294,7 @@ def measure(case: Case, options) -> Measured:
 
 
 def plot(measured: list[Measured], path) -> None:
-    """Both measures against seconds, and the objective of the pair dual against seconds; a row for each data set."""
+    """Plot both measures, and the objective of the pair dual, against seconds; a row of panels for each data set."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -332,10 +332,10 @@ def _plot_quality(axis, measured: Measured, place: int) -> None:
 def _plot_objectives(axis, measured: Measured) -> None:
     for method, curve in measured.fits.curves.items():
         color, style = STYLES[method]
-        # below what the optimum is known to, a point lies at the bottom
+        # a point below the precision of the optimum is drawn at the bottom
         over = np.maximum(measured.fits.over(method), TIGHT)
         axis.loglog(curve.seconds, over, style, color=color, markersize=5, label=method)
-    # whole decades: between them the labels of ticks would overlap
+    # limits at powers of 10: otherwise the labels of minor ticks would overlap
     decades = np.log10(np.concatenate([curve.seconds for curve in measured.fits.curves.values()]))
     axis.set_xlim(10.0 ** np.floor(decades.min()), 10.0 ** np.ceil(decades.max()))
     axis.set_ylabel("hinge objective over the optimum (relative)")
@@ -355,7 +355,7 @@ def cases(smoke: bool) -> list[Case]:
 
 
 def part(measured: Measured) -> list[str]:
-    """The part of the page on one data set."""
+    """The part of the page about one data set."""
     case, train = measured.case, measured.case.parts.train
     n_pairs = len(explicit_pairs(train)[0])
     return [
@@ -370,7 +370,7 @@ def part(measured: Measured) -> list[str]:
 
 
 def report(options) -> str:
-    """The page, and the plot beside it."""
+    """Make the page, and write the plot."""
     warnings.simplefilter("ignore", ConvergenceWarning)  # the tables have the certificates
     measured = [measure(case, options) for case in cases(options.smoke)]
     parts = [

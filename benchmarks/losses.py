@@ -1,5 +1,7 @@
-"""The losses: the hinge against known optima, quality, time beside the squared hinge; what weights of pairs cost; the
-logistic loss beside scikit-learn's logistic regression.
+"""The losses: optima and time of the hinge, quality, cost of weights of pairs, and the logistic loss.
+
+The hinge is compared with known optima and with the time of the squared hinge, the logistic loss with scikit-learn's
+logistic regression.
 
 python benchmarks/losses.py -o benchmarks/results/losses.md
 """
@@ -31,11 +33,11 @@ from ranksvm.data import ComparablePairs
 from ranksvm.losses import Hinge, SquaredHinge
 
 SEED = 0
-# most times the default squared-hinge fit that a hinge fit to the same tolerance may take
+# goal: the largest time of a hinge fit, divided by the time of a squared-hinge fit with the same tolerance
 HINGE_LIMIT = 8.0
 TOLERANCES = (1e-4, 1e-6)
 CS = 2.0 ** np.arange(-15, 11)
-# how many times as fast as scikit-learn's logistic regression a fit is to be, and the accuracy of both
+# goal: the speed of a fit relative to scikit-learn's logistic regression, and the accuracy of both
 LOGISTIC_LIMIT = 10.0
 LOGISTIC_GAP = 1e-4
 WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
@@ -45,7 +47,7 @@ WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
 def optima(repeats: int) -> list[str]:
-    """Every row of the reference, at both tolerances."""
+    """Compare with every optimum in the reference file, at both tolerances."""
     path = required_data().parent / "reference" / "linear_l1_optima.csv"
     if not path.is_file():
         return ["## Against known optima", f"`{path.name}` is absent: not run."]
@@ -89,7 +91,7 @@ def optima(repeats: int) -> list[str]:
 
 
 def quality() -> list[str]:
-    """Five folds of MQ2008 and OHSUMED, C chosen on validation data, beside SVM-rank, which minimizes a hinge loss."""
+    """Five folds of MQ2008 and OHSUMED with C chosen on validation data, compared with SVM-rank (hinge loss)."""
     names, rows = ["mean_ndcg", "map"], []
     for dataset in REFERENCE:
         theirs = svm_rank_table(dataset, "NDCG")
@@ -117,7 +119,7 @@ def quality() -> list[str]:
 
 
 def fitted(data: RankingData, C: float, **options) -> RankSVM:
-    """A fit, default but for some options."""
+    """Fit a `RankSVM` with some options."""
     return RankSVM(C, **options).fit(data.X, data.y, qid=data.qid)
 
 
@@ -158,7 +160,7 @@ def against_squared_hinge(data: RankingData, repeats: int) -> list[str]:
 
 
 def parts_of_a_pass(data: RankingData, repeats: int) -> list[str]:
-    """What the two losses cost on one thread, apart from X: which part of a fit is the sweep's."""
+    """Times of the two losses on one thread, without X, which show the sweep's share of a fit."""
     pairs = ComparablePairs.from_labels(data.queries, data.y.astype(float))
     rng = np.random.default_rng(SEED)
     w = rng.standard_normal(data.n_features).astype(data.X.dtype)
@@ -196,7 +198,7 @@ def parts_of_a_pass(data: RankingData, repeats: int) -> list[str]:
 
 
 def weightings(data: RankingData, repeats: int) -> list[str]:
-    """Time of a fit with each weighting and selection over that with uniform weights of all pairs."""
+    """Time of a fit with each weighting and selection, divided by the time with uniform weights of all pairs."""
     choices = [(weighting, selection) for selection in ("all", "adjacent") for weighting in WEIGHTINGS]
     total = weight_of_pairs(data, "uniform", "all")
     rows = []
@@ -222,7 +224,7 @@ def weightings(data: RankingData, repeats: int) -> list[str]:
 
 
 def weight_of_pairs(data: RankingData, weighting: str, selection: str) -> float:
-    """Of all pairs together."""
+    """The sum of the weights of all pairs."""
     return ComparablePairs.from_labels(
         data.queries, data.y.astype(float), weighting=weighting, selection=selection
     ).weight
@@ -232,7 +234,7 @@ def weight_of_pairs(data: RankingData, weighting: str, selection: str) -> float:
 
 
 def listed_pairs(smoke: bool):
-    """Pairs of the rows of queries of 100, in the order that a linear model of their features makes likely."""
+    """Listed pairs within queries of 100 rows; preferences follow a logistic model that is linear in the features."""
     n_rows, n_pairs, n = (1000, 2000, 46) if smoke else (100_000, 1_000_000, 46)
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(n_rows, n)) @ (rng.normal(size=(n, n)) * 0.7 ** np.arange(n)).T
@@ -248,7 +250,7 @@ def listed_pairs(smoke: bool):
 
 
 def embeddings(smoke: bool):
-    """Two answers to each prompt, as correlated features whose variances fall."""
+    """Preferences between two answers to each prompt, with correlated features of decreasing variance."""
     n_pairs, n = (300, 32) if smoke else (20_000, 768)
     rng = np.random.default_rng(SEED)
     mixing = rng.normal(size=(n, n)) / np.sqrt(n * np.arange(1, n + 1))
@@ -260,8 +262,8 @@ def embeddings(smoke: bool):
 
 
 def accurate_regression(D: np.ndarray, C: float, optimum: float):
-    """scikit-learn's fit to differences with the largest tol that gives the accuracy, and its relative gap."""
-    sign = np.where(np.arange(len(D)) % 2, 1.0, -1.0)  # it needs two classes
+    """scikit-learn's fit to differences with the largest sufficient tol, this tol, and the relative gap."""
+    sign = np.where(np.arange(len(D)) % 2, 1.0, -1.0)  # LogisticRegression needs two classes
 
     def fit(tol: float):
         model = LogisticRegression(C=C, fit_intercept=False, tol=tol, max_iter=10_000)

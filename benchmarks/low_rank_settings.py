@@ -1,4 +1,4 @@
-"""Where might low rank help: few training queries, wrong labels, noisy queries, documents that are near copies.
+"""When might low rank help? Few training queries, wrong labels, noisy queries, and documents that are nearly copies.
 
 python benchmarks/low_rank_settings.py --cache CACHE -o benchmarks/results/low_rank_settings.md
 """
@@ -17,7 +17,7 @@ from papers.xu_2019.quality import PLAIN, SIGNIFICANT, Choices
 from papers.xu_2019.search import MEASURES, Search
 from ranksvm.exceptions import RankSVMError
 
-# What is done to a data set, as data names say it.
+# Changes of a data set, as in names of data, with their descriptions.
 CHANGES = {
     "queries 0.1": "a tenth of the training queries",
     "queries 0.1; validation 0.3": "a tenth of the training queries, and about as many for validation",
@@ -27,9 +27,9 @@ CHANGES = {
     "noisy-queries 0.3": "all labels of 30 % of the training queries shuffled",
     "queries 0.2; labels 0.3": "a fifth of the training queries, labels of 30 % of their documents shuffled",
 }
-# Draws of the queries and of the noise in each fold.
+# Number of random draws of the queries and of the noise in each fold.
 DRAWS = 3
-# Fewer than on the other pages: there are many settings.
+# Fewer candidates than on other pages, because there are many settings.
 CANDIDATES = 10
 COMPARED = ("plain", "hinge", "refitted", "factorized", "factorized-wide", "regularized", "regularized-wide")
 OURS = ("factorized", "factorized-wide", "regularized", "regularized-wide")
@@ -37,7 +37,7 @@ SHOWN = ("map", "ndcg@5")
 
 
 class Win(NamedTuple):
-    """A difference from the plain model that is not chance; and the difference from the exact hinge model."""
+    """A significant gain over the plain model, and the difference from the exact hinge model."""
 
     setting: str
     model: str
@@ -48,7 +48,7 @@ class Win(NamedTuple):
 
 
 def setting_part(choices: Choices, name: str, said: str) -> tuple[list[str], list[Win], int]:
-    """The table of a setting; the significant differences in it, and how many there are in all."""
+    """The table of a setting, its significant gains, and the number of comparisons."""
     rows, wins, compared = [], [], 0
     best = np.max([choices.of_folds(model).mean(axis=0) for model in choices.models], axis=0)
     for model in choices.models:
@@ -75,7 +75,7 @@ def setting_part(choices: Choices, name: str, said: str) -> tuple[list[str], lis
 
 
 def summary_part(wins: list[Win], compared: int) -> list[str]:
-    """What came of it all."""
+    """A summary of all results."""
     better = [win for win in wins if win.difference > 0]
     rows = [
         (
@@ -99,7 +99,7 @@ def summary_part(wins: list[Win], compared: int) -> list[str]:
 
 
 def choices_of(text: str, known: Iterable[str]) -> list[str]:
-    """Names separated by commas; ends the program where one is not known."""
+    """Parse names separated by commas; the program ends if one is unknown."""
     names = text.split(",")
     if wrong := [name for name in names if name not in known]:
         sys.exit(f"There is no {wrong[0]!r}: there are {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""Convergence with many levels of labels: ours, the published solver with its trees, and explicit pairs.
+"""Convergence with many levels of labels: our solvers, the published solver with its trees, and listed pairs.
 
 python benchmarks/many_levels.py -o benchmarks/results/many_levels.md
 """
@@ -28,7 +28,7 @@ SEED = 0
 
 
 def processor_seconds(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Least processor time of two calls, which other programs disturb less than the clock, and what it gave."""
+    """The shorter processor time of two calls, and the result; other programs disturb it less than wall-clock time."""
     taken = []
     for _ in range(2):
         started = time.process_time()
@@ -38,7 +38,7 @@ def processor_seconds(action: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def runs(data: RankingData, C: float) -> dict[str, list[tuple[float, float, int, int]]]:
-    """Method -> seconds, objective, steps and products of its fits, each to another tolerance."""
+    """By method: seconds, objective, steps and products of fits with several tolerances."""
     pairs = np.column_stack(pairs_of(data))
 
     def ours(tol: float, solver: str, of_labels: bool) -> tuple[float, float, int, int]:
@@ -69,7 +69,7 @@ def report(options) -> str:
     rows = []
     for k in levels:
         data = make_ranking(n_queries, n_docs, FEATURES, n_levels=k, noise=1.0, dtype=np.float64, random_state=SEED)
-        # features of unequal size that share a direction: conjugate gradients need products
+        # features have unequal sizes and share a direction, so that conjugate gradients need many products
         shared = data.X @ np.random.default_rng(SEED).standard_normal((FEATURES, 1)) / np.sqrt(FEATURES)
         data = RankingData((data.X + shared) * np.geomspace(1.0, 0.03, FEATURES), data.y, data.qid)
         n_pairs = RankSVM(1e-12, max_iter=1).fit(data.X, data.y, qid=data.qid).n_pairs_

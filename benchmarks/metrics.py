@@ -1,4 +1,4 @@
-"""How long a million documents take to evaluate, and the same by tools that go query by query.
+"""The time to evaluate a million documents, compared with tools that loop over queries.
 
 python benchmarks/metrics.py [--rows 1000000] [-o benchmarks/results/metrics.md]
 """
@@ -24,7 +24,7 @@ SHAPES = {"120 documents a query": 120, "2 documents a query": 2, "one query": N
 
 
 def best_of(function, repeats=5):
-    """Least wall-clock seconds of a few runs."""
+    """Shortest wall-clock time of a few runs, in seconds."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
@@ -34,7 +34,7 @@ def best_of(function, repeats=5):
 
 
 def make(n_rows, per_query):
-    """Five skewed levels and scores that know a little of them."""
+    """Generate labels with five levels of unequal frequency, and scores that are weakly correlated with them."""
     rng = np.random.default_rng(0)
     y = rng.choice(5, n_rows, p=[0.5, 0.3, 0.12, 0.05, 0.03]).astype(float)
     qid = np.arange(n_rows) // (per_query or n_rows)
@@ -49,7 +49,7 @@ def sklearn_by_query(y, scores, qid):
 
 
 def trec_eval(y, scores, qid):
-    """Mean NDCG@10 and MAP by trec_eval, making of the dictionaries included."""
+    """Mean NDCG@10 and MAP by trec_eval; the time includes making the dictionaries."""
     import pytrec_eval
 
     qrel, run = {}, {}

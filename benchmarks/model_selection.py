@@ -1,8 +1,8 @@
-"""Choosing C from 26 values, 2^-15 ... 2^10: time of the path, with scores on validation data, and by five folds.
+"""Choose C from 26 values, 2^-15 ... 2^10: time of the path, with scores on validation data, and by five folds.
 
 python benchmarks/model_selection.py -o benchmarks/results/model_selection.md
 
-Beside the page goes a plot of what was chosen from on the first data set.
+A plot of the scores for the first data set is written to the same folder.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from ranksvm import PathDisplay, RankSVMCV, make_ranking, regularization_path
 
 CS = 2.0 ** np.arange(-15, 11)
 FOLDS = 5
-# most seconds for the first data set, MQ2008 fold 1, on two cores
+# goals: the largest number of seconds for the first data set, MQ2008 fold 1, on two cores
 LIMIT = 1.0
 SEED = 0
 
@@ -30,12 +30,12 @@ def data_sets(smoke: bool) -> dict:
 
 
 def ranker() -> RankSVMCV:
-    """The choice that is timed."""
+    """The ranker whose choice of C is timed."""
     return RankSVMCV(CS, cv=FOLDS)
 
 
 def actions(train, valid) -> dict:
-    """What is timed."""
+    """The actions that are timed."""
     return {
         "path": lambda: regularization_path(train.X, train.y, qid=train.qid, Cs=CS),
         "validation": lambda: ranker().fit(
@@ -46,7 +46,7 @@ def actions(train, valid) -> dict:
 
 
 def cell(times: np.ndarray, limit: float | None) -> str:
-    """Least and median of some times, and whether a limit is met."""
+    """Minimum and median of some times, and whether a limit is met, as text."""
     return summary(times) if limit is None else f"{summary(times)} ({verdict(times.min(), limit)})"
 
 
@@ -69,7 +69,7 @@ def plot(train, path) -> None:
 
 
 def report(options) -> str:
-    """The page, and the plot beside it."""
+    """Make the page, and write the plot."""
     sets, repeats = data_sets(options.smoke), 2 if options.smoke else options.repeats
     rows = []
     for place, (name, (train, valid)) in enumerate(sets.items()):

@@ -1,4 +1,4 @@
-"""Online learning: pairs a second of every update, a pass over real data, and the time of a query beside refitting.
+"""Online learning: pairs per second of every update, a pass over real data, and time per query compared with refitting.
 
 python benchmarks/online_speed.py -o benchmarks/results/online_speed.md
 """
@@ -23,13 +23,13 @@ from ranksvm import (
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.plotting.styles import line_style
 
-# Documents of the query whose pairs are timed: those of LETOR's lists, which caches hold.
+# Number of documents of the query whose pairs are timed: as in LETOR's lists, so that they fit into caches.
 DOCUMENTS = 100
 SIZES = (46, 136)
-# Pairs a second that are asked for, where every pair is learnt from; None: a share of the bound.
+# Goals: pairs per second if the model learns from every pair; None: a share of the bound.
 WANTED = {("SOLAR-I", 46): 5e6, ("SOLAR-I", 136): None, ("SOLAR-II", 46): 1e6, ("SOLAR-II", 136): 1.5e5}
 SHARE_OF_BOUND = 0.6
-# C of RankSVM, one of the better on MQ2008.
+# C of RankSVM, which is among the best on MQ2008.
 C = 2.0**-5
 SEED = 0
 
@@ -38,19 +38,19 @@ SEED = 0
 
 
 def processor_seconds(action) -> float:
-    """Time that this thread computed during an action."""
+    """Processor time of this thread during an action."""
     started = time.thread_time()
     action()
     return time.thread_time() - started
 
 
 def fastest(action, repeats: int) -> float:
-    """The least processor time of several calls."""
+    """The shortest processor time of several calls."""
     return min(processor_seconds(action) for _ in range(repeats))
 
 
 class Pairs:
-    """Pairs of the documents of a query, drawn at random, for a learner of some width."""
+    """Random pairs of the documents of a query, for a learner with some number of features."""
 
     def __init__(self, n_features: int, n_pairs: int):
         rng = np.random.default_rng(SEED)
@@ -60,7 +60,7 @@ class Pairs:
         self.w = np.zeros(n_features)
 
     def learn(self, method: int, parameter: float, S: np.ndarray | None):
-        """Learn from all pairs, most of which contradict others: nearly each is learnt from."""
+        """Learn from all pairs; they contradict each other, so nearly every pair changes the model."""
 
         def action():
             self.w[:] = 0.0
@@ -70,7 +70,7 @@ class Pairs:
         return action
 
     def pass_over(self):
-        """Go through pairs that all are in order by the margin: none is learnt from."""
+        """Process pairs that all have a margin of at least 1, so that none changes the model."""
         self.w[:] = np.random.default_rng(SEED).normal(size=len(self.w))
         scores = self.X.astype(np.float64) @ self.w
         swap = scores[self.preferred] < scores[self.other]
@@ -82,16 +82,16 @@ class Pairs:
 
 
 def products_a_second(repeats: int) -> float:
-    """Multiplications with addition of doubles that one thread does in a product of matrices."""
+    """Multiply-adds of doubles per second in a product of matrices, with one thread."""
     A = np.random.default_rng(SEED).random((768, 768))
     with one_blas_thread():
         return A.shape[0] ** 3 / fastest(lambda: A @ A, repeats)
 
 
 def moved_a_second(repeats: int) -> float:
-    """Elements of y += a x in the nearest cache that one thread does: 16 bytes read and 8 written each.
+    """Elements of y += a x per second in the fastest cache, with one thread; each reads 16 bytes and writes 8.
 
-    By the difference of two lengths, so that the calls themselves do not count.
+    Computed from the difference of two lengths, so that the cost of the calls is not included.
     """
     short, long, calls = 400, 1400, 50_000
 
@@ -105,21 +105,21 @@ def moved_a_second(repeats: int) -> float:
 
 
 def read_a_second(n_bytes: int, repeats: int) -> float:
-    """Bytes that one thread reads of float32 arrays of so many, again and again, from whatever cache holds them."""
+    """Bytes per second that one thread reads, repeatedly, from float32 arrays with ``n_bytes`` bytes in total."""
     x, y, calls = (*np.ones((2, n_bytes // 8), dtype=np.float32), 20_000)
     with one_blas_thread():
         return calls * n_bytes / fastest(lambda: [sdot(x, y) for _ in range(calls)], repeats)
 
 
 def throughput(repeats: int, n_pairs: int) -> list[str]:
-    """The table of pairs a second, and the bounds."""
+    """The table of pairs per second, with bounds."""
     rows, reads, products, moved = [], [], products_a_second(repeats), moved_a_second(repeats)
     for n in SIZES:
         pairs, few = Pairs(n, n_pairs), Pairs(n, max(1000, n_pairs // 20))
         few_pairs = len(few.other)
         read = read_a_second(4 * DOCUMENTS * n, repeats)
         reads.append(f"{read / 1e9:.0f} GB/s with {n} features")
-        # with the multiplications and additions of a pair, and elements of y += a x that move as many bytes
+        # action, number of pairs, multiply-adds per pair, and elements of y += a x that move as many bytes
         actions = {
             "SOLAR-I": (pairs.learn("solar_first", 1e-5, None), n_pairs, 3 * n, 2 * n),
             "SOLAR-I, nothing learnt": (pairs.pass_over(), n_pairs, 2 * n, n),
@@ -163,14 +163,14 @@ def throughput(repeats: int, n_pairs: int) -> list[str]:
 
 
 def stream(smoke: bool) -> tuple[str, RankingData]:
-    """The training part of MQ2008's first fold, or made data where there is none."""
+    """The training part of MQ2008's first fold, or generated data if it is absent."""
     if smoke or data_folder() is None:
         return "made", make_ranking(12, 10, 46, n_levels=3, random_state=SEED)
     return "MQ2008 fold 1", read("MQ2008")
 
 
 def learners() -> dict:
-    """All of them, by name."""
+    """All learners, by name."""
     return {
         "SOLAR-I": SOLARRanker(random_state=SEED),
         "SOLAR-II": SOLARRanker(2, random_state=SEED),
@@ -208,7 +208,7 @@ def one_pass(name: str, data: RankingData, repeats: int) -> list[str]:
 
 
 def as_they_come(data: RankingData) -> dict[str, np.ndarray]:
-    """Milliseconds that each query of a stream took: online, and by refitting RankSVM to all queries so far."""
+    """Milliseconds for each query of a stream: online learners, and RankSVM refitted to all queries so far."""
     rows = [rows for _, rows in data.queries]
     rows = [rows[query] for query in np.random.default_rng(SEED).permutation(len(rows))]
     order = np.concatenate(rows)
@@ -221,7 +221,7 @@ def as_they_come(data: RankingData) -> dict[str, np.ndarray]:
         "SOLAR-I": SOLARRanker(random_state=SEED),
     }
     times: dict[str, list[float]] = {name: [] for name in models}
-    # one after the other: a fit to all queries leaves little in the caches
+    # one model after the other, because a fit to all queries fills the caches with other data
     for name, model in models.items():
         online_learner = isinstance(model, SOLARRanker)
         for start, stop in zip(np.concatenate(([0], ends)), ends, strict=False):
@@ -235,17 +235,17 @@ def as_they_come(data: RankingData) -> dict[str, np.ndarray]:
 
 
 def has_pair(y: np.ndarray, qid: np.ndarray) -> bool:
-    """Whether any query has two labels: RankSVM refuses to learn from nothing."""
+    """Whether any query has two different labels: RankSVM refuses data without pairs."""
     return len(np.unique(np.stack((qid, y)), axis=1)[0]) > len(np.unique(qid))
 
 
 def running_median(values: np.ndarray, width: int) -> np.ndarray:
-    """Median over a window before and after each."""
+    """The median over a window around each value."""
     return np.array([np.nanmedian(values[max(0, t - width) : t + width + 1]) for t in range(len(values))])
 
 
 def plot(times: dict[str, np.ndarray], name: str, path) -> None:
-    """Time of each query, and of all so far."""
+    """Plot the time of each query, and the total time so far."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -297,7 +297,7 @@ def beside_refitting(name: str, data: RankingData, options) -> list[str]:
 
 
 def report(options) -> str:
-    """The page, and the figure beside it."""
+    """Make the page, and write the figure."""
     name, data = stream(options.smoke)
     repeats, n_pairs = (1, 10_000) if options.smoke else (options.repeats, 1_000_000)
     parts = [*throughput(repeats, n_pairs), *one_pass(name, data, repeats), *beside_refitting(name, data, options)]

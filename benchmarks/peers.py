@@ -1,8 +1,8 @@
-"""RankSVM beside other tools: at equal objective where the objective is the same, else by time and test figures.
+"""Compare RankSVM with other tools: times to the same objective value if the objective is the same, else test figures.
 
 python benchmarks/peers.py --cache build/peers.jsonl -o benchmarks/results/peers.md
 
-Half an hour; with --cache each piece is kept when it is done, so that the same command goes on where it was stopped.
+This takes half an hour. With --cache, each result is stored, so that the same command continues where it was stopped.
 """
 
 import importlib.util
@@ -32,7 +32,7 @@ MEASURES = ("pairwise_accuracy", "mean_ndcg")
 EQUAL = 1e-4
 SVC_CS = (2.0**-10, 2.0**-5, 1.0)
 SVC_TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-# A fit of dual coordinate descent is given up after about so many seconds.
+# Seconds after which a fit of dual coordinate descent is stopped, approximately.
 PATIENCE = 10.0
 SEED = 0
 # Lee & Lin, Neural Computation 26 (2014), Tables 5 to 7, MQ2008 fold 1: pairwise accuracy in percent, mean NDCG.
@@ -43,7 +43,7 @@ PUBLISHED = {
 
 
 class Tried(NamedTuple):
-    """Figures on the validation and the test part of a fitted setting, and the seconds of the fit."""
+    """Metrics of a fitted setting on the validation and the test part, and the seconds of the fit."""
 
     vali: Evaluation
     test: Evaluation
@@ -51,7 +51,7 @@ class Tried(NamedTuple):
 
 
 def datasets(smoke: bool) -> dict[str, Parts]:
-    """The data; made ones where the real ones are absent, or for a smoke run."""
+    """The data sets; generated data if the real data are absent, or for a smoke run."""
     if smoke or data_folder() is None:
         data = make_ranking(90, (8, 12), 8, n_levels=3, random_state=SEED)
         cuts = [data.qid <= 30, (data.qid > 30) & (data.qid <= 60), data.qid > 60]
@@ -63,7 +63,7 @@ def datasets(smoke: bool) -> dict[str, Parts]:
 
 
 def explicit_pairs(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
-    """Differences of the documents of every pair, float64, every second one negated: two classes."""
+    """Differences of the documents of every pair in float64; every second one is negated, to get two classes."""
     blocks = []
     X = data.X.astype(np.float64)
     for _, rows in data.queries:
@@ -82,7 +82,7 @@ def objective(pairs: np.ndarray, sign: np.ndarray, C: float, w: np.ndarray) -> f
 
 
 def svc(pairs: np.ndarray, sign: np.ndarray, C: float, dual: bool, optimum: float) -> tuple[str, str, str]:
-    """Seconds and tolerance of the loosest LinearSVC fit that is near enough the optimum, and how near."""
+    """Time, tolerance and distance from the optimum of the LinearSVC fit with the largest sufficient tolerance."""
 
     def fit(tol: float, max_iter: int) -> LinearSVC:
         model = LinearSVC(
@@ -90,7 +90,7 @@ def svc(pairs: np.ndarray, sign: np.ndarray, C: float, dual: bool, optimum: floa
         )
         return model.fit(pairs, sign)
 
-    # epochs that fit into the patience; the primal solver's iterations are few
+    # the dual solver gets the number of epochs that fit into PATIENCE; the primal solver needs few iterations
     max_iter = 1000
     if dual:
         epoch = (seconds(lambda: fit(1e-12, 11)) - seconds(lambda: fit(1e-12, 1))) / 10
@@ -107,7 +107,7 @@ def svc(pairs: np.ndarray, sign: np.ndarray, C: float, dual: bool, optimum: floa
 
 
 def equal_objective(name: str, train: RankingData) -> list[list[str]]:
-    """Rows of the table of equal objectives."""
+    """Measure times to equal objectives; return rows of the table."""
     built = []
     building = seconds(lambda: built.append(explicit_pairs(train)))
     pairs, sign = built[0]
@@ -130,14 +130,14 @@ def equal_objective(name: str, train: RankingData) -> list[list[str]]:
 
 
 class Method(NamedTuple):
-    """A way to learn to rank: its parameters, and the fit that they give."""
+    """A way to learn to rank: its parameters, and a function that takes them and returns a fit."""
 
     axes: tuple[Axis, ...]
     fit: Callable[..., Callable[[RankingData], Scorer]]
 
 
 def methods(smoke: bool) -> dict[str, Method]:
-    """The methods, each with the grid that its search begins with and the values by which it may be widened."""
+    """The methods, each with an initial grid, and the values by which the grid may be extended."""
     found = {"RankSVM (ours)": Method((_powers(-15, 5, smoke),), lambda power: _rank_svm(2.0**power))}
     if importlib.util.find_spec("xgboost"):
         values = (0, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
@@ -148,8 +148,8 @@ def methods(smoke: bool) -> dict[str, Method]:
         leaves = Axis("{} leaves", (2, 3, 4, 7, 10, 15, 31, 63, 127, 255), 4, 31, bounded=True)
         trees = Axis("{} trees", (1, 5, 12, 25, 50, 100, 200, 400, 800, 1600), 25, 200, bounded=True)
         found["LightGBM lambdarank"] = Method((_short(leaves, smoke), _short(trees, smoke)), _lightgbm)
-    # Wide and fine from the start: the absolute loss has a lower maximum at small C, and from 2^6 on it is stopped by
-    # max_iter, so that neighbors differ (MQ2008: 77.4 % at 2^8, 60.8 % at 2^10).
+    # The initial grid is wide and fine, because the absolute loss has a second, lower maximum at small C, and from 2^6
+    # on its fits stop at max_iter, so that neighboring values differ (MQ2008: 77.4 % at 2^8, 60.8 % at 2^10).
     for loss, name in (("squared_epsilon_insensitive", "squared"), ("epsilon_insensitive", "absolute")):
         found[f"LinearSVR, {name}"] = Method(
             (_powers(-15, 15, smoke),), lambda power, loss=loss: linear_svr(2.0**power, loss)
@@ -165,12 +165,12 @@ def methods(smoke: bool) -> dict[str, Method]:
 
 
 def _powers(first: int, last: int, smoke: bool) -> Axis:
-    """C from 2^first to 2^last, widened by as much as there is."""
+    """An axis of C from 2^first to 2^last, which can be extended by 20 powers of 2 at each end."""
     return _short(Axis("C = 2^{}", range(first - 20, last + 21), first, last), smoke)
 
 
 def _short(axis: Axis, smoke: bool) -> Axis:
-    """The axis, or for a smoke run one that has three values."""
+    """The axis; for a smoke run, an axis with three values."""
     if not smoke:
         return axis
     start = list(axis.values).index(axis.first)
@@ -187,7 +187,8 @@ def _xgboost(reg: float, rounds: int) -> Callable[[RankingData], Scorer]:
         import xgboost
 
         options = {"booster": "gblinear", "objective": "rank:pairwise", "lambda": reg, "seed": SEED, "verbosity": 0}
-        options |= {"nthread": 1}  # many threads wait for each other on a shared machine: a fit took 100 times as long
+        # on a shared machine, many threads waited for each other, and a fit took 100 times as long
+        options |= {"nthread": 1}
         matrix = xgboost.DMatrix(data.X, data.y, qid=data.queries.numbers())
         model = xgboost.train(options, matrix, rounds)
         return lambda X: model.predict(xgboost.DMatrix(X))
@@ -200,7 +201,7 @@ def _lightgbm(leaves: int, trees: int) -> Callable[[RankingData], Scorer]:
         import lightgbm
 
         options = {"objective": "lambdarank", "num_leaves": leaves, "verbose": -1, "seed": SEED}
-        options |= {"num_threads": 1}  # as for XGBoost
+        options |= {"num_threads": 1}  # one thread, as for XGBoost
         matrix = lightgbm.Dataset(data.X, data.y, group=data.queries.sizes)
         return lightgbm.train(options, matrix, trees).predict
 
@@ -208,7 +209,7 @@ def _lightgbm(leaves: int, trees: int) -> Callable[[RankingData], Scorer]:
 
 
 def side_by_side(data_name: str, parts: Parts, name: str, method: Method) -> list[str]:
-    """The row of a method, its settings chosen on validation data, once for each measure."""
+    """The table row of a method whose settings are chosen on validation data, separately for each measure."""
 
     def try_out(*values: float) -> Tried:
         fit, scorers = method.fit(*values), []
@@ -238,7 +239,7 @@ def side_by_side(data_name: str, parts: Parts, name: str, method: Method) -> lis
 
 
 def equal_objectives_in_words(found: list[Found]) -> list[str]:
-    """The part of the page on tools with the same objective."""
+    """The part of the page about tools with the same objective."""
     header = ["data, fold 1", "C", "explicit pairs (float64)", "ours, s", "over optimum", "building the pairs, s"]
     for variant in ("primal", "dual"):
         header += [f"LinearSVC {variant}, s", "its tol", "over optimum"]
@@ -256,7 +257,7 @@ def equal_objectives_in_words(found: list[Found]) -> list[str]:
 
 
 def figures_in_words(found: list[Found]) -> list[str]:
-    """The part of the page on tools with other objectives."""
+    """The part of the page about tools with other objectives."""
     parts = [
         "## Other objectives: time and test figures",
         "Settings are chosen on the validation part, once for each measure; test figures as LETOR's tool counts them, "
@@ -297,7 +298,7 @@ def figures_in_words(found: list[Found]) -> list[str]:
 
 
 def sections(smoke: bool) -> list[Section]:
-    """The parts of the page, each with what it measures."""
+    """The sections of the page, with their measurements."""
     sets, found = datasets(smoke), methods(smoke)
     objectives = {name: partial(equal_objective, name, parts.train) for name, parts in sets.items()}
     figures = {

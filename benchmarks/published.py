@@ -1,4 +1,4 @@
-"""Quality: objectives beside optima found by brute force, and five-fold tables beside SVM-rank's and published figures.
+"""Quality: objectives compared with optima found by brute force, and five-fold tables compared with published figures.
 
 python benchmarks/published.py -o benchmarks/results/published.md
 """
@@ -13,7 +13,7 @@ from _common import arguments, letor, page, power_of_two, publish, read, require
 from papers.lee_lin_2014 import PRINTED_QUALITY
 from ranksvm import RankingData, RankSVM, RankSVMCV, metrics
 
-# What LETOR's tables hold.
+# The metrics in LETOR's tables.
 NDCG = [*(f"ndcg@{k}" for k in range(1, 11)), "mean_ndcg"]
 FOLDS = range(1, 6)
 # Folders of SVM-rank's results by data set.
@@ -25,7 +25,7 @@ WITHIN = 0.005
 
 
 def optima(smoke: bool) -> list[str]:
-    """Each reference optimum beside ours, at the default tolerance and at 1e-8."""
+    """Compare each reference optimum with ours, at the default tolerance and at 1e-8."""
     path = required_data().parent / "reference" / "linear_l2_optima.csv"
     with open(path, newline="") as file:
         references = list(csv.DictReader(file))
@@ -92,7 +92,7 @@ def published_accuracy() -> list[str]:
 
 
 def svm_rank_table(dataset: str, chosen_by: str) -> dict[int, dict[str, float]]:
-    """SVM-rank's test figures: fold -> metric -> value, of the models chosen by NDCG or by MAP."""
+    """SVM-rank's test figures, by fold and metric, for models chosen by NDCG or by MAP."""
     folder = REFERENCE[dataset]
     text = (required_data() / "reference-svm_rank" / "eval" / folder / f"{chosen_by}_{folder}_svm_rank").read_text()
     figures: dict[int, dict[str, float]] = {}
@@ -107,7 +107,7 @@ def svm_rank_table(dataset: str, chosen_by: str) -> dict[int, dict[str, float]]:
 
 
 def five_folds(dataset: str, metric: str, smoke: bool) -> tuple[list[str], list[tuple[RankingData, np.ndarray]]]:
-    """The table of a data set with C chosen by a metric on validation data, and the test scores of every fold."""
+    """Choose C by a metric on validation data; return the table of a data set, and the test scores of every fold."""
     names = [*NDCG, "map"]
     theirs = svm_rank_table(dataset, "NDCG" if metric == "mean_ndcg" else "MAP")
     rows, scored, ours, reference = [], [], [], []
@@ -140,7 +140,7 @@ def five_folds(dataset: str, metric: str, smoke: bool) -> tuple[list[str], list[
 
 
 def significance(dataset: str, scored: list[tuple[RankingData, np.ndarray]]) -> list[str]:
-    """Paired tests, query by query over all test parts, against the scores of SVM-rank (its C chosen by NDCG)."""
+    """Paired tests over the queries of all test parts, against the scores of SVM-rank (with C chosen by NDCG)."""
     labels, queries, ours, theirs = [], [], [], []
     folder = required_data() / "reference-svm_rank" / "data" / REFERENCE[dataset]
     for fold, (test, scores) in zip(FOLDS, scored, strict=False):

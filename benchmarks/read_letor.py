@@ -1,11 +1,11 @@
-"""Reading LETOR text: speed and peak memory of `read_letor` beside scikit-learn's `load_svmlight_file`.
+"""Reading LETOR text: speed and peak memory of `read_letor` and of scikit-learn's `load_svmlight_file`.
 
     python benchmarks/read_letor.py                 a dense file of 300 MB and 136 features; prints the table
-    python benchmarks/read_letor.py --write         ... and writes benchmarks/results/read_letor.md
-    python benchmarks/read_letor.py --smoke         a small file, to see that it runs
+    python benchmarks/read_letor.py --write         also writes benchmarks/results/read_letor.md
+    python benchmarks/read_letor.py --smoke         uses a small file, to check that the script runs
 
-Each row is a process of its own, the best time of three with the file in the page cache. Memory is
-the largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms) over the size of the arrays returned.
+Each row is measured in a separate process: the best of three times, with the file in the page cache. Memory is the
+largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms), divided by the size of the returned arrays.
 """
 
 import argparse
@@ -26,7 +26,7 @@ N_FEATURES = 136
 
 
 def make_file(path, megabytes):
-    """A file like LETOR's: five grades, 120 documents a query, values of six decimals, a fifth of them 0."""
+    """Write a file like LETOR's: five grades, 120 documents per query, values with six decimals, a fifth zeros."""
     from ranksvm import make_ranking, write_letor
 
     rows = max(240, int(megabytes * 1e6 / 1450))
@@ -36,7 +36,7 @@ def make_file(path, megabytes):
 
 
 def compressed(path, suffix):
-    """The same text, compressed."""
+    """Write a compressed copy of a text file."""
     from ranksvm._util.atomic_files import atomic_text_file
 
     target = path.with_name(path.name + suffix)
@@ -46,7 +46,7 @@ def compressed(path, suffix):
 
 
 def anonymous_bytes():
-    """Anonymous memory of this process; 0 where the system does not tell."""
+    """Anonymous memory of this process in bytes; 0 if the system does not report it."""
     try:
         lines = pathlib.Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024
@@ -55,7 +55,7 @@ def anonymous_bytes():
 
 
 def measure(reader, path, n_jobs, repeats):
-    """Run in a process of its own: best seconds, peak memory of the first reading, sizes."""
+    """Measure a reader in this process: shortest time, peak memory of the first reading, and sizes."""
     if reader == "ranksvm":
         from ranksvm import read_letor
 
@@ -85,13 +85,13 @@ def measure(reader, path, n_jobs, repeats):
         start = time.perf_counter()
         size, total = read()
         seconds.append(time.perf_counter() - start)
-        done.set()  # memory is that of the first reading; timing the others is not disturbed
+        done.set()  # memory is sampled only in the first reading, so that the times of the others are not disturbed
         watcher.join()
     return {"seconds": min(seconds), "peak": (peak - before) / size, "bytes": size, "sum": total}
 
 
 def run(reader, path, n_jobs, repeats):
-    """`measure` in a process of its own."""
+    """Run `measure` in a separate process."""
     command = [sys.executable, __file__, "--measure", reader, str(path), str(n_jobs), str(repeats)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

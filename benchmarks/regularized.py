@@ -1,4 +1,4 @@
-"""RegularizedRankSVM on OHSUMED fold 1: time, certificate and memory, and the published Algorithm 2 beside it.
+"""RegularizedRankSVM on OHSUMED fold 1: time, certificate and memory, compared with the published Algorithm 2.
 
 python benchmarks/regularized.py -o benchmarks/results/regularized.md
 """
@@ -15,26 +15,26 @@ from _peak_memory import memory_of_fit
 from papers.xu_2019.published_algorithms import algorithm_2, blocks_of, listed
 from ranksvm import RankingData, RankSVM, RegularizedRankSVM, make_ranking
 
-# C, gamma, lambda: the defaults, two corners of the published ranges, and a C as plain models choose it.
+# C, gamma, lambda: the defaults, two corners of the published ranges, and a C as it is chosen for plain models.
 SETTINGS = ((1.0, 1.0, 1.0), (0.1, 0.1, 10.0), (10.0, 50.0, 0.1), (1e-3, 1e-3, 1.0))
 TOLS = (1e-2, 1e-3, 1e-4, 1e-6)
 # Relative distances from the best objective found, at which times are compared.
 LEVELS = (0.5, 1e-1, 1e-2, 1e-3, 1e-4)
 # The shortest step of the published range.
 STEP = 0.001
-# Most seconds of a default fit on two cores.
+# Goal: the largest number of seconds of a default fit on two cores.
 LIMIT = 30.0
 SEED = 0
 
 
 def fitted(data: RankingData, setting: tuple[float, float, float], **options) -> RegularizedRankSVM:
-    """A fit."""
+    """Fit a RegularizedRankSVM."""
     C, gamma, lam = setting
     return RegularizedRankSVM(C, gamma=gamma, lam=lam, **options).fit(data.X, data.y, qid=data.qid)
 
 
 def named(setting: tuple[float, float, float]) -> list[str]:
-    """C, gamma and lambda as cells."""
+    """C, gamma and lambda as table cells."""
     return [f"{value:g}" for value in setting]
 
 
@@ -42,7 +42,7 @@ def named(setting: tuple[float, float, float]) -> list[str]:
 
 
 def fits(name: str, data: RankingData, settings, repeats: int) -> list[str]:
-    """Default fits, timed, beside the plain hinge model, whose dual value is the limit for small gamma."""
+    """Time default fits, and compare them with the plain hinge model, whose dual value is the limit for small gamma."""
     rows = []
     for setting in settings:
         found: list[RegularizedRankSVM] = []
@@ -77,7 +77,7 @@ def fits(name: str, data: RankingData, settings, repeats: int) -> list[str]:
 
 
 def against_published(data: RankingData, settings, patience: float) -> list[str]:
-    """Seconds to each relative distance from the best objective: ours by tolerance, Algorithm 2 by round."""
+    """Seconds to each relative distance from the best objective: our fits by tolerance, Algorithm 2 by round."""
     blocks = blocks_of(listed(data))
     rows = []
     for setting in settings:
@@ -119,7 +119,7 @@ def _time_to(points: list[tuple[float, float]], optimum: float, level: float) ->
 
 
 def memory(data: RankingData, setting: tuple[float, float, float]) -> list[str]:
-    """Peak memory of a fit, in a process of its own."""
+    """Peak memory of a fit, in a separate process."""
     C, gamma, lam = setting
     n_pairs = sum(len(query.preferred) for query in listed(data))
     entries = sum(block.pairs.size for block in blocks_of(listed(data)))

@@ -1,4 +1,4 @@
-"""The published tables and figures of a paper, measured again beside the printed ones."""
+"""Reproduce the published tables and figures of a paper, and compare them with the printed ones."""
 
 import math
 from pathlib import Path
@@ -157,7 +157,7 @@ def main(
 
 
 def _wanted(chosen: "Paper", items: tuple[str, ...], everything: bool) -> "list[Item]":
-    """The named items, or all that take no long time; those of a name that the paper does not have are an error."""
+    """The named items, or all items that do not take long; a name that the paper does not have is an error."""
     try:
         named = [chosen.item(item) for item in items]
     except OptionError as error:
@@ -166,7 +166,7 @@ def _wanted(chosen: "Paper", items: tuple[str, ...], everything: bool) -> "list[
 
 
 def _check_plots() -> None:
-    """Refuse to begin where plots cannot be drawn at the end."""
+    """Stop before the computation if plots could not be drawn at the end."""
     from ranksvm.plotting.figures import picture_formats
 
     picture_formats()

@@ -1,10 +1,9 @@
-"""Fits on a Dask cluster: what a round costs, what workers gain, what travels, what a kill costs here and in peers.
+"""Fits on a Dask cluster: cost of a round, gain from workers, transferred bytes, and the effect of killing a worker.
 
 python benchmarks/scale.py --cache build/scale.jsonl -o benchmarks/results/scale.md
 
-Clusters are processes of this machine with a thread each. The last part is no measurement: a cost model, with its
-assumptions, of what it would take beyond this machine. With --cache each piece is kept when it is done, so that runs
-may be short.
+A cluster consists of processes on this machine with one thread each. The last part is not a measurement, but a cost
+model with stated assumptions for larger clusters. With --cache, each result is stored, so that runs may be short.
 """
 
 import itertools
@@ -37,20 +36,20 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 
 FEATURES, DOCS = 136, 120
 C = 1e-3
-# the goals: seconds of a round, rounds of a fit, and how much faster two workers are than one
+# goals: seconds of a round, rounds of a fit, and the speed of two workers relative to one
 MOST_ROUND, MOST_ROUNDS, LEAST_GAIN = 0.030, 12, 1.8
 KILLED_QUERIES = 4000
-# Assumptions of the cost model, besides what is measured: a network of 10 Gbit/s; for a file in passes, a disk of
-# 1 GB/s (`beyond_memory.py` measures this one), and so many readings.
+# Assumptions of the cost model in addition to the measurements: a network of 10 Gbit/s; for a file that is read in
+# passes, a disk of 1 GB/s (`beyond_memory.py` measures the disk of this machine), and the number of readings.
 NETWORK, DISK, READINGS = 1.25e9, 1e9, 4
 STEPS = (1, 2, 10, 100, 1000)
-# Trees of the other libraries: some seconds of work. A fit that has not ended after so many seconds is given up.
+# Number of trees for the other libraries, which take some seconds, and the seconds after which a fit is given up.
 TREES, LIMIT = 20, 60
 
 
 @contextmanager
 def cluster(n_workers, smoke):
-    """So many processes with one thread each, or only threads; this process has the scheduler."""
+    """Start ``n_workers`` processes with a thread each (in a smoke run, threads); the scheduler runs in this process."""
     settings = {"distributed.scheduler.allowed-failures": 10}
     options = {"processes": not smoke, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (
@@ -62,7 +61,7 @@ def cluster(n_workers, smoke):
 
 
 def made(n_queries, n_parts, seed=0):
-    """Rows that workers make, whole queries: dask arrays X, y and qid."""
+    """Dask arrays X, y and qid, whose parts the workers generate; each part has whole queries."""
     share = n_queries // n_parts
     blocks = [dask.delayed(part, pure=True)(seed + number, share) for number in range(n_parts)]
     n = share * DOCS
@@ -73,13 +72,13 @@ def made(n_queries, n_parts, seed=0):
 
 
 def part(seed, n_queries):
-    """One part."""
+    """Generate one part of the data."""
     data = make_ranking(n_queries, DOCS, FEATURES, random_state=seed)
     return data.X.astype(np.float32), data.y.astype(float), np.repeat(np.arange(n_queries), DOCS)
 
 
 class Watched:
-    """Rounds of a fit: their times, and the bytes of questions and answers."""
+    """Records the rounds of a fit: their times, and the bytes of requests and answers."""
 
     def __enter__(self):
         self.times, self.bytes = [], 0
@@ -100,7 +99,7 @@ class Watched:
 
 
 def overhead(smoke: bool) -> dict[str, Any]:
-    """Rounds over parts of a few rows: what Dask costs, whatever is computed."""
+    """Time rounds over parts of a few rows, which show the overhead of Dask."""
     with cluster(2, smoke) as client:
         X, y, qid = client.persist(made(40, 4))
         DaskRankSVM(C=C, n_partitions=4).fit(X, y, qid=qid)  # imports
@@ -121,12 +120,12 @@ def overhead_in_words(found: list[Found]) -> list[str]:
 
 
 def peak():
-    """Largest memory that a process has had, in MB."""
+    """Largest memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def workers(smoke: bool, n_queries: int, repeats: int, n_workers: int) -> dict[str, Any]:
-    """So many workers on four parts: time, rounds, bytes and memory."""
+    """Time, rounds, bytes and memory of fits to four parts with ``n_workers`` workers."""
     with cluster(n_workers, smoke) as client:
         X, y, qid = client.persist(made(n_queries, 4))
         fit = DaskRankSVM(C=C, n_partitions=4, n_jobs=1)
@@ -170,7 +169,7 @@ def workers_in_words(found: list[Found]) -> list[str]:
 
 
 def within_limit(fit: Callable[[], Any]) -> Any:
-    """What a fit returns or raises, or TimeoutError: one that hangs is left to itself, in a thread."""
+    """Return or raise what a fit does; raise TimeoutError if it takes too long (its thread is then left running)."""
     found: dict[str, Any] = {}
 
     def run():
@@ -190,7 +189,7 @@ def within_limit(fit: Callable[[], Any]) -> Any:
 
 
 def kill(smoke: bool, n_queries: int, name: str) -> dict[str, Any]:
-    """A fit of a library, and one of whose workers one is killed half-way."""
+    """Run a fit of a library, and another fit during which one of the workers is killed."""
     with cluster(2, smoke) as client:
         X, y, qid = client.persist(made(n_queries, 4))
         fit = LIBRARIES[name](client)
@@ -200,7 +199,7 @@ def kill(smoke: bool, n_queries: int, name: str) -> dict[str, Any]:
         undisturbed = time.perf_counter() - start
         victim = next(iter(client.run(os.getpid).values()))
         timer = threading.Timer(0.5 * undisturbed, os.kill, (victim, signal.SIGKILL))
-        if not smoke:  # there this process would be the victim
+        if not smoke:  # in a smoke run, this process would be killed
             timer.start()
         start, outcome = time.perf_counter(), "fitted"
         try:
@@ -240,7 +239,7 @@ def xgboost(client):
     from xgboost.dask import DaskXGBRanker
 
     def fit(X, y, qid):
-        # every part has whole queries: nothing has to be sorted
+        # every part has whole queries, so XGBoost need not sort them
         ranker = DaskXGBRanker(n_estimators=TREES, tree_method="hist", allow_group_split=True)
         ranker.client = client
         ranker.fit(X, y.astype(int), qid=qid)
@@ -262,7 +261,7 @@ LIBRARIES = {"ranksvm": ours, "XGBoost": xgboost, "LightGBM": lightgbm}
 
 
 def reduction(n_workers: int) -> dict[str, Any]:
-    """The sums of so many workers, added up as they would be: their results are made here, none is sent."""
+    """Time the addition of the results of ``n_workers`` workers; the results are generated here, not sent."""
     gradient = np.random.default_rng(0).normal(size=FEATURES)
     found = [[[answers.Evaluation(answers.LossSums(1.0), gradient)]] for _ in range(n_workers)]
     return {"workers": n_workers, "seconds": least_seconds(lambda: tree_sum(found, answers.add), 5, 1.0)}
@@ -277,7 +276,7 @@ def reductions_in_words(found: list[Found]) -> list[str]:
 
 
 def tasks(smoke: bool, n_parts: int) -> dict[str, Any]:
-    """A round over many parts of a few rows each on two workers: what a task costs."""
+    """Time a round over many parts of a few rows each with two workers, which shows the cost of a task."""
     with cluster(2, smoke) as client:
         X, y, qid = client.persist(made(4 * n_parts, n_parts))
         DaskRankSVM(C=C, n_partitions=n_parts).fit(X, y, qid=qid)
@@ -293,14 +292,14 @@ def tasks_in_words(found: list[Found]) -> list[str]:
 
 
 def seconds_of(n_rows: float, n_workers: int, speed: float, base: float, task: float) -> float:
-    """The model: seconds of the rounds of a fit."""
+    """The cost model: seconds of the rounds of a fit."""
     # one process needs no rounds of Dask
     dask_cost = 0.0 if n_workers == 1 else base + n_workers * (task + 8 * (FEATURES + 3) / NETWORK)
     return MOST_ROUNDS * (n_rows * FEATURES / speed / n_workers + dask_cost)
 
 
 def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
-    """From which size each step to more workers pays, by the costs measured here."""
+    """The size of data from which each number of workers pays, according to the measured costs."""
     task = max(0.0, (many["seconds"] - few["seconds"]) / (many["parts"] - few["parts"]))
     base = max(0.0, few["seconds"] - few["parts"] * task)
     rows = []
@@ -330,7 +329,7 @@ def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
 
 
 def modeled(found: list[Found]) -> list[str]:
-    """The model, from the pieces that it needs."""
+    """The part of the page about the cost model, from the pieces that it needs."""
     few, many, one = (each.value for each in found)
     return model(one["rows"] * FEATURES / (one["rounds"] / one["n_rounds"]), few, many)
 

@@ -1,14 +1,14 @@
-"""How many requests a second does a learning service answer, how long do they take, and does learning slow them down?
+"""How many requests per second does a learning service answer, how long do they take, and does learning slow them down?
 
-    python benchmarks/serving.py                 100 documents x 46 features; the store in the folder of TMPDIR
-    python benchmarks/serving.py --seconds 5     longer
-    python benchmarks/serving.py --log FILE      and 1,000,000 answers (6 min); FILE is made (1 min) if it is new
+    python benchmarks/serving.py                 100 documents x 46 features; the store is in the folder TMPDIR
+    python benchmarks/serving.py --seconds 5     longer measurements
+    python benchmarks/serving.py --log FILE      also a log of 1,000,000 answers (6 min); makes FILE if absent (1 min)
     python benchmarks/serving.py --only quality  one part of the page: load, log, quality or peers
-    python benchmarks/serving.py --cache FILE    keep each part in a file, and measure only those that are not in it
+    python benchmarks/serving.py --cache FILE    stores each part in a file, and measures only the missing parts
 
-The load generator is wrk (`apt-get install wrk`), or `benchmarks/_load.py` where it is not installed, in a process of
-its own on the same processors. The store is on a disk (not a memory file system), whose own time for a write and
-fdatasync is measured beside it.
+The load generator is wrk (`apt-get install wrk`), or `benchmarks/_load.py` if wrk is not installed. It is a separate
+process on the same processors. The store must be on a disk (not in a memory file system); the time of the disk for a
+write with fdatasync is also measured.
 """
 
 import json
@@ -37,7 +37,7 @@ LOAD = Path(__file__).with_name("_load.py")
 WRK, SCRIPT = shutil.which("wrk"), Path(__file__).with_name("_load.lua")
 LOG = 1_000_000
 N_FEATURES = 46
-# loads that have goals
+# names of the loads that have goals, or that are compared
 JSON_RANK, FLOAT32_RANK = "rank, JSON, 8 connections", "rank, float32, 8 connections"
 FEEDBACK_1, FEEDBACK_256 = "feedback, 1 connection", "feedback, 256 connections"
 RATES = {JSON_RANK: 1500, FLOAT32_RANK: 3000, FEEDBACK_1: 800, FEEDBACK_256: 2500}
@@ -64,7 +64,7 @@ class Service:
             return json.load(answer)
 
     def memory(self):
-        """Resident memory in MB of the process that ranks, and of the one that learns."""
+        """Resident memory in MB of the process that ranks and of the process that learns."""
         own = self.process.pid
         (child,) = {pid for tasks in Path(f"/proc/{own}/task").glob("*/children") for pid in tasks.read_text().split()}
         return [
@@ -72,7 +72,7 @@ class Service:
         ]
 
     def learnt(self):
-        """Wait until everything was learnt from."""
+        """Wait until the service has learned from the whole log; return the position in the log."""
         while (now := self.get("/v1/models")["learning"])["lag"]:
             time.sleep(0.05)
         return now["position"]
@@ -106,7 +106,7 @@ class Load:
             self._process = subprocess.Popen(command, stdin=sent, stdout=subprocess.PIPE)
 
     def end(self):
-        """What it found: requests a second, and times in ms."""
+        """Wait for the end; return requests per second, and times in ms."""
         text = self._process.communicate()[0]
         self._folder.cleanup()
         found = json.loads(text[text.index(b"{") :])
@@ -128,7 +128,7 @@ def row(name, found):
 
 
 def rank_requests(n_documents, rng):
-    """Bodies of JSON and of float32, of different documents."""
+    """Ranking requests with bodies in JSON and in float32, each with different documents."""
     asked, binary = [], []
     for _ in range(16):
         X = rng.normal(size=(n_documents, N_FEATURES))
@@ -138,7 +138,7 @@ def rank_requests(n_documents, rng):
 
 
 def feedback_requests(service, n_events, rng):
-    """Feedback on new events of 20 documents."""
+    """Rank new events of 20 documents, and return requests with feedback on them."""
     X = rng.normal(size=(20, N_FEATURES)).astype("<f4").tobytes()
     asked = [request("/v1/rank", X, "application/octet-stream")] * n_events
     ranked = load(service.port, 600, 8, asked, once=True, events=True)
@@ -191,7 +191,7 @@ def sections(options):
     }
     if not options.log:
         del pieces["log"]
-    # twice: where something else runs on the machine, one run says little
+    # measured twice, because other programs on the machine may disturb a run
     runs = ("load",) if options.smoke else ("load", "load again")
     load = dict.fromkeys(runs, partial(measured_load, options))
     return [
@@ -204,14 +204,14 @@ def sections(options):
 
 
 def measured_load(options):
-    """Parts of the page: rates, times, lag, restart and memory."""
+    """Measure rates, times, lag, restart and memory under load."""
     seconds, n_events = (0.2, 100) if options.smoke else (options.seconds, int(1500 * options.seconds))
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         service = Service(folder / "events.db")
         asked, binary = rank_requests(100, rng)
-        load(service.port, min(0.5, seconds), 8, asked)  # everything is loaded and compiled from here on
+        load(service.port, min(0.5, seconds), 8, asked)  # after this, all code is loaded and compiled
         found = {
             JSON_RANK: load(service.port, seconds, 8, asked),
             "rank, JSON, 1 connection": load(service.port, seconds, 1, asked),
@@ -219,7 +219,7 @@ def measured_load(options):
         }
         median, slow = disk(folder, 5 if options.smoke else 200)
         first = service.memory()
-        # the event of each was answered before and is in the store
+        # the events of these requests were ranked before and are in the store
         sent = feedback_requests(service, n_events, rng)
         found[FEEDBACK_1] = load(service.port, seconds, 1, sent, once=True)
         sent = feedback_requests(service, 3 * n_events, rng)
@@ -253,11 +253,12 @@ def measured_load(options):
 
 
 def measured_log(path):
-    """A restart on a log, all of it after the checkpoint; memory while it is learnt from; a restart after that."""
+    """Measure a restart with a log that is all after the checkpoint, memory during learning, and another restart."""
     if not Path(path).exists():
         make_log(path)
     with sqlite3.connect(path) as store:
-        store.execute("DELETE FROM checkpoints WHERE version > 1")  # as it was made, if it was used before
+        # restore the original state, if the file was used before
+        store.execute("DELETE FROM checkpoints WHERE version > 1")
     store.close()
     service = Service(path)
     seconds, learning = service.start_seconds, service.get("/v1/models")["learning"]
@@ -284,7 +285,7 @@ def measured_log(path):
 
 
 def make_log(path):
-    """A log of many answers, after its first checkpoint."""
+    """Make a log of many answers, with only the first checkpoint."""
     import msgspec
 
     from ranksvm.serving.learner import begin
@@ -306,7 +307,7 @@ def make_log(path):
 
 
 def load_in_words(runs):
-    """Goals and verdicts of the loads, and what was measured beside them."""
+    """The part of the page about the loads: goals, verdicts and other measurements."""
 
     def values(of):
         return [of(run) for run in runs]
@@ -330,7 +331,7 @@ def load_in_words(runs):
 
 
 def log_in_words(measured):
-    """Goals and verdicts of the long log."""
+    """The part of the page about the long log: goals and verdicts."""
     n_answers, marks = measured["answers"], measured["marks"]
     totals = [ranks + learns for _, ranks, learns in marks]
     grown = 100 * (max(totals) / totals[0] - 1)
@@ -338,7 +339,7 @@ def log_in_words(measured):
     rows = [
         at_most(restart, [measured["restart"]], 3),
         at_most(restart.replace("after", "before"), [measured["again"]], 3),
-        # flat, but for caches of a few MB
+        # constant, except for caches of a few MB
         at_most(f"growth of memory at most while {n_answers:,} answers were learnt from, %", [grown], 5),
     ]
     memory = [[f"{position:,}", f"{ranks:.0f}", f"{learns:.0f}"] for position, ranks, learns in marks]
@@ -364,7 +365,7 @@ def at_most(name, values, goal):
 
 
 def load_parts(measured):
-    """What was measured, beside the goals."""
+    """The measurements and their goals."""
     found, position, store = measured["loads"], measured["position"], measured["store"]
     (median, slow), (first, last) = measured["disk"], measured["memory"]
     return [

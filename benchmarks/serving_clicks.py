@@ -1,8 +1,8 @@
-"""A service that learns from the clicks on its own rankings: whether it converges, with users of three kinds.
+"""Does a service that learns from the clicks on its own rankings converge? With three kinds of users.
 
 python benchmarks/serving_clicks.py -o benchmarks/results/serving_clicks.md --plot benchmarks/results/serving_clicks.svg
 
-With ``--cache`` the pieces are kept as they are done, and ``--seconds`` ends a run after the piece at hand.
+With ``--cache``, each result is stored in a file. After ``--seconds``, no further piece begins.
 """
 
 import sys
@@ -22,7 +22,7 @@ from ranksvm.serving.click_learning import ClickLearning, curve
 USERS = ("position", "trust", "cascade")
 LEARNERS = {"SOLAR-I": 1, "SOLAR-II": 2}
 DRIFT = 4
-# Share of what labels give that has to be reached after all passes, and in every pass after the third.
+# Goals, as shares of the NDCG from learning with labels: after all passes, and in every pass after the third.
 GOAL, LOWEST, SAME = 0.97, 0.93, 0.01
 Render = Callable[[list[Found]], list[str]]
 WAYS: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 class Runs(NamedTuple):
-    """How much is run: kinds of users, learners, seeds and queries."""
+    """The size of the benchmark: kinds of users, learners, seeds and queries."""
 
     users: tuple[str, ...] = USERS
     learners: tuple[str, ...] = tuple(LEARNERS)
@@ -44,7 +44,7 @@ class Runs(NamedTuple):
     n_queries: int = 200
 
     def measure(self, learner: str, users: str, way: str, noise: float, drift: int | None) -> list[list[float]]:
-        """NDCG@10 after each pass as a share of what labels give without drift, by seed."""
+        """For each seed and pass: NDCG@10, divided by the NDCG@10 from learning with labels without drift."""
         explore, shares = "fair-pairs" if way == "FairPairs" else "none", []
         for seed in range(self.n_seeds):
             data, order = tutorial_data(seed, self.n_queries), LEARNERS[learner]
@@ -71,7 +71,7 @@ def shares_of(found: list[Found]) -> dict[tuple[str, ...], np.ndarray]:
 
 
 def row(key: tuple[str, ...], shares: np.ndarray) -> list[str]:
-    """A row of a table: means over the seeds, and the extremes of single runs."""
+    """A row of a table: means over the seeds, and the lowest values of single runs."""
     passes = " ".join(f"{value:.3f}" for value in shares.mean(axis=0))
     return [*key, passes, f"{shares[:, -1].min():.3f}", f"{shares[:, 3:].min():.3f}"]
 
@@ -87,7 +87,7 @@ HEAD = [
 
 
 def convergence(runs: Runs, noise: float) -> Section:
-    """Every way, every kind of user."""
+    """The section with every way to learn and every kind of users."""
 
     def render(found: list[Found]) -> list[str]:
         shares = shares_of(found)
@@ -112,7 +112,7 @@ def convergence(runs: Runs, noise: float) -> Section:
 
 
 def drift(runs: Runs, noise: float) -> Section:
-    """Sudden drift, with and without forgetting."""
+    """The section about sudden drift, with and without forgetting."""
 
     def render(found: list[Found]) -> list[str]:
         shares = shares_of(found)
@@ -131,14 +131,14 @@ def drift(runs: Runs, noise: float) -> Section:
 
 
 def _behind(shares: dict[tuple[str, ...], np.ndarray], number: int) -> str:
-    """The largest shortfall of a pass after drift, by default, behind the same pass of a new service."""
+    """Text: the default's worst value in a pass after drift, compared with the same pass of a new service."""
     means = [value.mean(axis=0) for key, value in shares.items() if key[2] == "estimate (default)"]
     mean = max(means, key=lambda mean: mean[number] - mean[DRIFT + number])
     return f"{mean[DRIFT + number]:.3f} instead of {mean[number]:.3f}"
 
 
 def draw(pieces: Pieces, path: Path) -> None:
-    """Curves of SOLAR-II by users and way."""
+    """Plot curves of SOLAR-II by kind of users and way to learn."""
     from ranksvm.plotting.figures import axes_in_memory
 
     axes = axes_in_memory(figsize=(7.2, 4.0), layout="constrained")

@@ -1,9 +1,9 @@
-"""Every solver beside ``solver="auto"`` over a grid of shapes, spectra and C, and listed pairs of many features.
+"""Compare ``solver="auto"`` with every solver on a grid of shapes, spectra and C, and on listed pairs.
 
 python benchmarks/solver_choice.py --cache build/solver_choice.jsonl --seconds 60 -o benchmarks/results/solver_choice.md
 
-The grid is in seconds of processor time on one thread, so that it can be measured beside other work. With --cache each
-piece is kept when it is done, and the same command goes on with what is left.
+The grid is measured in processor time on one thread, so that other programs may run at the same time. With --cache,
+each result is stored, and the same command continues with the rest.
 """
 
 import json
@@ -31,15 +31,15 @@ SOLVERS = ("newton", "tron", "auto")
 LIMIT = 1.3
 SEED = 0
 LEVELS = 5
-# Rows made at a time.
+# Number of rows that are generated at a time.
 CHUNK = 20_000
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Made data: the singular values of the features fall with the power ``decay`` of their number, 0 for all alike.
+    """Generated data, in which the k-th singular value of the features is proportional to ``k ** -decay``.
 
-    ``density`` below 1 makes CSR with such a part of the values.
+    With ``density`` below 1, X is a CSR matrix with this share of the values.
     """
 
     rows: int
@@ -71,13 +71,13 @@ SHAPES = (
     Shape(100_000, 245, 120, 0.5),
 )
 CS = (1e-4, 1e-2, 1.0, 100.0)
-# Real data, whose features are far from independent; all dense.
+# Dense real data, whose features are strongly correlated.
 REAL = ("MQ2008", "OHSUMED", "MQ2007-partial", "LightGBM-rank")
 
 
 @cache
 def projection(features: int, decay: float) -> np.ndarray:
-    """What makes independent normal features correlated, the mean of their variances 1."""
+    """A matrix that makes independent normal features correlated; the mean of their variances is 1."""
     spectrum = np.arange(1.0, features + 1.0) ** -decay
     spectrum *= np.sqrt(features / (spectrum @ spectrum))
     rotation = np.linalg.qr(np.random.default_rng(SEED).standard_normal((features, features)))[0]
@@ -97,7 +97,7 @@ def features_of(rows: int, features: int, decay: float) -> np.ndarray:
 
 
 def relevance(X: Any) -> np.ndarray:
-    """A linear function of standard deviation 1 with noise of half of it."""
+    """A linear function with standard deviation 1, plus noise with standard deviation 0.5."""
     rng = np.random.default_rng(SEED + 1)
     scores = X @ rng.standard_normal(X.shape[1]).astype(np.float32)
     return scores / scores.std() + 0.5 * rng.standard_normal(len(scores))
@@ -126,13 +126,13 @@ def processor_seconds(ranker: RankSVM, X: Any, y: np.ndarray, qid: np.ndarray) -
 
 
 def of_real(name: str, Cs: tuple[float, ...], repeats: int) -> list[dict[str, Any]]:
-    """The same for the training part of fold 1 of real data."""
+    """Call `of_data` for the training part of fold 1 of real data."""
     data = read(name)
     return of_data(f"{name}, {data.X.shape[0]:,} x {data.X.shape[1]}", (data.X, data.y, data.qid), Cs, repeats)
 
 
 def of_grid(shape: Shape, Cs: tuple[float, ...], repeats: int) -> list[dict[str, Any]]:
-    """The same for made data."""
+    """Call `of_data` for generated data."""
     found = of_data(str(shape), made(shape), Cs, repeats)
     made.cache_clear()
     return found
@@ -141,13 +141,13 @@ def of_grid(shape: Shape, Cs: tuple[float, ...], repeats: int) -> list[dict[str,
 def of_data(
     name: str, data: tuple[Any, np.ndarray, np.ndarray], Cs: tuple[float, ...], repeats: int
 ) -> list[dict[str, Any]]:
-    """For each C what each solver takes, the least of some rounds, one solver after the other in each."""
+    """For each C: the shortest time of each solver in some rounds, in which the solvers take turns."""
     found = []
     X = data[0]
-    # of short fits more rounds: they vary more
+    # more rounds of short fits, whose times vary more
     rounds = 1 if repeats == 1 or X.size > 3e6 else repeats if X.size > 3e5 else 5 * repeats
     for C in Cs:
-        # CSR rows of hundreds of features are refused by "newton"
+        # "newton" refuses CSR rows with hundreds of features
         solvers = SOLVERS[1:] if scipy.sparse.issparse(X) else SOLVERS
         rankers = {solver: RankSVM(C=C, solver=solver, n_jobs=1) for solver in solvers}
         times: dict[str, list[float]] = {solver: [] for solver in solvers}
@@ -169,7 +169,7 @@ def of_data(
 
 
 def render_grid(found: list[Found]) -> list[str]:
-    """A table of the grid, and the worst ratio."""
+    """A table of the grid, with the worst ratio."""
     rows, ratios = [], []
     for piece in found:
         for case in piece.value:
@@ -196,7 +196,7 @@ def render_grid(found: list[Found]) -> list[str]:
 
 
 def listed(n_pairs: int, features: int, decay: float) -> tuple[np.ndarray, np.ndarray]:
-    """Features of two rows for each pair, and the pairs, the preferred row first."""
+    """Features with two rows for each pair, and the pairs, with the preferred row first."""
     X = features_of(2 * n_pairs, features, decay)
     found = relevance(X)
     first = np.arange(0, 2 * n_pairs, 2)
@@ -230,7 +230,7 @@ def fit_of_pairs(n_pairs: int, features: int, decay: float, C: float, who: str) 
 
 
 def in_a_process(*what: Any) -> dict[str, Any]:
-    """The same in a process of its own, for its memory."""
+    """Call `fit_of_pairs` in a separate process, to measure its memory."""
     command = [sys.executable, __file__, "--pairs", json.dumps(what)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
@@ -268,7 +268,7 @@ def sections(smoke: bool, repeats: int) -> list[Section]:
 
 def main(argv=None):
     """Run from the command line."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # the page says where
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the page says which fits did not converge
     options = arguments(
         __doc__,
         argv,

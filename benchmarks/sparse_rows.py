@@ -1,4 +1,4 @@
-"""Sparse fits of very many features, both losses, by the trust-region solver: WikiQA's word pairs, and a larger one.
+"""Fits of sparse data with very many features, with both losses, by the trust-region solver.
 
 python benchmarks/sparse_rows.py -o benchmarks/results/sparse_rows.md
 """
@@ -16,14 +16,14 @@ from _peak_memory import memory_of_fit
 from ranksvm import RankingData, RankSVM, metrics
 
 LOSSES = ("squared_hinge", "hinge")
-# Where the certificate cannot be met in so many iterations, the page says so.
+# If a fit does not reach the certificate in this number of iterations, the page says so.
 MAX_ITER = 200
 # A fit that takes longer than this is not repeated.
 LONG = 2.0
-# The most memory that data and fit may take together, in units of the CSR matrix.
+# Goal: the largest memory of data and fit together, divided by the size of the CSR matrix.
 MEMORY_LIMIT = 3.0
-# Stored values of a made row, and where the power law of its columns begins to fall: the most frequent column is in one
-# row of thirty.
+# Number of stored values in a generated row, and the rank from which the frequencies of columns fall by a power law;
+# the most frequent column occurs in one row of thirty.
 PER_ROW, HEAD = 30, 100
 SEED = 0
 
@@ -40,7 +40,7 @@ class Case:
 
 
 def cases(smoke: bool) -> list[Case]:
-    """Real text where it is there, and what is made here."""
+    """Real text if it is available, and generated data."""
     size, Cs = (3_000, (0.01,)) if smoke else (1_000_000, (0.01, 0.1))
     test = made(size // 20, size, SEED + 2)
     found = [Case(f"made, {size:,} x {size:,}", made(size, size, SEED + 1), test, Cs, (1e-4,))]
@@ -55,7 +55,7 @@ def cases(smoke: bool) -> list[Case]:
 
 
 def made(n_rows: int, n_features: int, seed: int) -> RankingData:
-    """Rows of 30 values and norm 1 whose columns follow a power law, as words do, in queries of about 20 rows.
+    """Generate rows of 30 values with norm 1, in queries of about 20; columns follow a power law, as words do.
 
     The relevance of a row is a sparse linear function of it, which does not depend on the seed, plus noise; 60, 30 and
     10 % of the rows have label 0, 1 and 2.
@@ -68,7 +68,7 @@ def made(n_rows: int, n_features: int, seed: int) -> RankingData:
     columns = np.empty((n_rows, PER_ROW), dtype=np.int32)
     values = np.empty((n_rows, PER_ROW), dtype=np.float32)
     for rows in np.array_split(np.arange(n_rows), max(1, n_rows // 100_000)):
-        # ascending draws, each moved on by its place: no column twice in a row
+        # sort the draws of a row and add 0, 1, 2, ..., so that no column occurs twice in a row
         drawn = np.sort(_popular(rng, n_features, (len(rows), PER_ROW)), axis=1) + np.arange(PER_ROW)
         columns[rows] = np.sort(column_of[drawn], axis=1)
         block = rng.random(drawn.shape, dtype=np.float32) + np.float32(0.5)
@@ -83,7 +83,7 @@ def made(n_rows: int, n_features: int, seed: int) -> RankingData:
 
 
 def _popular(rng: np.random.Generator, n_features: int, shape) -> np.ndarray:
-    """Ranks of features by popularity, from 0, drawn with probability falling as 1 / (HEAD + rank)."""
+    """Draw ranks of features by frequency, from 0, with probability proportional to 1 / (HEAD + rank)."""
     return (HEAD * ((n_features - PER_ROW + HEAD) / HEAD) ** rng.random(shape) - HEAD).astype(np.int64)
 
 
@@ -91,7 +91,7 @@ def _popular(rng: np.random.Generator, n_features: int, shape) -> np.ndarray:
 
 
 def fits(case: Case, repeats: int) -> str:
-    """Seconds, work and certificate of a fit for each C, loss and tol, and what the model ranks."""
+    """Seconds, work, certificate and test figures of a fit for each C, loss and tol."""
     train, test, rows = case.train, case.test, []
     for C in case.Cs:
         for loss, tol in product(LOSSES, case.tols):
@@ -123,7 +123,7 @@ def fits(case: Case, repeats: int) -> str:
 
 
 def memory(case: Case) -> str:
-    """What a default fit needs beside its data, in a process of its own."""
+    """Memory that a default fit needs in addition to its data, in a separate process."""
     rows, train = [], case.train
     for C, loss in product(case.Cs, LOSSES):
         found = memory_of_fit(train, "RankSVM", C=C, loss=loss)
@@ -137,7 +137,7 @@ def memory(case: Case) -> str:
 
 def report(options) -> str:
     """The page."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # the table says which
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the table says which fits did not converge
     parts = [
         f"A row that says NO did not meet its tol in {MAX_ITER} iterations. MAP and MRR under the default convention "
         "(ties averaged, queries without a relevant document count 0).",

@@ -1,13 +1,13 @@
-"""Speed and memory of a fit, in units of one product X @ w and beside the published solver, and the goals for both.
+"""Speed and memory of a fit, relative to one product X @ w and to the published solver, with goals.
 
 python benchmarks/speed.py --before build/before --cache build/speed.jsonl -o benchmarks/results/speed.md
 
 The option --before names a checkout of an earlier revision, whose fits are timed in turns with ours:
 git worktree add --detach build/before 6773543 && make -C build/before setup
 
-The machine may be shared and noisy: what is compared is measured in turns, round after round. Every piece is kept in
-the cache when it is done, and the same command goes on with what is left. The variable RANKSVM_INSTRUCTION_SET
-(baseline, avx2 or avx512) chooses the compiled loops; runs with one cache make one page of all that were measured.
+The machine may be shared and noisy, so the actions that are compared take turns in every round. Each result is stored
+in the cache, and the same command continues with the rest. The variable RANKSVM_INSTRUCTION_SET (baseline, avx2 or
+avx512) chooses the compiled loops; the page has the results of all loops that are in the cache.
 """
 
 import sys
@@ -24,7 +24,7 @@ from _pieces import Found, Pieces, Section
 from ranksvm import RankingData, RankSVM, make_ranking, regularization_path
 
 SEED = 0
-# C -> most times one X @ w that the default fit may take
+# goals: C -> the largest time of a default fit, divided by the time of one X @ w
 UNIT_LIMITS = {1e-4: 14.0, 1.0: 18.0}
 MS_LIMIT = 3.0
 MEMORY_LIMIT = 0.15
@@ -32,9 +32,9 @@ GROWTH_LIMIT = 2.2
 LEVELS_LIMIT = 3.0
 PATH_CS = 2.0 ** np.arange(-14, 1)
 COLD_FITS = 5
-# Seconds after which the threads of a BLAS no longer wait with a busy core.
+# Seconds after which the threads of a BLAS no longer keep a core busy while they wait.
 PAUSE = 0.2
-# A query of the made data.
+# Documents of a query and features of the generated data.
 N_DOCS, N_FEATURES = 120, 136
 
 
@@ -45,12 +45,12 @@ def fitted(data: RankingData, C: float, **options: Any) -> RankSVM:
 
 @cache
 def made(n_queries: int) -> RankingData:
-    """The large data of several sections."""
+    """The large data that several sections use."""
     return make_ranking(n_queries, N_DOCS, N_FEATURES, random_state=SEED)
 
 
 def tabulated(name: str, pieces: dict[str, Any], title: str, text: str, header: list[str]) -> Section:
-    """A section that is one table; each piece gives some of its rows."""
+    """A section with one table; each piece gives some of its rows."""
 
     def render(found: list[Found]) -> list[str]:
         rows = [[piece.instruction_set, *row] for piece in found for row in piece.value]
@@ -63,7 +63,7 @@ def tabulated(name: str, pieces: dict[str, Any], title: str, text: str, header: 
 
 
 def against_product(n_queries: int, repeats: int) -> Section:
-    """Default fits in units of one X @ w."""
+    """Times of default fits, divided by the time of one X @ w."""
     return tabulated(
         "product",
         {f"{C:g}": partial(_against_product, n_queries, C, repeats) for C in UNIT_LIMITS},
@@ -103,7 +103,7 @@ def _against_product(n_queries: int, C: float, repeats: int) -> list[list[str]]:
 
 
 def growth(n_queries: int, repeats: int) -> Section:
-    """Twice the rows."""
+    """The growth of the time when the number of rows doubles."""
     return tabulated(
         "growth",
         {f"{C:g}": partial(_growth, n_queries, C, repeats) for C in UNIT_LIMITS},
@@ -131,7 +131,7 @@ def _growth(n_queries: int, C: float, repeats: int) -> list[list[str]]:
 
 
 def small_fit(smoke: bool) -> Section:
-    """MQ2008 in milliseconds."""
+    """Milliseconds of a fit to MQ2008."""
     pieces = {} if data_folder() is None else {"MQ2008": partial(_small_fit, 5 if smoke else 200)}
     return tabulated(
         "small",
@@ -159,7 +159,7 @@ def _small_fit(repeats: int) -> list[list[str]]:
 
 
 def memory(n_queries: int, C: float, orders: tuple[str, ...]) -> Section:
-    """Peak memory of a fit, in a process of its own, with rows in order, or shuffled."""
+    """Peak memory of a fit, in a separate process, with sorted or shuffled rows."""
     return tabulated(
         "memory",
         {order: partial(_memory, n_queries, C, order) for order in orders},
@@ -183,7 +183,7 @@ def _memory(n_queries: int, C: float, order: str) -> list[list[str]]:
 
 
 def many_levels(n_queries: int, n_docs: int, n_features: int, repeats: int) -> Section:
-    """All labels of a query distinct, against three levels over the same X."""
+    """Compare labels that all differ within a query with labels of three levels, on the same X."""
     return tabulated(
         "levels",
         {f"2^{power}": partial(_many_levels, n_queries, n_docs, n_features, power, repeats) for power in (-12, 0)},
@@ -216,7 +216,7 @@ def _many_levels(n_queries: int, n_docs: int, n_features: int, power: int, repea
 
 
 def one_query(n_docs: int, n_features: int, repeats: int) -> Section:
-    """One query of very many documents with distinct labels."""
+    """Fits to one query with very many documents and distinct labels."""
     return tabulated(
         "one query",
         {f"{C:g}": partial(_one_query, n_docs, n_features, C, repeats) for C in (1e-10, 1e-8)},
@@ -238,7 +238,7 @@ def _one_query(n_docs: int, n_features: int, C: float, repeats: int) -> list[lis
 
 
 def paths(smoke: bool, repeats: int) -> Section:
-    """A path of 15 values of C against 5 cold fits."""
+    """Compare a path of 15 values of C with 5 cold fits."""
     names = ["MQ2008"] if smoke else ["MQ2008", "OHSUMED", "MQ2007-partial"]
     sets = {f"{name} fold 1": partial(read, name) for name in names} if data_folder() is not None else {}
     n_queries = 10 if smoke else 1667
@@ -270,7 +270,7 @@ def _path(name: str, load: Any, repeats: int) -> list[list[str]]:
 
 
 def sections(smoke: bool, repeats: int, before: Path | None) -> list[Section]:
-    """All of the page, in order."""
+    """All sections of the page, in order."""
     few, large = min(repeats, 5), 20 if smoke else 5834
     return [
         fits(smoke, before),

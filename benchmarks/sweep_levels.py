@@ -1,9 +1,10 @@
-"""Short lists, every pair visited, against the sweep; the sweep's direct form, O(m k), against its parting, O(m log k).
+"""Visiting all pairs of short lists or sweeping; and the sweep's forms, direct O(m k) and parting O(m log k).
 
 python benchmarks/sweep_levels.py -o benchmarks/results/sweep_levels.md
 
-`DIRECT_LIMIT` in ranksvm/data/pairs.py is the number of levels up to which this page finds the direct form faster,
-`VISIT_LIMIT` says up to how many pairs a document, for the number of levels, visiting all is faster than a sweep.
+`DIRECT_LIMIT` in ranksvm/data/pairs.py is the number of levels up to which the direct form is faster on this page.
+`VISIT_LIMIT` is the number of pairs per document, depending on the number of levels, up to which it is faster to visit
+all pairs than to sweep.
 """
 
 import numpy as np
@@ -29,7 +30,7 @@ SEED = 0
 
 
 def problem(n_rows: int, n_docs: int, k: int):
-    """Queries, levels and scores that know a little of them; violating pairs are a fair share of all."""
+    """Generate queries, levels, and scores that are weakly correlated with them, so that many pairs are violating."""
     rng = np.random.default_rng(SEED)
     n_queries = max(1, n_rows // n_docs)
     n_rows = n_queries * n_docs
@@ -41,7 +42,7 @@ def problem(n_rows: int, n_docs: int, k: int):
 
 
 def actions(queries, y, scores, v):
-    """Both operations in both forms."""
+    """Actions for both operations in both forms."""
     found = {}
     for form, options in FORMS.items():
         plain = ComparablePairs.from_labels(queries, y)
@@ -61,23 +62,25 @@ def actions(queries, y, scores, v):
 
 
 def measure(n_rows: int, n_docs: int, levels, repeats: int) -> list[tuple]:
-    """(documents a query, k, seconds of each form and operation) by k."""
+    """Rows (documents per query, k, seconds of each form and operation) for each k."""
     rows = []
     for k in levels:
         work = actions(*problem(n_rows, n_docs, k))
-        interleaved(work, 1)  # sorts the documents, as every evaluation but the first finds them
+        # an untimed run, which sorts the documents: all evaluations except the first find them sorted
+        interleaved(work, 1)
         few = 2 if k >= 400 else repeats
         rows.append((n_docs, k, {name: values.min() for name, values in interleaved(work, few).items()}))
     return rows
 
 
 def short_lists(n_rows: int, sizes, repeats: int) -> list[tuple]:
-    """(levels, documents a query, pairs a document, nanoseconds a document of each operation and way)."""
+    """Rows (levels, documents per query, pairs per document, nanoseconds per document of each operation and way)."""
     rows = []
     for k in SHORT_LEVELS:
         for n_docs in sizes:
             queries, y, scores, v = problem(n_rows, n_docs, k or n_docs)
-            others = scores + np.random.default_rng(SEED + 1).normal(size=len(scores))  # as far off as a first step
+            # about as different as after a first step
+            others = scores + np.random.default_rng(SEED + 1).normal(size=len(scores))
             work = {}
             plain = ComparablePairs.from_labels(queries, y)
             for way, options in WAYS.items():
@@ -101,17 +104,17 @@ def short_lists(n_rows: int, sizes, repeats: int) -> list[tuple]:
 
 
 def total(times: dict[str, float], form: str) -> float:
-    """An evaluation and a product: about what an iteration takes of each."""
+    """The time of an evaluation and a product, of which an iteration needs about one each."""
     return times[f"evaluate {form}"] + times[f"product {form}"]
 
 
 def switch_point(rows: list[tuple]) -> int:
-    """The largest k for which the direct form is the faster one."""
+    """The largest k for which the direct form is faster."""
     return max((k for _, k, times in rows if total(times, "direct") <= total(times, "parting")), default=0)
 
 
 def plot(rows: list[tuple], path) -> None:
-    """Seconds against k, both forms and operations."""
+    """Plot seconds against k, for both forms and operations."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -153,7 +156,7 @@ def short_section(smoke: bool) -> list[str]:
 
 
 def report(options) -> str:
-    """The page, and the plot beside it."""
+    """Make the page, and write the plot."""
     if options.smoke:
         main = measure(400, 40, (2, 5, 16), 1) + measure(400, 100, (50,), 1)
         short, long = measure(400, 20, (2, 5), 1), measure(400, 200, (2, 5), 1)

@@ -1,12 +1,13 @@
-"""Counts of 12 named fits, one line a case and version: what a change costs or saves, on any machine.
+"""Track the counts of 12 named fits, with a line for each case and version, to see what a change costs or saves.
 
 python benchmarks/track.py -o benchmarks/results/track.csv
 
-Evaluations, iterations and Hessian products are those of the fit. Instructions are callgrind's, of the fit alone, after
-a first one that has imported all it needs: one thread, the AVX2 loops (valgrind knows no AVX-512), OpenBLAS's Haswell
-loops and a fixed hash seed. With the same compiler and the versions that the last column names, instructions repeat to
-0.1 % (two runs of seven cases), the other counts exactly. Where valgrind, its headers or a C++ compiler are absent, the
-column of instructions stays empty and the program says so. Lines of the same version and case are replaced.
+The counts are evaluations, iterations and Hessian products of the fit, and instructions that callgrind counts in the
+fit. An uncounted fit comes first, to import everything. For repeatable instructions, the process has one thread, the
+AVX2 loops (valgrind does not support AVX-512), OpenBLAS's Haswell loops, and a fixed hash seed. With the same compiler
+and the versions in the last column, instructions repeat to 0.1 % (two runs of seven cases), and the other counts
+exactly. If valgrind, its headers or a C++ compiler are absent, the column of instructions stays empty, and the program
+says so. Lines of the same version and case are replaced.
 """
 
 import csv
@@ -39,14 +40,14 @@ COLUMNS = (
     "certificate",
     "with",
 )
-# What makes instructions repeatable.
+# Environment variables that make the number of instructions repeatable.
 ENVIRONMENT = {
     "RANKSVM_INSTRUCTION_SET": "avx2",
     "OPENBLAS_CORETYPE": "Haswell",
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
 }
-# Fits are counted in two processes at a time, which changes no count.
+# Number of processes that count fits at the same time; this does not change the counts.
 PROCESSES = 2
 SMOKE = ("real-labels", "kernel-rbf")
 
@@ -54,7 +55,7 @@ Row = dict[str, Any]
 
 
 def version() -> tuple[str, str]:
-    """The nearest tag and the commit, with "-dirty" where files differ from it, and the date of the commit."""
+    """The nearest tag and the commit, with "-dirty" if files differ from it, and the date of the commit."""
 
     def git(*command: str) -> str:
         found = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=False)
@@ -67,7 +68,7 @@ def version() -> tuple[str, str]:
 
 
 def counting_library(folder: Path) -> Path | None:
-    """What starts and stops callgrind from inside a process, if there are valgrind, its headers and a compiler."""
+    """Compile the library that starts and stops callgrind; None without valgrind, its headers or a compiler."""
     if shutil.which("valgrind") is None or compiler() is None:
         return None
     library = folder / "callgrind.so"
@@ -76,7 +77,7 @@ def counting_library(folder: Path) -> Path | None:
 
 
 def measured(names: Sequence[str]) -> list[Row]:
-    """What the fits took."""
+    """The counts of the named fits."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         library = counting_library(folder)
@@ -93,7 +94,7 @@ def measured(names: Sequence[str]) -> list[Row]:
 
 
 def started(names: Sequence[str], folder: Path, library: Path | None) -> subprocess.Popen[str]:
-    """A process that fits these cases."""
+    """Start a process that fits these cases."""
     command = [sys.executable, str(FITS), str(folder), ",".join(names)]
     if library is not None:
         valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts.%p"]
@@ -103,7 +104,7 @@ def started(names: Sequence[str], folder: Path, library: Path | None) -> subproc
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    """What it printed; ends the program where it failed."""
+    """Wait for a process, and return its output; the program ends if the process failed."""
     output, errors = process.communicate()
     if process.returncode != 0:
         sys.exit(f"The fits ended with status {process.returncode}:\n{errors}")
@@ -111,7 +112,7 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 def instructions_of(folder: Path) -> dict[str, int]:
-    """Case -> instructions, from the files of counts, each of which names its case."""
+    """The number of instructions by case, from callgrind's files, each of which names its case."""
     found = {}
     for path in folder.glob("counts.*"):
         text = path.read_text(errors="replace")
@@ -126,7 +127,7 @@ def instructions_of(folder: Path) -> dict[str, int]:
 
 
 def merged(path: Path, rows: list[Row]) -> list[Row]:
-    """The lines of the file but those of the same version and case, and then the new ones."""
+    """The lines of the file, without those of the same version and case, and then the new lines."""
     before: list[Row] = []
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
@@ -136,7 +137,7 @@ def merged(path: Path, rows: list[Row]) -> list[Row]:
 
 
 def write(rows: list[Row], path: Path | None) -> None:
-    """Write the file whole, or print the lines."""
+    """Write the file in one step, or print the lines."""
     if path is None:
         _write_csv(rows, sys.stdout)
         return

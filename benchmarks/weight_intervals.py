@@ -1,8 +1,9 @@
-"""Coverage of the intervals of weights, by repeated sampling from populations, and their time beside a bootstrap.
+"""Coverage of the intervals of weights, by repeated sampling from populations, and times compared with a bootstrap.
 
 python benchmarks/weight_intervals.py -o benchmarks/results/weight_intervals.md
 
-``--only`` measures the settings whose name has a text in it, and ``--cache`` keeps the others of an earlier run.
+``--only`` measures the settings whose names contain a text; with ``--cache``, the page contains the other settings from
+an earlier run.
 """
 
 import time
@@ -20,15 +21,15 @@ from ranksvm import RankSVM
 from ranksvm.analysis import weight_intervals
 from ranksvm.exceptions import NoIntervalsError
 
-# Largest weights whose coverage is also counted alone; queries of the sample that stands for the population, relative
-# to a data set.
+# Number of largest weights whose coverage is also counted separately, and the size of the sample that represents the
+# population, relative to a data set.
 N_LARGEST, N_TIMES = 20, 25
 REFITS = 200
 
 
 @dataclass(frozen=True)
 class Population:
-    """Queries with weights of their own, which vary about those of the population.
+    """A population of queries: each query has its own weights, which vary around the weights of the population.
 
     Parameters
     ----------
@@ -54,14 +55,14 @@ class Population:
 
     @property
     def name(self) -> str:
-        """Rows, features, C, and what is unusual."""
+        """Rows, features, C, and unusual properties, as text."""
         more = [f"{self.levels} labels"] * (self.levels != 5) + [self.loss] * (self.loss != "squared_hinge")
         more += [f"correlation {self.correlation:g}"] * (self.correlation > 0.0)
         size = f"{self.n_queries * self.n_docs:,} x {self.n_features:,} ({self.n_queries} queries), C = {self.C:g}"
         return ", ".join([size, *more])
 
     def draw(self, n_queries: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features, labels and query ids of so many queries."""
+        """Draw ``n_queries`` queries: features, labels and query ids."""
         weights = np.random.default_rng(0).normal(size=self.n_features)
         random = np.random.default_rng([1, seed])
         own = weights + 0.5 * random.normal(size=(n_queries, self.n_features))
@@ -76,7 +77,7 @@ class Population:
         return X, np.digitize(value, 1.5 * norm.ppf(shares)), qid
 
     def ranker(self, C: float, tol: float = 1e-8) -> RankSVM:
-        """The ranker to be fitted."""
+        """The unfitted ranker."""
         return RankSVM(C=C, loss=self.loss, tol=tol, max_iter=5000, n_jobs=1)
 
 
@@ -98,7 +99,7 @@ SETTINGS = (
 
 
 def measured(population: Population, smoke: bool) -> dict[str, Any]:
-    """Coverage in one setting, and times."""
+    """Measure coverage and times in one setting."""
     n_sets, n_booted, n_refits = (4, 1, 3) if smoke else (100, 4, 40)
     tol = 1e-5 if population.loss == "hinge" else 1e-8
     coefs, errors, halves, interactions, seconds, reasons = [], [], [], [], 0.0, []
@@ -136,14 +137,14 @@ def measured(population: Population, smoke: bool) -> dict[str, Any]:
 
 
 def _minimizer(population: Population, smoke: bool) -> np.ndarray:
-    """The minimizer of the expected objective, from a large sample with as large a weight of all pairs."""
+    """The minimizer of the expected objective, from a large sample with the same total weight of the pairs."""
     times = 2 if smoke else N_TIMES
     X, y, qid = population.draw(times * population.n_queries, 10**6)
     return population.ranker(population.C / times, 1e-6).fit(X.astype(np.float32), y, qid=qid).coef_
 
 
 def _bootstrap(population: Population, n_sets: int, n_refits: int, tol: float) -> tuple[list[Any], float]:
-    """Percentile intervals of refits to queries drawn with replacement, and seconds of a refit."""
+    """Percentile intervals from refits to queries drawn with replacement, and seconds of a refit."""
     found, seconds = [], 0.0
     for seed in range(n_sets):
         X, y, qid = population.draw(population.n_queries, seed)

@@ -1,4 +1,4 @@
-"""Far fewer rows than features: the dual over pairs beside TRON and the linear kernel, on real and made text.
+"""Far fewer rows than features, in text: the dual over pairs compared with TRON and the linear kernel.
 
 python benchmarks/wide.py -o benchmarks/results/wide.md
 """
@@ -15,14 +15,14 @@ from _common import arguments, data_folder, page, publish, read, table
 from ranksvm import KernelRankSVM, RankingData, RankSVM
 
 CS = (1e-3, 1.0, 16.0, 128.0)
-# The largest C at which TRON is timed with the hinge: beyond, a fit takes minutes.
+# The largest C at which TRON is timed with the hinge; for larger C, a fit takes minutes.
 TRON_HINGE = 1.0
 # A fit that takes longer than this is not repeated.
 LONG, REPEATS = 2.0, 3
 
 
 def text(n_rows: int, n_features: int, per_query: int, seed: int = 0, words: int = 200) -> RankingData:
-    """Rows of 200 words drawn by Zipf's law, tf-idf and norm 1; labels 0 to 3 from a linear function and noise."""
+    """Generate rows of 200 words by Zipf's law, as tf-idf with norm 1; labels 0 to 3 follow a noisy linear function."""
     random = np.random.default_rng(seed)
     share = np.cumsum(1.0 / (np.arange(n_features) + 3.0))
     columns = np.searchsorted(share / share[-1], random.random(n_rows * words)).clip(0, n_features - 1)
@@ -39,7 +39,7 @@ def text(n_rows: int, n_features: int, per_query: int, seed: int = 0, words: int
 
 
 def first_queries(data: RankingData, n_rows: int) -> RankingData:
-    """The first queries of a data set, up to so many rows."""
+    """The first queries of a data set, with at most ``n_rows`` rows."""
     qid = np.asarray(data.qid)
     stop = n_rows
     while stop < len(qid) and qid[stop] == qid[stop - 1]:
@@ -48,7 +48,7 @@ def first_queries(data: RankingData, n_rows: int) -> RankingData:
 
 
 def timed(make: Any, data: RankingData) -> tuple[float, Any]:
-    """Least processor time of a few fits, and the last of them."""
+    """Shortest processor time of a few fits, and the last fit."""
     best = np.inf
     for _ in range(REPEATS):
         started = time.process_time()
@@ -60,7 +60,7 @@ def timed(make: Any, data: RankingData) -> tuple[float, Any]:
 
 
 def rows_of(name: str, data: RankingData, Cs: tuple[float, ...], losses: tuple[str, ...]) -> list[tuple]:
-    """A row of the table for each loss and C."""
+    """Table rows for each loss and C."""
     found = []
     for loss in losses:
         for C in Cs:
