@@ -1,4 +1,4 @@
-// Starts and stops callgrind's counting from inside the measured process: only fits are counted, not imports.
+// Starts and stops callgrind's counting from inside the measured process, so that only fits are counted, not imports.
 #include <valgrind/callgrind.h>
 
 extern "C" {
@@ -8,7 +8,7 @@ void counting_start() {
     CALLGRIND_ZERO_STATS;
 }
 
-// The counts since the start go to a file of their own, which names the reason.
+// Writes the counts since the start to a separate file, which contains the reason.
 void counting_stop(const char* reason) {
     CALLGRIND_DUMP_STATS_AT(reason);
     CALLGRIND_STOP_INSTRUMENTATION;

@@ -1,5 +1,6 @@
--- The script of wrk for `benchmarks/serving.py`: whole requests from a file, each after its length (4 bytes,
--- little-endian), in turn; with "once" it stops when they are used up. Rates and times are printed as JSON.
+-- The script of wrk for `benchmarks/serving.py`: it sends the requests of a file in turn. Before each request, the file
+-- has its length (4 bytes, little-endian). With "once", it stops after the last request. It prints rates and times as
+-- JSON.
 local requests, sent, once = {}, 0, false
 
 function init(args)

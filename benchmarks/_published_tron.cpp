@@ -24,7 +24,7 @@ struct Node {
     double value;
 };
 
-// Four sums, so that a vector of very many numbers does not wait for each addition.
+// Uses four sums, so that an addition need not wait for the previous one.
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
     const size_t n = a.size();
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -45,7 +45,7 @@ void add(double factor, const std::vector<double>& a, std::vector<double>& to) {
     for (size_t i = 0; i < to.size(); ++i) to[i] += factor * a[i];
 }
 
-// Rows of nodes, in whatever order they were given.
+// Rows as lists of nodes, in the given order.
 class Rows {
 public:
     Rows(int64_t n_rows, int64_t n_features) : n_features(n_features) { starts_.reserve(n_rows + 1); }
@@ -85,7 +85,7 @@ private:
     std::vector<size_t> starts_;
 };
 
-// A perfect binary tree over the labels of a query; a node holds the number and the sum of what lies below it.
+// A perfect binary tree over the labels of a query; a node has the number and the sum of the values below it.
 class SelectionTree {
 public:
     void reset(unsigned n_levels) {
@@ -131,7 +131,7 @@ public:
 
     int64_t n_variables() const { return rows_.n_features; }
 
-    // At a trial place; `accept` makes it the place of gradients and products.
+    // The value at a trial point; after `accept`, gradients and products are computed at this point.
     double value(const std::vector<double>& w) {
         Place& at = trial_;
         rows_.times(w, at.scores);
@@ -173,7 +173,7 @@ private:
         double score;
         int32_t document;
     };
-    // What a value leaves: the documents of each query by score, the numbers of violating ones, and half of dloss/ds.
+    // An evaluation stores the documents of each query by score, numbers of violating ones, and half of dloss/ds.
     struct Place {
         explicit Place(int64_t n) : scores(n), pull(n), n_above(n), n_below(n), order(n) {}
         std::vector<double> scores, pull;
@@ -201,8 +201,8 @@ private:
         starts_.push_back(static_cast<int64_t>(order.size()));
     }
 
-    // For every document of a query: the sum of `values` over the violating documents with higher and with lower
-    // labels, and their numbers where they are asked for.
+    // For every document of a query: the sums of `values` over the violating documents with higher and with lower
+    // labels, and the numbers of these documents if requested.
     void sums(size_t q, const Place& at, const std::vector<double>& values, int64_t* n_above, int64_t* n_below) {
         const Ranked* order = &at.order[starts_[q]];
         const int64_t size = starts_[q + 1] - starts_[q];
@@ -398,7 +398,7 @@ int problem_fit(const Problem* problem, double C, double eps, int max_iter, doub
 
 }  // extern "C"
 
-// The same as a program: text in, a file of weights out.
+// The same as a program, which reads a text file and writes a file of weights.
 int main(int argc, char** argv) {
     if (argc != 5) {
         std::fprintf(stderr, "usage: %s C eps TEXT MODEL\n", argv[0]);

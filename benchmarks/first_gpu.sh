@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that a machine with a GPU can tell, in at most 8 minutes: are fits right, are accesses and barriers, what does the GPU
-# cost, and how fast is it. Every step leaves its file in FOLDER, whatever becomes of the others.
+# Run all checks and measurements on a machine with a GPU, in at most 8 minutes: correctness of fits, memory accesses
+# and barriers, calibration, and speed. Every step writes a file to FOLDER, even if other steps fail.
 #
 #   benchmarks/first_gpu.sh [FOLDER] [option of gpu.py ...]
 #
@@ -16,7 +16,7 @@ mkdir -p "$folder"
 : > "$folder/summary.txt"
 failed=0
 
-# step NAME SECONDS COMMAND ...: the output in NAME.log, and a line of the summary
+# step NAME SECONDS COMMAND ...: run a command, write its output to NAME.log, and add a line to the summary
 step() {
     local name=$1 most=$2 started=$SECONDS left=$((limit - SECONDS)) status=0
     shift 2
@@ -32,7 +32,7 @@ nvidia-smi > "$folder/nvidia-smi.log" 2>&1 || true
 step checks 60 "$python" benchmarks/gpu.py --checks
 if command -v compute-sanitizer > /dev/null; then
     step memcheck 120 compute-sanitizer --tool memcheck --error-exitcode 1 "$python" benchmarks/gpu.py --checks
-    # racecheck of all fits takes some minutes
+    # only some fits, because racecheck of all fits takes some minutes
     races=(compute-sanitizer --tool racecheck --error-exitcode 1 "$python" benchmarks/gpu.py --checks --only)
     step racecheck 40 "${races[@]}" "hinge, float32"
     step racecheck_lists 40 "${races[@]}" "hinge, some lists larger"

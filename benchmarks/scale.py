@@ -49,7 +49,7 @@ TREES, LIMIT = 20, 60
 
 @contextmanager
 def cluster(n_workers, smoke):
-    """Start ``n_workers`` processes with a thread each (in a smoke run, threads); the scheduler runs in this process."""
+    """Start ``n_workers`` processes with a thread each (in a smoke run, threads); this process has the scheduler."""
     settings = {"distributed.scheduler.allowed-failures": 10}
     options = {"processes": not smoke, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (

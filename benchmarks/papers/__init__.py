@@ -1,6 +1,6 @@
-"""The published tables and figures of five papers on RankSVM, measured again: ours beside theirs, and judged.
+"""Reproductions of the published tables and figures of five papers on RankSVM, with a judgment of each difference.
 
-``python benchmarks/reproduce.py`` runs them. A paper is a module (`papers` names them) with its published figures as
-data and an item for each table, figure or claim; an item gives paragraphs, tables and plots (`results`), which
-`pages` writes.
+``python benchmarks/reproduce.py`` runs them. Each paper is a module (`papers` lists these modules). It has the
+published figures as data, and an item for each table, figure or claim. An item gives paragraphs, tables and plots
+(`results`), and `pages` writes them.
 """

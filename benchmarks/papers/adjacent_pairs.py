@@ -1,4 +1,4 @@
-"""All pairs against pairs of adjacent levels only, where all labels of a list differ (Lee & Lin 2014, Table 10)."""
+"""Compare all pairs with pairs of adjacent levels, if all labels of a list differ (Lee & Lin 2014, Table 10)."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ranksvm.estimators import RankSVM
 __all__ = ["PRINTED", "adjacent"]
 
 SELECTIONS = ("all", "adjacent")
-# Test pairwise accuracy in per cent, seconds: L2 loss, C chosen on validation data.
+# Test pairwise accuracy in per cent, and seconds, for the L2 loss with C chosen on validation data.
 PRINTED = {
     "MQ2007-list": {"all": (80.71, 38.7), "adjacent": (79.10, 19.9)},
     "MQ2008-list": {"all": (82.11, 16.6), "adjacent": (81.81, 10.5)},
@@ -24,10 +24,11 @@ PRINTED = {
 
 
 class Case(NamedTuple):
-    """Made lists.
+    """Generated lists.
 
-    The noise has this standard deviation, where what is linear in the features has 1; the factor is that of a product
-    of two combinations of features, which no linear model has, each correlated with the linear part as given.
+    The relevance is a linear part with standard deviation 1, plus ``factor`` times a product of two linear combinations
+    of features, which a linear model cannot represent, plus noise with standard deviation ``noise``. ``correlations``
+    are the correlations of the two combinations with the linear part.
     """
 
     n_lists: int
@@ -44,15 +45,15 @@ CASES = (
     Case(1014, 0.5, 1.0, (0.3, 0.0)),
     Case(1014, 0.5, 1.0, (0.7, 0.7)),
 )
-# Lists of the shape of MQ2007-list, and how many are for validation and test.
+# Shape of the lists, as in MQ2007-list, and numbers of lists for validation and test.
 N_DOCS, N_FEATURES, HELD_OUT = 730, 46, (100, 300)
-# C times the number of pairs: about the same fit for both selections.
+# Values of C times the number of pairs, with which the fits of both selections are about the same.
 BUDGETS = 4.0 ** np.arange(-2, 12)
 SEED = 0
 
 
 def made(case: Case, quick: bool) -> Parts:
-    """Training, validation and test lists."""
+    """Generate training, validation and test lists."""
     sizes = (8, 4, 4) if quick else (case.n_lists, *HELD_OUT)
     n_docs, n_features = (30, 6) if quick else (N_DOCS, N_FEATURES)
     rng = np.random.default_rng(SEED)
@@ -71,14 +72,14 @@ def made(case: Case, quick: bool) -> Parts:
 
 
 def accuracy(ranker: RankSVM, data: RankingData) -> float:
-    """Share of all pairs in order, in per cent."""
+    """Share of all pairs that are ranked correctly, in per cent."""
     return letor(data, ranker.predict(data.X), ["pairwise_accuracy"])["pairwise_accuracy"]
 
 
 def chosen(parts: Parts, selection: str, budgets: np.ndarray) -> RankSVM:
-    """The model whose C is best on the validation part, over all of its pairs."""
+    """The model with the C that is best on the validation part, measured on all of its pairs."""
     train = parts.train
-    # of distinct labels; what repeats has fewer adjacent pairs, which is no matter for a budget
+    # number of adjacent pairs if all labels are distinct; equal labels give fewer, which hardly matters here
     pairs = n_pairs(train) if selection == "all" else train.n_rows - train.queries.n_queries
     fits = [
         RankSVM(C=budget / max(pairs, 1), pair_selection=selection).fit(train.X, train.y, qid=train.qid)
@@ -97,7 +98,7 @@ def _row(ranker: RankSVM, parts: Parts, repeats: int) -> tuple[float, list[objec
 
 
 def adjacent(context: Context) -> list[Part]:
-    """MQ2007-list where it is at hand, and made lists of its shape."""
+    """MQ2007-list if it is available, and generated lists of its shape."""
     columns = ["pairs of", "number of pairs", "C", "test pairwise accuracy, %", "seconds", "iterations"]
     repeats, budgets = (1, BUDGETS[::5]) if context.quick else (5, BUDGETS)
     parts: list[Part] = [
@@ -139,7 +140,7 @@ def adjacent(context: Context) -> list[Part]:
 
 
 def _published(context: Context, columns: list[str], budgets: np.ndarray, repeats: int) -> Compared:
-    """The printed accuracies, beside ours where the data are there."""
+    """The printed accuracies, with ours if the data are available."""
     table = Compared("published", ("data", "pairs of"))
     for name, of_data in PRINTED.items():
         lists = context.sources.parts(name) if context.sources.has(name) else None

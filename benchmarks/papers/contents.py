@@ -1,4 +1,4 @@
-"""Every table and figure of a paper: the item that has it, and what is not here of it."""
+"""Every table and figure of a paper: the item that reproduces it, and what is missing."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ CURVES = "we have no numbers of these curves"
 
 
 class Place(NamedTuple):
-    """A table or figure of a paper: its number, what it shows, where it is here, and what is missing."""
+    """A table or figure of a paper: its number, what it shows, the item that reproduces it, and what is missing."""
 
     number: str
     shows: str
@@ -22,14 +22,14 @@ class Place(NamedTuple):
 
 
 def contents(places: tuple[Place, ...], also: tuple[str, ...] = ()) -> Item:
-    """The item that lists them.
+    """An item that lists the tables and figures of a paper.
 
     Parameters
     ----------
     places : tuple of Place
         The tables and figures, in the order of the paper.
     also : tuple of str
-        Those that have no item of their own, such as "table-8": asking for one shows the list.
+        Names of tables and figures without an item, such as "table-8"; these names show the list.
 
     Returns
     -------

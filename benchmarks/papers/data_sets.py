@@ -1,4 +1,4 @@
-"""The data sets of the papers: where they are, what they must hold, and what to get where one is missing."""
+"""The data sets of the papers: where they are on disk, and how to get a missing one."""
 
 import os
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ from ranksvm.exceptions import DataError
 __all__ = ["DATA_SETS", "DataSet", "Parts", "Sources", "default_folder"]
 
 PARTS = ("train", "vali", "test")
-# Endings under which a part is found.
+# Possible extensions of the file of a part.
 ENDINGS = (".txt", ".txt.gz", ".txt.zst")
 LETOR = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
 MSLR = "https://www.microsoft.com/en-us/research/project/mslr/"
 
 
 class DataSet(NamedTuple):
-    """A data set: what it is, where it is got, and what is to be said of figures on it."""
+    """A data set: a description, the source, and a note about figures that are measured on it."""
 
     name: str
     what: str
@@ -86,20 +86,20 @@ class Sources:
     folder: Path
 
     def has(self, name: str) -> bool:
-        """Whether the training part of the first fold is there."""
+        """Whether the training part of the first fold is available."""
         return self._path(name, 1, "train") is not None
 
     def here(self, names: Iterable[str]) -> list[str]:
-        """Those that are there; MQ2007-partial in the place of MQ2007 only."""
+        """The names of available data sets; MQ2007-partial only if MQ2007 is absent."""
         found = [name for name in names if self.has(name)]
         return [name for name in found if name != "MQ2007-partial" or "MQ2007" not in found]
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Those that are not there; MQ2007-partial is none that anybody could get."""
+        """The names of missing data sets, except MQ2007-partial, which cannot be obtained."""
         return [name for name in names if name != "MQ2007-partial" and not self.has(name)]
 
     def instructions(self, name: str) -> str:
-        """What to get, and where to put it; DIR is the folder."""
+        """A text that says what to get, and where to put it; DIR is the folder."""
         known = DATA_SETS[name]
         place = f"DIR/{name}/Fold1/train.txt"
         return f"{name}: {known.what}. Get it from {known.source} and put it so that {place} (or .gz, .zst) is there."
@@ -110,7 +110,7 @@ class Sources:
         Raises
         ------
         DataError
-            When it is not there.
+            When the part is absent.
         """
         path = self._path(name, fold, part)
         if path is None:
@@ -125,7 +125,7 @@ class Sources:
         return Parts(*(self.read(name, fold, part) for part in PARTS))
 
     def folds(self, name: str) -> list[int]:
-        """Numbers of the folds that are there."""
+        """Numbers of the available folds."""
         return [fold for fold in FOLDS if self._path(name, fold, "train") is not None]
 
     def _path(self, name: str, fold: int, part: str) -> Path | None:
@@ -136,7 +136,7 @@ class Sources:
         return None
 
 
-# Parts of two folds: items of one paper read the same ones.
+# The cache has room for the parts of two folds, because several items of a paper read the same parts.
 @lru_cache(maxsize=6)
 def _read(path: Path, docids: bool, n_features: int | None = None) -> RankingData:
     options: dict[str, Any] = {} if n_features is None else {"n_features": n_features}

@@ -1,4 +1,4 @@
-"""What items on first folds share."""
+"""Functions that items on first folds share."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,17 +14,17 @@ __all__ = ["absent", "add_counts", "is_whole", "letor", "n_levels", "n_pairs", "
 
 
 def paper_name(name: str) -> str:
-    """What the papers call a data set: MQ2007 for the part of it that we have."""
+    """The name of a data set in the papers: MQ2007 for MQ2007-partial."""
     return name.removesuffix("-partial")
 
 
 def is_whole(name: str) -> bool:
-    """Whether a data set is that of the papers, so that figures are judged."""
+    """Whether a data set is the same as in the papers, so that figures are judged."""
     return not DATA_SETS[name].note
 
 
 def absent(printed: Iterable[str], here: Iterable[str]) -> list[str]:
-    """The data sets of the paper of which nothing is here."""
+    """The data sets of the paper that are absent, also in part."""
     known = {paper_name(name) for name in here}
     return [name for name in printed if name not in known]
 
@@ -39,17 +39,17 @@ def n_pairs(data: RankingData) -> int:
 
 
 def n_levels(data: RankingData) -> int:
-    """Most different labels of a query."""
+    """Largest number of different labels in a query."""
     return max(len(np.unique(data.y[rows])) for _, rows in data.queries)
 
 
 def letor(data: RankingData, scores: np.ndarray, names: Sequence[str]) -> dict[str, float]:
-    """Figures as LETOR's own tool counts them; pairwise accuracy in per cent."""
+    """Metrics as LETOR's own tool computes them; pairwise accuracy in per cent."""
     means = metrics.evaluate(data.y, scores, data.qid, names, convention="letor").means
     return {name: 100 * mean if name == "pairwise_accuracy" else mean for name, mean in means.items()}
 
 
 def add_counts(table: Compared, name: str, counts: dict[str, float | None], printed: dict[str, float]) -> None:
-    """Add what is counted of a training part, beside what is printed."""
+    """Add counts of a training part, with the printed ones."""
     for what, ours in counts.items():
         table.add((name,), what, COUNT, ours, printed.get(what), judged=is_whole(name))

@@ -1,4 +1,4 @@
-"""Papers and their items: what can be reproduced, from which data, and how."""
+"""Papers and their items, the units that can be reproduced."""
 
 import math
 from collections.abc import Callable
@@ -14,20 +14,20 @@ __all__ = ["Context", "Item", "Paper", "Settings"]
 
 @dataclass
 class Settings:
-    """How much work an item does.
+    """Settings that determine how much work an item does.
 
     Parameters
     ----------
     quick : bool
-        Small grids and few repetitions: whether it runs, and roughly what it finds; no figure is judged.
+        Whether to use small grids and few repetitions, to see that an item runs; no figure is judged.
     orders : int
-        Random orders of a stream.
+        Number of random orders of a stream.
     candidates : int
-        Random candidates of a search, for each model and fold.
+        Number of random candidates of a search, for each model and fold.
     processes : int
-        Fits of a search that run at a time; 0: one, in this process.
+        Number of fits of a search that run at the same time; 0: one fit at a time, in this process.
     cache : Path, optional
-        File that keeps the fits of a search, so that a later run goes on.
+        File that stores the fits of a search, so that a later run continues.
     seconds : float
         Time after which a search begins no further fit.
     """
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass
 class Context:
-    """What an item is given: data, settings, and where it says how far it is."""
+    """The input of an item: data, settings, and a function that reports progress."""
 
     sources: Sources
     settings: Settings = field(default_factory=Settings)
@@ -50,7 +50,7 @@ class Context:
 
     @property
     def quick(self) -> bool:
-        """Whether sizes are to be small."""
+        """Whether to use small sizes."""
         return self.settings.quick
 
 
@@ -61,19 +61,19 @@ class Item:
     Parameters
     ----------
     name : str
-        What it is called on the command line.
+        Its name on the command line.
     title : str
         What it shows.
     run : callable
-        Gives its parts.
+        Returns its parts.
     data : tuple of str
-        Data sets of which it uses those that are there; without any of them it cannot run. Empty: it makes its data.
+        Data sets, of which it uses those that are available; without any, it cannot run. Empty: it needs no data set.
     also : tuple of str
-        Other names, such as its number in print.
+        Other names, such as the number of the table.
     long : bool
-        Whether it takes more than about two minutes, and then runs only when it is named or all are asked for.
+        Whether it takes more than about two minutes; then it runs only if it is named.
     draws : bool
-        Whether it has a plot, which needs matplotlib to be written.
+        Whether it has a plot, for which it needs matplotlib.
     """
 
     name: str
@@ -94,12 +94,12 @@ class Paper:
     items: tuple[Item, ...]
 
     def item(self, name: str) -> Item:
-        """The item of that name.
+        """The item with a name.
 
         Raises
         ------
         OptionError
-            When the paper has none.
+            When the paper has no such item.
         """
         for item in self.items:
             if name.lower() in (item.name, *item.also):

@@ -28,7 +28,7 @@ class Printed(NamedTuple):
     accuracies: tuple[float, float, float]
 
 
-# Table 1, as printed: MQ2007 has 3 levels, and MSLR-WEB10K has 5.
+# Table 1, as printed; in fact MQ2007 has 3 levels, and MSLR-WEB10K has 5.
 PRINTED_DATA = {
     name: dict(zip(("rows", "features", "levels", "queries", "pairs", "longest list"), counts, strict=True))
     for name, counts in {
@@ -40,7 +40,7 @@ PRINTED_DATA = {
         "MQ2008": (9_630.0, 46.0, 3.0, 471.0, 52_325.0, 121.0),
     }.items()
 }
-# Times and accuracies as printed (Tesla C2050, eps 1e-5, C = 1), also those that do not follow from the others.
+# Times, accuracies and speed-ups as printed (Tesla C2050, eps 1e-5, C = 1), even if they contradict each other.
 PRINTED = {
     "MQ2007-list": Printed(380.51, 203.02, 22.46, (81.11, 81.11, 81.11)),
     "MQ2008-list": Printed(493.12, 276.46, 37.17, (82.11, 82.11, 80.72)),
@@ -57,9 +57,9 @@ SPEED_UPS = {
     "MQ2007": (2.18, 1.73),
     "MQ2008": (0.49, 0.35),
 }
-# Digits in print.
+# Number of printed digits.
 SPEED_UP_DIGITS = 2
-# Columns of Table 3 beside direct counting.
+# Columns that compare with the other solvers of Table 3.
 OTHER_SOLVERS = ("beside order-statistic trees, %", "beside the GPU (P-SWX), %")
 DATA = ("MQ2008", "MQ2007", "MQ2007-partial", "MQ2007-list", "MQ2008-list", "MSLR-WEB10K", "MSLR-WEB30K")
 TOLERANCES = tuple(10.0**-power for power in range(1, 9))
@@ -69,7 +69,7 @@ TOLERANCES = tuple(10.0**-power for power in range(1, 9))
 
 
 def data_sets(context: Context) -> list[Part]:
-    """Table 1: the training parts of first folds; what is missing here has only its printed numbers."""
+    """Table 1: the training parts of first folds; missing data sets have only the printed numbers."""
     table, here = Compared("counts", ("data, fold 1",)), context.sources.here(DATA)
     for name in [*here, *absent(PRINTED_DATA, here)]:
         printed, counts = PRINTED_DATA[paper_name(name)], dict.fromkeys(PRINTED_DATA["MQ2008"])
@@ -90,7 +90,7 @@ def data_sets(context: Context) -> list[Part]:
 
 
 def gpu() -> str | None:
-    """Name of the GPU here; None without one."""
+    """Name of the GPU of this machine, or None."""
     try:
         open_device("cuda:0")
     except (DeviceError, MissingDependencyError):
@@ -99,7 +99,7 @@ def gpu() -> str | None:
 
 
 def times(context: Context) -> list[Part]:
-    """Seconds of a default fit on the processor and the GPU; the printed speed-ups from the printed seconds."""
+    """Seconds of a default fit on CPU and GPU; printed speed-ups, and those that follow from the printed seconds."""
     device, rows, here = gpu(), [], context.sources.here(DATA)
     for name in here:
         data, printed = context.sources.read(name), PRINTED[paper_name(name)]
@@ -124,7 +124,7 @@ def times(context: Context) -> list[Part]:
             ("direct count / GPU", "tree / GPU"), (printed.direct, printed.tree), SPEED_UPS[name], strict=True
         ):
             ratio = seconds / printed.gpu
-            # what the rounding of the seconds may move
+            # how much the rounding of the seconds can change the speed-up
             moved = ratio * 0.005 * (1.0 / seconds + 1.0 / printed.gpu)
             measure = Measure(SPEED_UP_DIGITS, 0.5 * 10.0**-SPEED_UP_DIGITS + moved, 0)
             table.add((name,), what, measure, ratio, speed_up)
@@ -150,7 +150,7 @@ def _printed_seconds(printed: Printed) -> list[str]:
 
 
 def accuracy(context: Context) -> list[Part]:
-    """Table 3: the printed "prediction accuracy" of the three solvers beside ours of the training and the test part."""
+    """Table 3: the printed "prediction accuracy" of the three solvers, and our accuracy on training and test part."""
     table, here = Compared("figures", ("data, fold 1",)), context.sources.here(DATA)
     verdicts = []
     for name in here:
@@ -224,7 +224,7 @@ def _draw(figure: Any, curves: dict[tuple[str, str], list[tuple[float, float, fl
     for number, (key, found) in enumerate(curves.items()):
         style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
         _, taken, distance = zip(*found, strict=True)
-        # what is closer than drawn lies at the bottom
+        # smaller distances are drawn at the bottom
         axis.loglog(taken, [max(value, 1e-12) for value in distance], label=", ".join(key), **style)
     axis.set_xlabel("seconds")
     axis.set_ylabel("relative distance from the optimum")

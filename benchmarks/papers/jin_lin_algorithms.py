@@ -1,4 +1,4 @@
-"""What Jin & Lin (NPC 2014) describe and claim, what ranksvm does instead, why, and where."""
+"""The algorithms and claims of Jin & Lin (NPC 2014), and what ranksvm does instead."""
 
 from papers.items import Context
 from papers.results import Grid, Part
@@ -80,7 +80,7 @@ CLAIMS = (
 
 
 def algorithms(context: Context) -> list[Part]:
-    """The two tables, and why there is no published variant."""
+    """The two tables, and the reason why there is no variant with the published algorithms."""
     return [
         "Jin & Lin were the first to fit a linear RankSVM on a GPU: the squared hinge, dense features, one card. "
         "Paths are below `src/ranksvm`. [On a GPU](../../../../docs/gpu.md) says how to use it, and what has been "

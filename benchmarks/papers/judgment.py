@@ -1,4 +1,4 @@
-"""The rule by which a difference between a figure found here and a published one is judged."""
+"""The rule that judges the difference between a figure found here and a published one."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 __all__ = ["COUNT", "NDCG", "OTHER", "PERCENT", "Judgment", "Measure", "in_words", "rule"]
 
-# Standard errors by which means over random orders may differ.
+# Number of standard errors by which close means over random orders may differ.
 STANDARD_ERRORS = 2.0
 
 
 class Measure(NamedTuple):
-    """A kind of figure: digits that are printed, the largest difference called close, whether more is better."""
+    """A kind of figure: printed digits, largest difference that is close, and better direction (0: none)."""
 
     digits: int
     tolerance: float
@@ -23,29 +23,29 @@ class Measure(NamedTuple):
         return f"{value:,.{self.digits}f}"
 
 
-# NDCG and MAP: figures of one program with another discount or other ties differ by as much.
+# NDCG and MAP: another discount or treatment of ties changes the figures of a program by about this difference.
 NDCG = Measure(4, 0.01)
 # Pairwise accuracy in per cent.
 PERCENT = Measure(2, 0.2)
-# What has one right value.
+# Quantities with one correct value.
 COUNT = Measure(0, 0.0, 0)
-# Ranks, and what else depends on settings that are not printed.
+# Ranks, and other quantities that depend on settings that the paper does not print.
 OTHER = Measure(0, 0.0, 0)
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """A figure beside a published one.
+    """The comparison of a figure with a published one.
 
     Parameters
     ----------
     ours, published : float
         The two figures.
     measure : Measure
-        What they are figures of.
+        The kind of the figures.
     error : float, optional
-        Standard error of the difference, where both are means over random orders. Folds are the same for both, so
-        that the deviation between them tells nothing of it.
+        Standard error of the difference, if both are means over random orders. (Folds are the same for both figures, so
+        the deviation between folds says nothing about the difference.)
     """
 
     ours: float
@@ -55,14 +55,14 @@ class Judgment:
 
     @property
     def difference(self) -> float:
-        """Ours less the published one."""
+        """Our figure minus the published one."""
         return self.ours - self.published
 
     @property
     def verdict(self) -> str:
         """One of "equal", "close", "better", "worse" and "different"."""
         unit = 10.0**-self.measure.digits
-        # half a unit of the last printed digit, and what binary fractions add to it
+        # half a unit of the last printed digit, plus round-off
         if abs(self.difference) <= 0.5 * unit * (1 + 1e-9):
             return "equal"
         if abs(self.difference) <= max(self.measure.tolerance, STANDARD_ERRORS * self.error) + 1e-9 * unit:
@@ -73,7 +73,7 @@ class Judgment:
 
 
 def rule() -> str:
-    """The rule, in words."""
+    """The rule, as text."""
     return (
         "A figure is *equal* to the published one if it rounds to the same printed digits, and *close* if it differs "
         f"by at most {NDCG.tolerance:g} (NDCG, MAP), {PERCENT.tolerance:g} percentage points (accuracy), or "
@@ -83,7 +83,7 @@ def rule() -> str:
 
 
 def in_words(judgments: Iterable[Judgment]) -> str:
-    """How often each verdict was reached."""
+    """A text that says how often each verdict was reached."""
     counts = Counter(judgment.verdict for judgment in judgments)
     order = ("equal", "close", "better", "worse", "different")
     found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])

@@ -1,4 +1,4 @@
-"""Choices of C and gamma on validation data, beside the linear model's: MQ2008, MQ2007, a thousand levels of labels."""
+"""Kernel models with C and gamma chosen on validation data, compared with linear ones, on three data sets."""
 
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["CS", "GAMMAS", "LINEAR_CS", "grid", "levels", "mq2007"]
 # The grid of the paper.
 CS, GAMMAS = 2.0 ** np.arange(-5, 6), 2.0 ** np.arange(-6, 0)
 LINEAR_CS = 2.0 ** np.arange(-15, 11)
-# A part of it where a fit takes long.
+# A part of the grid, for data on which a fit takes long.
 FEW_CS, FEW_GAMMAS, FEW_LINEAR_CS = CS[::5], GAMMAS[::2], LINEAR_CS[:21:2]
 CHOSEN_BY = ("mean_ndcg", "pairwise_accuracy")
 MEASURES = ("pairwise_accuracy", "mean_ndcg", "ndcg@10")
@@ -35,7 +35,7 @@ SEED = 0
 
 
 def chosen(ranker: Any, parts: Parts) -> tuple[float, str]:
-    """Let a ranker choose on the validation part; seconds, and its C and gamma in words."""
+    """Let a ranker choose on the validation part; return the seconds, and C and gamma as text."""
     train, vali, _ = parts
     taken = seconds(lambda: ranker.fit(train.X, train.y, qid=train.qid, eval_set=(vali.X, vali.y), eval_qid=vali.qid))
     label = f"2^{np.log2(ranker.C_):.0f}" + (f", 2^{np.log2(ranker.gamma_):.0f}" if hasattr(ranker, "gamma_") else "")
@@ -51,7 +51,7 @@ def _cells(data: RankingData, scores: np.ndarray) -> list[str]:
 
 
 def grid(context: Context) -> list[Part]:
-    """The whole grid on MQ2008 fold 1, chosen by either measure."""
+    """The whole grid on MQ2008 fold 1, with a choice by each measure."""
     parts, rows, scores = context.sources.parts("MQ2008"), [], []
     Cs, gammas = (CS[::5], GAMMAS[::3]) if context.quick else (CS, GAMMAS)
     for metric in CHOSEN_BY:
@@ -83,12 +83,12 @@ def grid(context: Context) -> list[Part]:
 
 
 def first_queries(data: RankingData, n_queries: int) -> RankingData:
-    """The first queries."""
+    """The first queries of some data."""
     return data.select(np.concatenate([rows for _, rows in data.queries][:n_queries]))
 
 
 def mq2007(context: Context) -> list[Part]:
-    """Linear, approximated and exact kernel, on all rows and on those of some queries."""
+    """Linear model, approximated and exact kernel, on all rows and on the rows of some queries."""
     (name,) = context.sources.here(("MQ2007", "MQ2007-partial"))
     parts = context.sources.parts(name)
     n_queries, n_components = (5, 20) if context.quick else (200, 300)
@@ -131,7 +131,7 @@ def mq2007(context: Context) -> list[Part]:
 
 
 def listed(relevance: Relevance, n_queries: int, n_docs: int) -> Parts:
-    """Queries whose documents all have labels of their own: the ranks of a relevance with noise."""
+    """Queries in which all labels differ: they are the ranks of a noisy relevance."""
     parts = []
     for part in range(3):
         data = make_ranking(n_queries, n_docs, 10, random_state=SEED + part)
@@ -143,7 +143,7 @@ def listed(relevance: Relevance, n_queries: int, n_docs: int) -> Parts:
 
 
 def levels(context: Context) -> list[Part]:
-    """Linear and exact kernel where all labels of a query differ; and the gain that overflows there."""
+    """Linear model and exact kernel on queries in which all labels differ; and the gain, which overflows there."""
     n_queries, n_docs = (2, 30) if context.quick else (3, 1000)
     rows, Cs = [], 2.0 ** np.arange(-20, 1, 5)
     options: dict[str, Any] = {"metric": "pairwise_accuracy", "convention": "letor"}
@@ -186,7 +186,7 @@ def levels(context: Context) -> list[Part]:
 
 
 def _overflow() -> Grid:
-    """NDCG@10 of 1,128 levels by the formula, and by gains that are relative to the largest."""
+    """NDCG@10 of 1,128 levels, by the formula, and with gains relative to the largest gain."""
     y = np.arange(1127.0, -1.0, -1.0)
     scores = -np.arange(1128.0)
     scores[:2] = scores[1::-1]

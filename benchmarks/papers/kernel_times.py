@@ -11,7 +11,7 @@ from ranksvm.estimators import KernelRankSVM
 __all__ = ["figure_1"]
 
 C, GAMMA = 1.0, 2.0**-5
-# The published rule is that of the gradient; ours is that of the certificate.
+# The published stopping rule is about the gradient, ours about the certificate.
 METHODS: dict[str, tuple[dict[str, str], tuple[float, ...]]] = {
     "Newton, certificate": ({"solver": "newton"}, (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
     "TRON in the coefficients, published rule": ({"solver": "tron", "stopping": "gradient"}, (1e-1, 1e-2, 1e-3)),
@@ -19,7 +19,7 @@ METHODS: dict[str, tuple[dict[str, str], tuple[float, ...]]] = {
 
 
 def figure_1(context: Context) -> list[Part]:
-    """Fits of both solvers to several tolerances, each from nothing."""
+    """Fits of both solvers with several tolerances, each from a cold start."""
     train = context.sources.read("MQ2008")
     options: dict[str, Any] = {"C": C, "gamma": GAMMA}
     best = KernelRankSVM(**options, tol=1e-7).fit(train.X, train.y, qid=train.qid).objective_
@@ -52,7 +52,7 @@ def _draw(figure: Any, curves: dict[str, list[tuple[float, float]]]) -> None:
     axis = figure.subplots()
     for number, (method, found) in enumerate(curves.items()):
         taken, distance = zip(*found, strict=True)
-        # what is closer than drawn lies at the bottom
+        # smaller distances are drawn at the bottom
         axis.loglog(
             taken, [max(value, 1e-9) for value in distance], label=method, marker=MARKERS[number], **line_style(number)
         )

@@ -10,8 +10,8 @@ from papers.results import Compared, Part
 
 __all__ = ["PAPER"]
 
-# Table 1: training parts of first folds. It prints 9,360 rows of MQ2008, a misprint of 9,630, which Lee & Lin have. The
-# 5 % of MQ2007-list cannot be drawn again: how is not published.
+# Table 1: training parts of first folds. For MQ2008 it prints 9,360 rows, a misprint of 9,630, which Lee & Lin print.
+# The paper does not say how its 5 % of MQ2007-list were drawn, so they cannot be drawn again.
 PRINTED_DATA = {
     "MQ2007": {"rows": 42_158.0, "pairs": 246_015.0},
     "MQ2008": {"rows": 9_360.0, "pairs": 52_325.0},

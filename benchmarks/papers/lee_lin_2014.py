@@ -21,7 +21,7 @@ from ranksvm.estimators import RankSVM, RankSVMCV
 
 __all__ = ["PAPER"]
 
-# Table 2: the training parts of first folds, as far as we have its numbers.
+# The numbers of Table 2 that we have, for the training parts of first folds.
 PRINTED_DATA = {
     "MQ2007": {"rows": 42_158.0, "pairs": 246_015.0},
     "MQ2008": {"rows": 9_630.0, "queries": 471.0, "pairs": 52_325.0},
@@ -47,13 +47,13 @@ SMALL = ("MQ2008", "MQ2007", "MQ2007-partial")
 
 @dataclass(frozen=True)
 class Quality:
-    """The C that validation data chose by a measure, and the test figure there."""
+    """The C that a measure on validation data chose, and the test figure with this C."""
 
     C: float
     figure: float
 
 
-# Table 3 has the C, Table 5 the figures: by pairwise accuracy in per cent, and by mean NDCG.
+# C from Table 3 and test figures from Table 5, by pairwise accuracy (in per cent) and by mean NDCG.
 PRINTED_QUALITY = {
     "MQ2008": {"pairwise_accuracy": Quality(2.0**7, 82.70), "mean_ndcg": Quality(2.0**7, 0.4571)},
     "MQ2007": {"pairwise_accuracy": Quality(2.0**-5, 70.36), "mean_ndcg": Quality(2.0**-15, 0.5211)},
@@ -97,7 +97,7 @@ def _partial(context: Context) -> list[Part]:
 
 
 def times(context: Context) -> list[Part]:
-    """Seconds of a default fit; machines differ by a decade, so nothing is judged."""
+    """Seconds of a default fit; the machines are ten years apart, so nothing is judged."""
     rows, here = [], context.sources.here(DATA)
     for name in here:
         data = context.sources.read(name)
@@ -120,7 +120,7 @@ def times(context: Context) -> list[Part]:
 
 
 def quality(context: Context) -> list[Part]:
-    """Table 5 at the C of Table 3, as the optimum and as the published rule stops; and with C chosen here."""
+    """Table 5 with the C of Table 3, at the optimum and where the published rule stops; and with C chosen here."""
     table, chosen = Compared("figures", ("data, fold 1", "model", "C")), Compared("C", ("data, fold 1", "chosen by"))
     for name in context.sources.here(SMALL):
         parts, judged = context.sources.parts(name), is_whole(name)
@@ -153,7 +153,7 @@ def quality(context: Context) -> list[Part]:
 
 
 def _models(C: float, train: RankingData) -> dict[str, RankSVM]:
-    """The exact model, and the one that the published rule stops at."""
+    """The exact model, and the model at which the published rule stops."""
     stopped = RankSVM(C, solver="tron", stopping="gradient", tol=EPS)
     return {
         label: model.fit(train.X, train.y, qid=train.qid)
@@ -162,7 +162,7 @@ def _models(C: float, train: RankingData) -> dict[str, RankSVM]:
 
 
 def _chosen(parts: Parts, measure: str, quick: bool) -> tuple[float, float]:
-    """C by the validation part, and the test figure."""
+    """C chosen on the validation part, and the test figure."""
     train, vali, test = parts
     ranker = RankSVMCV(CS[::5] if quick else CS, metric=measure, convention="letor")
     ranker.fit(train.X, train.y, qid=train.qid, eval_set=(vali.X, vali.y), eval_qid=vali.qid)

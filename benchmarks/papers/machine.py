@@ -1,4 +1,4 @@
-"""The machine and the versions that a page of results names."""
+"""Describe the machine and the versions, for pages of results."""
 
 import os
 import platform
@@ -10,12 +10,12 @@ from ranksvm._util.threads import available_cpus
 
 __all__ = ["machine", "versions"]
 
-# Of those that /proc/cpuinfo lists, the instruction sets that decide how fast loops are.
+# The instruction sets in /proc/cpuinfo that matter for the speed of loops.
 INSTRUCTION_SETS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx512bw", "avx512vl", "amx_tile")
 
 
 def machine() -> str:
-    """Processor, cores, memory and system in a sentence."""
+    """Processor, cores, memory and system, as text."""
     name = platform.processor() or platform.machine()
     described = _described()
     name = described.get("model name", name)
@@ -27,7 +27,7 @@ def machine() -> str:
 
 
 def _described() -> dict[str, str]:
-    """What Linux says of the first processor; nothing elsewhere."""
+    """Linux's description of the first processor; empty on other systems."""
     path = Path("/proc/cpuinfo")
     if not path.exists():
         return {}
@@ -36,14 +36,14 @@ def _described() -> dict[str, str]:
 
 
 def _instruction_sets(described: dict[str, str]) -> str:
-    """What the processor has, after a comma, where the system says so."""
+    """A comma and the instruction sets of the processor, if the system reports them."""
     flags = described.get("flags", "").split()
     found = [name for name in INSTRUCTION_SETS if name in flags]
     return f", instruction sets {' '.join(found)}" if found else ""
 
 
 def versions(*packages: str) -> str:
-    """Versions of Python, ranksvm, NumPy, and those of ``packages`` that are installed."""
+    """Versions of Python, ranksvm, NumPy, and the installed ones among ``packages``."""
     found = [f"Python {platform.python_version()}", f"ranksvm {ranksvm.__version__}"]
     for package in ("numpy", "scipy", "scikit-learn", *packages):
         try:

@@ -1,4 +1,4 @@
-"""Fig. 2 of Wang et al. (ACL 2015): MAP of a pass so far, as the stream goes on."""
+"""Fig. 2 of Wang et al. (ACL 2015): MAP of the queries so far, along a pass."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ SHARES = (0.1, 0.25, 0.5, 1.0)
 
 
 def figure_2(context: Context) -> list[Part]:
-    """Mean over random orders of the mean MAP of the queries so far."""
+    """MAP of the queries so far, averaged over random orders."""
     n_orders, curves = 2 if context.quick else context.settings.orders, {}
     for name in context.sources.here(FIGURE_2_DATA):
         data = test_parts(context.sources, name)
@@ -47,7 +47,7 @@ def figure_2(context: Context) -> list[Part]:
 
 
 def so_far(values: np.ndarray) -> np.ndarray:
-    """The mean of the first value, of the first two, and so on."""
+    """The running mean: the mean of the first value, of the first two values, and so on."""
     return np.cumsum(values) / np.arange(1, len(values) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Losses of SOLAR beside those of the best fixed model, and the bounds: theorems 1 and 3 of Wang et al. (ACL 2015)."""
+"""Losses of SOLAR, of the best fixed model, and the bounds: theorems 1 and 3 of Wang et al. (ACL 2015)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ranksvm.estimators import RankSVM, SOLARRanker
 
 __all__ = ["losses"]
 
-# What the right side of Theorem 3 came to as printed, over a pass whose losses added up to about 29,600.
+# Value of the right side of Theorem 3, as printed, over a pass with losses of about 29,600 in total.
 PRINTED_BOUND = -16_731.0
 FIRST_ORDER, SECOND_ORDER = (1e-5, 1e-3, 1e-1), (1e4, 1e2, 10.0, 1.0)
 
@@ -28,7 +28,7 @@ def losses(context: Context) -> list[Part]:
     ]:
         label = f"SOLAR-I, C = {ranker.C:g}" if ranker.order == 1 else f"SOLAR-II, gamma = {ranker.gamma:g}"
         context.say(label)
-        # the fixed model with the least bound of the first order, and its like for the second
+        # the fixed model with the smallest first-order bound; for SOLAR-II, the model with C = 1 / (2 gamma)
         best = RankSVM(C=C, tol=1e-6).fit(data.X, data.y, qid=data.qid)
         bounds = found[label] = online_bounds(ranker, data.X, data.y, qid=data.qid, comparator=best.coef_)
         sums = bounds.loss[-1], bounds.comparator_loss[-1], bounds.bound[-1]
@@ -60,11 +60,11 @@ def _stream(data: RankingData) -> RankingData:
 
 
 def _draw(figure: Any, found: dict[str, OnlineBounds]) -> None:
-    """Regret as the stream goes on, and what the bounds allow."""
+    """Plot the regret along the stream, and the limits from the bounds."""
     from ranksvm.plotting.styles import PALETTE
 
     axes = figure.subplots(2, 4, sharex=True)
-    # the first order above, the second below
+    # SOLAR-I in the first row, SOLAR-II in the second
     places = [*range(len(FIRST_ORDER)), *range(4, 4 + len(SECOND_ORDER))]
     for place, (label, bounds) in zip(places, found.items(), strict=True):
         axis, number = axes.flat[place], np.arange(1, len(bounds.loss) + 1)

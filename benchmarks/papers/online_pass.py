@@ -25,12 +25,12 @@ from ranksvm.estimators import (
 __all__ = ["FULL", "LEARNERS", "MEASURES", "PRINTED", "PRINTED_BATCH", "batch", "cumulative", "online"]
 
 NAMES = ("ndcg@1", "ndcg@5", "ndcg@10")
-# MAP besides: Fig. 2 of the paper draws it along the pass, without numbers.
+# MAP in addition, because Fig. 2 of the paper shows it along the pass, without numbers.
 MEASURES = (*NAMES, "map")
 LETOR = metrics.CONVENTIONS["letor"]
-# Published NDCG@10 of MQ2008, whose lists are mostly shorter, counts these in full but for one row, marked *.
+# Most lists of MQ2008 are shorter than 10. The published NDCG@10 counts such lists normally, except in one row.
 FULL = dataclasses.replace(LETOR, name="letor, short lists in full", short_ndcg_is_zero=False)
-# The discount that the paper prints in (1), 1 / log2(1 + rank). Its figures of MQ2008 fit only LETOR's discount.
+# With the discount in equation (1) of the paper, 1 / log2(1 + rank). Its figures of MQ2008 fit only LETOR's discount.
 AS_PRINTED = dataclasses.replace(FULL, name="letor, discount as printed, short lists in full", discount="log2")
 LEARNERS = {
     "PRank (pointwise)": PRanker([0, 1, 2]),
@@ -40,7 +40,7 @@ LEARNERS = {
     "SOLAR-I": SOLARRanker(C=1e-5),
     "SOLAR-II": SOLARRanker(2, gamma=1e4),
 }
-# Cumulative NDCG@1, 5, 10 over one pass, mean of ten orders of the queries.
+# Cumulative NDCG@1, NDCG@5 and NDCG@10 over one pass, mean of ten orders of the queries.
 PRINTED = {
     "OHSUMED": {
         "PRank (pointwise)": (0.2689, 0.2253, 0.2221),
@@ -81,7 +81,7 @@ PRINTED_BATCH = {
 
 
 class Searched(NamedTuple):
-    """Order of SOLAR, and the parameter that validation data choose."""
+    """The order of SOLAR, and the parameter that is chosen on validation data, with its values."""
 
     order: int
     parameter: str
@@ -93,7 +93,7 @@ GRIDS = {
     "SOLAR-II": Searched(2, "gamma", 10.0 ** np.arange(3, 6.1, 0.5)),
 }
 CHOSEN_BY = "ndcg@10"
-# Orders of the pairs of a query in the batch setting.
+# Number of random orders of the pairs of a query in the batch setting.
 SEEDS = 3
 
 
@@ -101,7 +101,7 @@ SEEDS = 3
 
 
 def test_parts(sources: Sources, name: str) -> RankingData:
-    """All rows of the test parts: every query once."""
+    """All rows of the test parts, which together have every query once."""
     parts = [sources.read(name, fold, "test") for fold in sources.folds(name)]
     X = np.concatenate([part.X.toarray() if scipy.sparse.issparse(part.X) else part.X for part in parts])
     qid = np.concatenate([part.qid for part in parts])
@@ -109,7 +109,7 @@ def test_parts(sources: Sources, name: str) -> RankingData:
 
 
 def progressive(model: Any, data: RankingData, order: np.ndarray) -> np.ndarray:
-    """Scores of all rows, each query's by the model that has learnt from the queries before it in the order."""
+    """Scores of all rows: each query is scored by the model that has learned from the queries before it."""
     scores, rows = np.zeros(len(data.y)), [rows for _, rows in data.queries]
     for number, query in enumerate(order):
         own = rows[query]
@@ -120,7 +120,7 @@ def progressive(model: Any, data: RankingData, order: np.ndarray) -> np.ndarray:
 
 
 def cumulative(model: Any, data: RankingData, n_orders: int, convention: metrics.Convention = FULL) -> np.ndarray:
-    """NDCG and MAP over a pass: shape (n_orders, 4)."""
+    """NDCG and MAP over a pass, shape (n_orders, 4)."""
     found = []
     for seed in range(n_orders):
         order = np.random.default_rng(seed).permutation(data.queries.n_queries)
@@ -154,7 +154,7 @@ def online(context: Context) -> list[Part]:
             for place, measure in enumerate(MEASURES):
                 value = printed[place] if place < len(printed) else None
                 mean, spread = float(found[:, place].mean()), float(spreads[place])
-                # the published mean is of ten orders, too
+                # the published mean is also over ten orders
                 error = spread * np.sqrt(1.0 / n_orders + 1.0 / PRINTED_ORDERS)
                 name_of = measure.upper()
                 table.add((label,), name_of, NDCG, mean, value, spread=spread, error=error, judged=is_whole(name))
@@ -166,7 +166,7 @@ def online(context: Context) -> list[Part]:
 
 
 def _as_printed(name: str, data: RankingData, n_orders: int) -> Compared:
-    """NDCG of SOLAR with the discount that equation (1) prints, beside the printed figures."""
+    """NDCG of SOLAR with the discount in equation (1), compared with the printed figures."""
     table = Compared(f"{name}-as-printed", ("learner",))
     for label in ("SOLAR-I", "SOLAR-II"):
         found = cumulative(LEARNERS[label], data, n_orders, AS_PRINTED)
@@ -188,7 +188,7 @@ def scored(model: Any, data: RankingData, convention: metrics.Convention, name: 
 
 
 def chosen(name: str, parts: Parts, seed: int) -> Any:
-    """A model whose parameter is the best on validation data."""
+    """A model with the parameter that is best on validation data."""
     train, vali, _ = parts
     if name == "RankSVM":
         ranker = RankSVMCV(metric=CHOSEN_BY, convention=FULL)
@@ -201,7 +201,7 @@ def chosen(name: str, parts: Parts, seed: int) -> Any:
 
 
 def batch(context: Context) -> list[Part]:
-    """The batch table: means over folds, and for the online learners over seeds."""
+    """The batch table: means over folds and, for online learners, over seeds."""
     n_seeds = 1 if context.quick else SEEDS
     parts: list[Part] = [
         f"One pass over the training part, C from 10^-6.5..10^-3.5 and gamma from 10^3..10^6 by {CHOSEN_BY} on the "
@@ -226,7 +226,7 @@ def batch(context: Context) -> list[Part]:
 
 
 def _of_fold(name: str, label: str, parts: Parts, n_seeds: int) -> list[list[float]]:
-    """Test figures of each seed."""
+    """Test figures for each seed."""
     found = []
     for seed in range(1 if label == "RankSVM" else n_seeds):
         model = chosen(label, parts, seed)

@@ -1,4 +1,4 @@
-"""What an item gave, as a page in Markdown with a CSV file for each table and a file for each plot."""
+"""Write the results of an item: a Markdown page, a CSV file for each table, and a file for each plot."""
 
 import time
 import warnings
@@ -24,7 +24,7 @@ SPREAD = "± is the standard deviation over folds or orders."
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an item; without parts it could not run, because all its data are missing."""
+    """The results of an item; there are no parts if it could not run because all its data are missing."""
 
     paper: Paper
     item: Item
@@ -35,23 +35,23 @@ class Outcome:
 
     @property
     def judgments(self) -> list[Judgment]:
-        """Of all figures that are judged."""
+        """The judgments of all figures that are judged."""
         return [found for part in self.parts if isinstance(part, Compared) for found in part.judgments]
 
     @property
     def verdict(self) -> str:
-        """In a few words."""
+        """A short text about the judgments."""
         return in_words(self.judgments) if self.parts else "data missing"
 
 
 def run_item(paper: Paper, item: Item, context: Context) -> Outcome:
-    """Run an item on the data that are there; one whose data are all missing gives none of its parts."""
+    """Run an item on the available data; if all its data are missing, the outcome has no parts."""
     sources = context.sources
     missing = [sources.instructions(name) for name in sources.missing(item.data)]
     started = time.perf_counter()
     runs = not item.data or bool(sources.here(item.data))
     with warnings.catch_warnings():
-        # that published settings do not converge, and that the ends of a range learn nothing, is part of what is shown
+        # no warnings: that published settings do not converge, or that a model learns nothing, is a result on the page
         for kind in (ConvergenceWarning, UninformativeWarning):
             warnings.simplefilter("ignore", kind)
         parts = item.run(context) if runs else []
@@ -101,7 +101,7 @@ def _file_name(item: Item, part: Grid | Compared | Picture) -> str:
 
 
 def write(outcome: Outcome, command: str, folder: Path) -> list[Path]:
-    """Write the page of an item, its tables and its plots to the folder of its paper; their paths.
+    """Write the page, the tables and the plots of an item to the folder of its paper; return their paths.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def write(outcome: Outcome, command: str, folder: Path) -> list[Path]:
 
 
 def write_summary(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Write README.md of a paper: a line for each of its items, those that were not run now if they have a page."""
+    """Write README.md of a paper, with a line for each item; items that did not run now are read from their pages."""
     place = folder / paper.name
     place.mkdir(parents=True, exist_ok=True)
     by_name = {outcome.item.name: outcome for outcome in outcomes}
@@ -137,7 +137,7 @@ def write_summary(paper: Paper, outcomes: Sequence[Outcome], folder: Path) -> Pa
 
 
 def _verdict_of(page: Path) -> str:
-    """The verdict that a page of an earlier run begins with."""
+    """The verdict at the beginning of a page from an earlier run."""
     if not page.exists():
         return "not run"
     lines = page.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""The papers by name; the module of a paper is imported when it is asked for."""
+"""The papers by name; the module of a paper is imported only when it is needed."""
 
 import importlib
 from typing import TYPE_CHECKING

@@ -16,26 +16,26 @@ from ranksvm.datasets.ranking_data import RankingData
 __all__ = ["PRINTED", "Scorer", "boosting", "forest", "linear_svr", "pointwise"]
 
 Scorer = Callable[[np.ndarray], np.ndarray]
-# MQ2008 fold 1: test pairwise accuracy in per cent, mean NDCG.
+# MQ2008 fold 1: pairwise accuracy (in per cent) and mean NDCG on the test part.
 PRINTED = {
     "LinearSVR, squared": (82.17, 0.4450),
     "random forest, 40 trees": (80.36, 0.4541),
     "gradient boosting, 100 trees": (82.83, 0.4706),
 }
-# The published settings: trees without a limit in the forest, and trees of depth 4 in the boosting.
+# The published settings: leaves of one row or more in the forest, and trees of depth 4 in the boosting.
 PUBLISHED_SETTING = {"random forest, 40 trees": 1, "gradient boosting, 100 trees": 4}
 SEED = 0
 
 
 def linear_svr(C: float, loss: str = "squared_epsilon_insensitive") -> Callable[[RankingData], Scorer]:
     """Support vector regression on the labels."""
-    # the squared loss has the primal solver, which is the faster one here; the absolute loss only the dual one
+    # use the primal solver, which is faster here, for the squared loss; the absolute loss has only the dual solver
     dual = loss == "epsilon_insensitive"
     return lambda data: LinearSVR(C=C, loss=loss, dual=dual, random_state=SEED).fit(data.X, data.y).predict
 
 
 def forest(trees: int, leaf: int) -> Callable[[RankingData], Scorer]:
-    """A random forest with leaves of at least so many rows."""
+    """A random forest whose leaves have at least ``leaf`` rows."""
     model = RandomForestRegressor(trees, min_samples_leaf=leaf, max_features=1 / 3, n_jobs=-1, random_state=SEED)
     return lambda data: model.fit(data.X, data.y).predict
 
@@ -47,7 +47,7 @@ def boosting(trees: int, depth: int) -> Callable[[RankingData], Scorer]:
 
 
 class Method(NamedTuple):
-    """A learner, and the values of its parameter that are tried."""
+    """A learner, its parameter, and the values of the parameter that are tried."""
 
     fit: Callable[[Any], Callable[[RankingData], Scorer]]
     parameter: str
@@ -64,7 +64,7 @@ HEADS = {"pairwise_accuracy": "pairwise accuracy, %", "mean_ndcg": "mean NDCG"}
 
 
 def pointwise(context: Context) -> list[Part]:
-    """The setting that the validation part chooses, once by each measure."""
+    """Compare the setting that the validation part chooses, for each measure, with the published figures."""
     train, vali, test = context.sources.parts("MQ2008")
     table, rows = Compared("figures", ("method", "setting")), []
     for name, method in METHODS.items():

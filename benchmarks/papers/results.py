@@ -1,4 +1,4 @@
-"""What an item of a paper consists of: paragraphs, tables, figures beside published ones, and plots."""
+"""The parts of an item: paragraphs, tables, figures compared with published ones, and plots."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """The same as CSV; lines end with a newline character."""
+    """A table as CSV; lines end with a newline character."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
@@ -34,7 +34,7 @@ class Grid:
     Parameters
     ----------
     name : str
-        Name of its CSV file, after that of the item.
+        Last part of the name of its CSV file, after the name of the item.
     header : sequence of str
         Headings.
     rows : sequence of sequences
@@ -55,7 +55,7 @@ class Grid:
 
 
 class Entry(NamedTuple):
-    """A figure found here, what is published, and whether the two are of the same data."""
+    """A figure found here, the published one, and whether both are about the same data."""
 
     labels: tuple[str, ...]
     name: str
@@ -68,27 +68,27 @@ class Entry(NamedTuple):
 
     @property
     def judgment(self) -> Judgment | None:
-        """None where one of the figures is missing, or they are not to be compared."""
+        """The judgment; None if a figure is missing or the data differ."""
         if self.ours is None or self.published is None or not self.judged:
             return None
         return Judgment(self.ours, self.published, self.measure, self.error or 0.0)
 
     @property
     def verdict(self) -> str | None:
-        """The verdict of the judgment; None without one."""
+        """The verdict; None without a judgment."""
         return None if self.judgment is None else self.judgment.verdict
 
 
 @dataclass
 class Compared:
-    """Figures found here beside published ones, judged one by one.
+    """Figures found here, compared with published ones and judged one by one.
 
     Parameters
     ----------
     name : str
         Name of its CSV file, after that of the item.
     labels : sequence of str
-        Headings of what a row is of, such as ("data", "model").
+        Headings of the columns that identify a row, such as ("data", "model").
     """
 
     name: str
@@ -107,7 +107,7 @@ class Compared:
         error: float | None = None,
         judged: bool = True,
     ) -> None:
-        """Add a figure; without one of the two, or where data are not the paper's, it is not judged.
+        """Add a figure; it is not judged if one of the two is missing, or if the data are not the paper's.
 
         The spread is the standard deviation over folds or orders; the error is the `error` of `Judgment`.
         """
@@ -119,16 +119,16 @@ class Compared:
         return any(entry.ours is not None and entry.spread is not None for entry in self.entries)
 
     def unjudged(self) -> "Compared":
-        """The same figures, none of them judged."""
+        """The same figures, without judgments."""
         return replace(self, entries=[entry._replace(judged=False) for entry in self.entries])
 
     @property
     def judgments(self) -> list[Judgment]:
-        """Of all figures that are judged."""
+        """The judgments of all figures that are judged."""
         return [entry.judgment for entry in self.entries if entry.judgment is not None]
 
     def markdown(self) -> str:
-        """A row for each label, a column for each measure."""
+        """The table in Markdown, with a row for each label and a column for each measure."""
         names = list(dict.fromkeys(entry.name for entry in self.entries))
         rows: dict[tuple[str, ...], dict[str, str]] = {}
         for entry in self.entries:
@@ -138,7 +138,7 @@ class Compared:
         )
 
     def csv(self) -> str:
-        """A row for each figure."""
+        """The table as CSV, with a row for each figure."""
         rows = []
         for entry in self.entries:
             found = entry.judgment
@@ -173,7 +173,7 @@ class Picture:
     size : tuple of float
         Width and height in inches.
     draw : callable
-        Draws on a figure of matplotlib.
+        Draws the plot on a figure of matplotlib.
     """
 
     name: str

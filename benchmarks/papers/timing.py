@@ -15,6 +15,6 @@ def seconds(action: Callable[[], Any]) -> float:
 
 
 def least_seconds(action: Callable[[], Any], repeats: int, long: float) -> float:
-    """The least of several times of an action; of one where that takes longer than ``long`` seconds."""
+    """The shortest of several times of an action; only one call if it takes longer than ``long`` seconds."""
     first = seconds(action)
     return first if first > long else min([first, *(seconds(action) for _ in range(repeats - 1))])

@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 as published, but for the signs: fixed steps, beside steps that descend."""
+"""Algorithms 1 and 2 as published, except for corrected signs, with fixed steps and with steps that always descend."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from ranksvm.estimators import FactorizedRankSVM, RegularizedRankSVM
 
 __all__ = ["fixed_steps"]
 
-# Lengths of steps, and values of C, of the ranges that are searched there; and much shorter steps, beside them.
+# Lengths of steps and values of C in the ranges of the paper, and much shorter steps for comparison.
 STEPS, CS = (0.1, 0.01, 0.001), (0.1, 1.0, 10.0)
 SHORT = (1e-5, 1e-6)
 COMPONENTS, EPOCHS, ROUNDS = 5, 500, 50
@@ -44,7 +44,7 @@ def fixed_steps(context: Context) -> list[Part]:
 
 
 def _factorized(name: str, train: RankingData, test: RankingData, epochs: int, quick: bool) -> Grid:
-    """Algorithm 1 with fixed steps from factors uniform in their box, beside line searches."""
+    """Algorithm 1 with fixed steps from uniformly random factors, compared with line searches."""
     rows = []
     for C in CS[:1] if quick else CS:
         for step in (*STEPS, *SHORT, "auto"):
@@ -68,7 +68,7 @@ def _factorized(name: str, train: RankingData, test: RankingData, epochs: int, q
 
 
 def _regularized(name: str, train: RankingData, test: RankingData, rounds: int) -> Grid:
-    """Algorithm 2 with fixed steps, beside the default solver."""
+    """Algorithm 2 with fixed steps, compared with the default solver."""
     rows = []
     for C in CS[:2]:
         for step in (*STEPS, "auto", "splitting"):

@@ -20,7 +20,7 @@ from ranksvm.estimators import FactorizedRankSVM, RankSVM, RegularizedRankSVM
 
 __all__ = ["learning_curves", "sensitivity"]
 
-# Model, parameter, its values: the published ranges.
+# Model, parameter, and values of the parameter in the published range.
 VARIED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
     ("factorized", "n_components", (1, 2, 3, 5, 8, 12, 16, 20)),
     ("regularized", "gamma", (0.1, 0.5, 1, 5, 10, 25, 50)),
@@ -29,7 +29,7 @@ VARIED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
 SEARCHED = ("factorized", "regularized")
 SYMBOLS = {"n_components": "K", "gamma": "gamma", "lam": "lambda"}
 FIXED_STEPS = (0.001, 0.01, 0.1)
-# A learning curve ends with a fit that takes longer, in seconds.
+# A learning curve ends with the first fit that takes longer than this, in seconds.
 PATIENCE = 10.0
 SEED = 0
 
@@ -39,7 +39,7 @@ SEED = 0
 
 @dataclass
 class Variation:
-    """The fits of a model as a parameter varies: for each value a task a fold."""
+    """The fits of a model as a parameter varies: for each value, a task for each fold."""
 
     model: str
     name: str
@@ -47,7 +47,7 @@ class Variation:
 
 
 def variations(search: Search, data: str, folds: Iterable[int], quick: bool) -> list[Variation]:
-    """All fits, the other parameters as chosen in each fold."""
+    """All fits; the other parameters have the values chosen in each fold."""
     found = []
     for model, name, values in VARIED:
         bases = [search.chosen(data, fold, model) for fold in folds]
@@ -60,7 +60,7 @@ def variations(search: Search, data: str, folds: Iterable[int], quick: bool) -> 
 
 
 def variation_part(search: Search, data: str, variation: Variation) -> list[Part]:
-    """The table of a parameter, and how much of the figures it moves."""
+    """The table of a parameter, and a sentence that says how much it changes the figures."""
     rows, means = [], []
     cache, metric = search.cache, search.metric
     for value, tasks in variation.tasks.items():
@@ -83,7 +83,7 @@ def variation_part(search: Search, data: str, variation: Variation) -> list[Part
 
 
 def _between_folds(search: Search, variation: Variation) -> float:
-    """Standard deviation of the first measure between the folds, mean over the values."""
+    """Standard deviation of the first measure between the folds, averaged over the values."""
     figures = [[search.cache[task].mean(MEASURES[0]) for task in tasks] for tasks in variation.tasks.values()]
     return float(np.std(figures, axis=1, ddof=1).mean())
 
@@ -93,7 +93,7 @@ def _between_folds(search: Search, variation: Variation) -> float:
 
 @dataclass
 class Curve:
-    """Points of a method: iterations, seconds, objective, test figures (by MEASURES)."""
+    """Points of a method: iterations, seconds, objective, and test figures (in the order of MEASURES)."""
 
     iterations: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -102,17 +102,17 @@ class Curve:
 
 
 def curve_of(make: Callable[[int], Any], parts: Parts, steps: Iterable[int], patience: float) -> Curve:
-    """Fits of so many iterations, each from nothing and timed, while one takes less than the patience."""
+    """Time cold fits with these numbers of iterations, until one takes more than ``patience`` seconds or converges."""
     curve = Curve()
     train = parts.train
     for iterations in steps:
         model = make(iterations)
         taken = seconds(partial(model.fit, train.X, train.y, qid=train.qid))
         if curve.iterations and model.n_iter_ <= curve.iterations[-1]:
-            continue  # a solver may count its beginning
+            continue  # a solver may count its start as an iteration
         curve.iterations.append(model.n_iter_)
         curve.seconds.append(taken)
-        # of the plain model the value of its dual variables, which the others minimize
+        # for the plain model, the negative dual value, because the other models minimize the dual
         plain = isinstance(model, RankSVM)
         curve.objective.append(model.duality_gap_ - model.objective_ if plain else model.objective_)
         means = evaluated(parts.test, model.predict(parts.test.X)).means
@@ -133,7 +133,7 @@ def curve_of_published(parts: Parts, C: float, gamma: float, lam: float, patienc
             curve.objective.append(objective)
             means = evaluated(parts.test, parts.test.X @ weights).means
             curve.figures.append([means[name] for name in MEASURES])
-        # after the first point: a curve has one at least
+        # checked after the first point, so that every curve has at least one
         if taken > patience:
             break
     return curve
@@ -164,7 +164,7 @@ def _fixed(C: float, step: float, options: dict[str, Any], epochs: int) -> Facto
 
 
 def over_plain(curve: Curve, optimum: float) -> np.ndarray:
-    """Objectives above the plain optimum, relative to its size."""
+    """Differences of objectives from the plain optimum, relative to its absolute value."""
     return (np.array(curve.objective) - optimum) / abs(optimum)
 
 
@@ -182,14 +182,14 @@ def curves_table(name: str, found: dict[str, Curve], optimum: float) -> Grid:
 
 
 def draw(figure: Any, found: dict[str, tuple[dict[str, Curve], float]]) -> None:
-    """Objective and test figure, by iteration and by time; a row for each data set."""
+    """Plot objective and test figure, by iteration and by time, with a row of panels for each data set."""
     from ranksvm.plotting.styles import MARKERS, line_style
 
     axes = figure.subplots(len(found), 4, squeeze=False)
     for row, (data, (of_data, optimum)) in zip(axes, found.items(), strict=True):
         for number, (name, curve) in enumerate(of_data.items()):
             style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
-            # what is lower than drawn lies at the bottom
+            # smaller values are drawn at the bottom
             over = np.clip(over_plain(curve, optimum), 1e-6, None)
             quality = [values[0] for values in curve.figures]
             for place, x in enumerate((curve.iterations, curve.seconds)):
@@ -243,7 +243,7 @@ def learning_curves(context: Context) -> list[Part]:
         chosen = {model: dict(search.chosen(name, 1, model).params) for model in SEARCHED}
         fold = context.sources.parts(name)
         of_data = curves(fold, chosen["factorized"], chosen["regularized"], context)
-        # the dual optimum of the plain model: minus its primal one
+        # the optimum of the minimized dual of the plain model: the negative primal optimum
         exact = RankSVM(chosen["factorized"]["C"], loss="hinge", tol=1e-8)
         optimum = -exact.fit(fold.train.X, fold.train.y, qid=fold.train.qid).objective_
         title = f"{name} fold 1"

@@ -15,7 +15,7 @@ from ranksvm.estimators import FactorizedRankSVM, RankSVM, RegularizedRankSVM
 __all__ = ["FIGURE_2_DATA", "figure_2", "table_6"]
 
 FIGURE_2_DATA = ("OHSUMED", "MQ2008", "MQ2007", "MQ2007-partial")
-# From heavily regularized, as validation data choose, to the range of the paper.
+# From strong regularization, which validation data choose, to the range of the paper.
 CS = (2.0**-10, 0.1, 1.0, 10.0)
 FEW, MOST = 0.3, 0.9
 BINS = 10
@@ -31,7 +31,7 @@ def spectra_of(model: RankSVM, data: RankingData) -> DualSpectra:
 
 
 def figure_2(context: Context) -> list[Part]:
-    """Shares of dimensions that hold 90 % of the energy, and ranks, in shares of the smaller side."""
+    """Shares of the dimensions (the smaller side of a block) that hold 90 % of the energy, and ranks as such shares."""
     rows, histograms, verdicts, drawn = [], [], [], {}
     printed = Compared("few-dimensions", ("data", "loss", "dimensions"))
     for dataset in context.sources.here(FIGURE_2_DATA):
@@ -74,7 +74,7 @@ def figure_2(context: Context) -> list[Part]:
 
 
 def _add_few_dimensions(table: Compared, labels: tuple[str, str], found: DualSpectra) -> None:
-    """Queries of which at most 10 % of the dimensions hold 90 % of the energy, by both sizes of a block."""
+    """Queries in which at most 10 % of the dimensions hold 90 % of the energy, for two definitions of dimensions."""
     held = found.dimensions(MOST)[found.counted]
     for size, n in (("smaller side", found.n_dimensions), ("documents", found.n_documents)):
         count = int(np.sum(held <= n[found.counted] / BINS))
@@ -92,7 +92,7 @@ def _energy_and_ranks(found: DualSpectra) -> list[str]:
 
 
 def _draw(figure: Any, spectra: dict[str, DualSpectra]) -> None:
-    """Fig. 2a and Fig. 2b side by side."""
+    """Plot Fig. 2a and Fig. 2b side by side."""
     from ranksvm.plotting.styles import MARKERS, line_style
 
     centers = (np.arange(BINS) + 0.5) / BINS
@@ -126,7 +126,7 @@ def table_6(context: Context) -> list[Part]:
         model.fit(data.X, data.y, qid=data.qid)
         spectra[name] = dual_spectra((model.dual_coef if name == "plain" else model.low_rank_coef)(*given))
     known = {int(query): query for query in spectra["plain"].ids}
-    # other data than the paper's have other queries
+    # data other than the paper's have other queries
     queries = [known[query] for query in RANKS if query in known] or list(spectra["plain"].ids[:3])
     sides = dict(zip(spectra["plain"].ids, spectra["plain"].n_dimensions, strict=True))
     table = Compared("ranks", ("query", "documents", "pairs", "smaller side", "twice that"))

@@ -1,4 +1,4 @@
-"""What is wrong in print, each with the computation that shows it."""
+"""Errors in the paper, each with a computation that shows it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,18 +10,18 @@ from papers.results import Grid, Part
 
 __all__ = ["wrong_in_print"]
 
-# A problem small enough for differences of the objective: one query, documents with labels 2, 1 and 0, K factors each.
+# A problem that is small enough for finite differences: one query, labels 2, 1 and 0, and K factors per document.
 LABELS = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 FEATURES, COMPONENTS, C = 4, 3, 2.0
 GAMMA, LAM = 1.0, 0.5
 STEP = 1e-5
-# The step of the updates: so short that the objective is linear along it.
+# Length of the update steps, short enough that the objective is nearly linear along a step.
 SHORT = 1e-4
 SEED = 0
 
 
 class Problem(NamedTuple):
-    """Features, which entries of a block of documents by documents are pairs, factors, alpha and its partner A."""
+    """Features, a matrix that marks pairs (documents by documents), factors, alpha, and its low-rank counterpart."""
 
     X: np.ndarray
     pairs: np.ndarray
@@ -30,21 +30,21 @@ class Problem(NamedTuple):
     A: np.ndarray
 
     def value(self, alpha: np.ndarray) -> float:
-        """(4): half the squared norm of beta less the sum of alpha."""
+        """Objective (4): half the squared norm of beta minus the sum of alpha."""
         beta = self.X.T @ (alpha.sum(axis=1) - alpha.sum(axis=0))
         return 0.5 * float(beta @ beta) - float(alpha.sum())
 
     def of_factors(self, V: np.ndarray) -> float:
-        """(4) with alpha_ij = <v_i, v_j>."""
+        """Objective (4) with alpha_ij = <v_i, v_j>."""
         return self.value(self.pairs * (V @ V.T))
 
     def coupled(self, alpha: np.ndarray) -> float:
-        """(15) without the nuclear norm, which does not depend on alpha."""
+        """Objective (15) without the nuclear norm, which does not depend on alpha."""
         return self.value(alpha) + LAM * float(np.sum((self.pairs * (alpha - self.A)) ** 2))
 
 
 def made() -> Problem:
-    """One with random features and factors."""
+    """A problem with random features and factors."""
     rng = np.random.default_rng(SEED)
     X = rng.standard_normal((len(LABELS), FEATURES))
     pairs = (LABELS[:, None] > LABELS[None, :]).astype(np.float64)
@@ -53,7 +53,7 @@ def made() -> Problem:
 
 
 def differences(value: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    """Gradient by central differences."""
+    """The gradient, by central differences."""
     found = np.zeros_like(at)
     for place in np.ndindex(*at.shape):
         moved = np.zeros_like(at)
@@ -63,7 +63,7 @@ def differences(value: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndar
 
 
 def gradient_of_factors(problem: Problem, constant: float) -> np.ndarray:
-    """The rows of (11), with a constant in the place of 1: it prints C."""
+    """The gradient in (11), with ``constant`` instead of 1; the paper prints C."""
     X, pairs, V = problem.X, problem.pairs, problem.V
     alpha = pairs * (V @ V.T)
     scores = X @ (X.T @ (alpha.sum(axis=1) - alpha.sum(axis=0)))
@@ -72,19 +72,19 @@ def gradient_of_factors(problem: Problem, constant: float) -> np.ndarray:
 
 
 def gradient_of_alpha(problem: Problem, sign: float) -> np.ndarray:
-    """(18), with the sign of the coupling term: it prints -1."""
+    """The gradient in (18), with ``sign`` for the coupling term; the paper prints -1."""
     X, alpha = problem.X, problem.alpha
     scores = X @ (X.T @ (alpha.sum(axis=1) - alpha.sum(axis=0)))
     return problem.pairs * (scores[:, None] - scores[None, :] - 1.0 + sign * 2.0 * LAM * (alpha - problem.A))
 
 
 def off(found: np.ndarray, exact: np.ndarray) -> str:
-    """Relative distance."""
+    """Relative distance, as text."""
     return f"{np.linalg.norm(found - exact) / np.linalg.norm(exact):.1e}"
 
 
 def wrong_in_print(context: Context) -> list[Part]:
-    """Gradients against differences, both directions of a step, and what thresholding does to the pattern."""
+    """Compare gradients with differences, and both directions of a step; show what thresholding does to zeros."""
     problem = made()
     of_factors = differences(problem.of_factors, problem.V)
     of_alpha = problem.pairs * differences(problem.coupled, problem.alpha)
@@ -140,7 +140,7 @@ def wrong_in_print(context: Context) -> list[Part]:
 
 
 def _thresholding() -> Grid:
-    """Share of the energy of a thresholded block that lies outside of the pairs."""
+    """Share of the energy of a thresholded block in entries that are not pairs."""
     rng = np.random.default_rng(SEED)
     rows = []
     for name, labels in (("two", np.minimum(LABELS, 1.0)), ("three", LABELS)):

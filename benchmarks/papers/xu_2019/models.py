@@ -1,4 +1,4 @@
-"""The models that are compared: the ranges their parameters are drawn from, and how each is fitted."""
+"""The models that are compared: the ranges of their parameters, and their fits."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,13 +17,13 @@ __all__ = ["MODELS", "PATIENCE", "Fitted", "Model", "Range"]
 
 Scorer = Callable[[np.ndarray], np.ndarray]
 SEED = 0
-# Boosting rounds and descent epochs stop after so many without a better score on the validation part.
+# Boosting and descent stop after this number of rounds or epochs without a better score on the validation part.
 PATIENCE = 50
 MOST_ROUNDS = 1000
 
 
 class Range(NamedTuple):
-    """Where a parameter is drawn from, both ends included."""
+    """The range from which a parameter is drawn, including both ends."""
 
     low: float
     high: float
@@ -31,9 +31,9 @@ class Range(NamedTuple):
     integer: bool = False
 
     def draw(self, rng: np.random.Generator) -> float | int:
-        """One value; four digits, so that it reads in a table as it was fitted."""
+        """Draw a value, rounded to four digits, so that tables show exactly the value that was used."""
         if self.integer:
-            # every integer has its own share, the last one too
+            # draw up to high + 1 and round down, so that the last integer also has its share
             low, high = (np.log([self.low, self.high + 1])) if self.log else (self.low, self.high + 1)
             value = rng.uniform(low, high)
             return int(min(np.floor(np.exp(value) if self.log else value), self.high))
@@ -45,7 +45,7 @@ class Range(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a fit gives: scores of rows, what to note of it, and scores of test rows where another model gives them."""
+    """The result of a fit: a scoring function, notes, and possibly another scoring function for the test rows."""
 
     predict: Scorer
     notes: dict[str, Any]
@@ -54,14 +54,14 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A model: how tables call it, what of it is drawn, how it is fitted to parameters and a metric to stop by."""
+    """A model: its label in tables, the ranges of its parameters, and a function that fits it."""
 
     label: str
     ranges: Mapping[str, Range]
     fit: Callable[[Parts, dict[str, Any], str], Fitted] = field(repr=False)
 
     def candidates(self, n: int, seed: int) -> list[dict[str, Any]]:
-        """The first so many draws of a seed: a larger budget begins with those of a smaller one."""
+        """The first draws with a seed, so that a larger budget begins with the draws of a smaller one."""
         rng = np.random.default_rng(seed)
         return [{name: each.draw(rng) for name, each in self.ranges.items()} for _ in range(n)]
 
@@ -72,7 +72,7 @@ class Model:
 def _fitted(ranker: Any, parts: Parts, **options: Any) -> Fitted:
     train = parts.train
     with warnings.catch_warnings():
-        # that an iteration limit was met is noted instead
+        # no warnings: a note says if an iteration limit was reached
         warnings.simplefilter("ignore", ConvergenceWarning)
         ranker.fit(train.X, train.y, qid=train.qid, **options)
     notes = {"objective": ranker.objective_, "n_iter": ranker.n_iter_, "converged": bool(ranker.converged_)}
@@ -89,7 +89,7 @@ def _rank_svm(**fixed: Any) -> Callable[[Parts, dict[str, Any], str], Fitted]:
 
 
 def _refitted(parts: Parts, params: dict[str, Any], metric: str) -> Fitted:
-    """The plain model, fitted again to the training and the validation part for the test."""
+    """The plain model; for the test, it is fitted again to the training and the validation part together."""
     fit = _rank_svm()
     both = RankingData(
         np.concatenate([parts.train.X, parts.vali.X]),
@@ -168,7 +168,7 @@ def _xgboost(parts: Parts, params: dict[str, Any], metric: str) -> Fitted:
 
 # -- all ---------------------------------------------------------------------------------------------------------------
 
-# The ranges of the paper (Xu et al., TKDE 2019), and those of the plain models, whose C weighs every pair in full.
+# The ranges of the paper (Xu et al., TKDE 2019), and a wider range of C for plain models.
 PAPER_C = Range(0.1, 10.0)
 WIDE_C = Range(2.0**-20, 2.0**5)
 PAPER_FACTORS = {"n_components": Range(1, 20, log=False, integer=True), "max_epochs": Range(100, 5000, integer=True)}

@@ -1,4 +1,4 @@
-"""Tables 7 and 8: MAP along K, and along gamma and lambda, on OHSUMED fold 1."""
+"""Tables 7 and 8: MAP for values of K, and for values of gamma and lambda, on OHSUMED fold 1."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from ranksvm.estimators import FactorizedRankSVM, RegularizedRankSVM
 
 __all__ = ["tables_7_and_8"]
 
-# Within the published ranges; the values of the paper are not known here, nor is its C.
+# Values within the published ranges; we know neither the values of the paper nor its C.
 C, RANKS = 0.1, (1, 5, 10, 15, 20)
 GAMMAS, LAMBDAS = (0.1, 1.0, 5.0, 10.0, 50.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-# Least and largest printed MAP. The tables have 20 and 30 numbers, of which we have these.
+# Smallest and largest printed MAP. The tables have 20 and 30 numbers, of which we know only these.
 PRINTED = {"Table 7": (0.347, 0.349), "Table 8": (0.341, 0.357)}
 MAP = Measure(3, 0.01)
 SEED = 0
 
 
 def tables_7_and_8(context: Context) -> list[Part]:
-    """Fits at every value, and the least and the largest MAP beside the printed ones."""
+    """Fits at every value; the smallest and largest MAP are compared with the printed ones."""
     train, _, test = context.sources.parts("OHSUMED")
     few = 4 if context.quick else 1
     models: dict[str, list[tuple[str, Any]]] = {

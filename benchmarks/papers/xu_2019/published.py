@@ -1,12 +1,12 @@
-"""What Xu et al. (IEEE TKDE 31, 2019) print."""
+"""The numbers that Xu et al. (IEEE TKDE 31, 2019) print."""
 
 __all__ = ["COUNTS", "FEW_DIMENSIONS", "PAIRS_PER_DOCUMENT", "PLAIN_ROW", "QUALITY", "RANKS", "REPRODUCED"]
 
 # Table 1: documents, queries, pairs.
 COUNTS = {"OHSUMED": (16_140, 106, 582_588), "MQ2008": (15_211, 784, 80_925)}
-# Table 1: mean over the queries of pairs per document.
+# Table 1: number of pairs per document, averaged over the queries.
 PAIRS_PER_DOCUMENT = {"OHSUMED": 30.6, "MQ2008": 2.45}
-# MAP, NDCG@1, NDCG@3, NDCG@5, five folds.
+# MAP, NDCG@1, NDCG@3 and NDCG@5, means of five folds.
 QUALITY = {
     "OHSUMED": {
         "RSVM (SVM-light)": (0.4427, 0.5289, 0.4553, 0.4392),
@@ -23,7 +23,7 @@ QUALITY = {
         "Regularized RSVM": (0.4755, 0.3690, 0.4315, 0.4719),
     },
 }
-# Which row each model is to reproduce; `models.MODELS` has the names.
+# The row that each model reproduces; `models.MODELS` has the names of the models.
 PLAIN_ROW = "RSVM (SVM-light)"
 REPRODUCED = {
     "factorized": "Factorized RSVM",
@@ -31,7 +31,7 @@ REPRODUCED = {
     "lightgbm": "LambdaMART",
     "xgboost": "XGBoost",
 }
-# Fig. 2a: queries of OHSUMED fold 1 of which at most 10 % of the dimensions hold 90 % of the energy.
+# Fig. 2a: number of queries of OHSUMED fold 1 in which at most 10 % of the dimensions hold 90 % of the energy.
 FEW_DIMENSIONS = 16
 # Table 6, OHSUMED fold 1: query -> documents, pairs, ranks of the factorized, the regularized and the plain model.
 RANKS = {49: (109, 420, 5, 5, 8), 45: (205, 7482, 5, 6, 92), 35: (320, 27153, 5, 15, 234)}

@@ -1,6 +1,6 @@
-"""The published algorithms of low-rank RankSVM over explicit pairs, in NumPy: what ours are measured against.
+"""The published algorithms of low-rank RankSVM with listed pairs, in NumPy, for comparison with ours.
 
-Xu et al., IEEE TKDE 2019, with the signs of the dual (4) put right: both descend, ``- sum of alpha`` and not ``+``.
+Xu et al., IEEE TKDE 2019, with corrected signs for the dual (4): both algorithms descend, with ``- sum of alpha``.
 """
 
 import time
@@ -15,7 +15,7 @@ __all__ = ["Block", "Factors", "Query", "algorithm_2", "blocks_of", "listed"]
 
 
 class Query(NamedTuple):
-    """A query: its rows, their features in float64, the documents of every pair, and the pairs as a matrix."""
+    """A query: its rows, their features in float64, the documents of every pair, and a matrix that marks the pairs."""
 
     rows: np.ndarray
     X: np.ndarray
@@ -25,7 +25,7 @@ class Query(NamedTuple):
 
 
 def listed(data: RankingData) -> list[Query]:
-    """The pairs of every query that has some."""
+    """The queries that have pairs, with their pairs."""
     queries = []
     for _, rows in data.queries:
         mask = data.y[rows][:, None] > data.y[rows][None, :]
@@ -39,7 +39,7 @@ def listed(data: RankingData) -> list[Query]:
 
 
 class Factors:
-    """V and beta of the factorized dual, and epochs of projected gradient descent, query by query."""
+    """V and beta of the factorized dual; its methods run epochs of projected gradient descent, query by query."""
 
     def __init__(self, queries: list[Query], V: np.ndarray, C: float):
         self.queries, self.V, self.upper = queries, V.copy(), np.sqrt(C / V.shape[1])
@@ -57,7 +57,7 @@ class Factors:
         self.beta += query.X.T @ coefficients
 
     def epoch_of_pairs(self, step: float, order: Iterable[int] | None = None) -> None:
-        """One pass over the listed pairs. Sums over pairs are bincounts: np.add.at takes twice as long."""
+        """One pass over the listed pairs. It sums with bincount, because np.add.at takes twice as long."""
         for query in self._in(order):
             rows, X, i, j, _ = query
             old, scores = self.V[rows], X @ self.beta
@@ -71,7 +71,7 @@ class Factors:
             self.V[rows] = new
 
     def epoch_of_blocks(self, step: float, order: Iterable[int] | None = None) -> None:
-        """The same pass with the pairs of a query as a matrix, documents by documents."""
+        """The same pass, with the pairs of a query as a matrix of documents by documents."""
         for rows, X, _, _, mask in self._in(order):
             old, scores = self.V[rows], X @ self.beta
             slope = mask * (scores[:, None] - scores[None, :] - 1.0)
@@ -81,7 +81,7 @@ class Factors:
             self.V[rows] = new
 
     def objective(self) -> float:
-        """Half the squared norm of beta less the sum of alpha."""
+        """Half the squared norm of beta minus the sum of alpha."""
         alpha = sum(
             float(np.sum(self.V[query.rows][query.preferred] * self.V[query.rows][query.other]))
             for query in self.queries
@@ -93,7 +93,7 @@ class Factors:
 
 
 class Block(NamedTuple):
-    """The block of a query: features of its preferred and of its other documents, and which entries are pairs."""
+    """The block of a query: features of its preferred and its other documents, and a matrix that marks the pairs."""
 
     preferred: np.ndarray
     other: np.ndarray
@@ -101,7 +101,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(queries: list[Query]) -> list[Block]:
-    """Preferred by other documents of each query."""
+    """The block of each query."""
     blocks = []
     for query in queries:
         upper, i = np.unique(query.preferred, return_inverse=True)
@@ -113,7 +113,7 @@ def blocks_of(queries: list[Query]) -> list[Block]:
 
 
 def _largest_eigenvalue(blocks: list[Block]) -> float:
-    """Of the matrix of the quadratic part of the dual, by that of the features: their non-zero ones are the same."""
+    """The largest eigenvalue of the quadratic part of the dual, from a smaller matrix with the same nonzero ones."""
     size = blocks[0].preferred.shape[1]
     gram = np.zeros((size, size))
     for upper, lower, pairs in blocks:
@@ -125,10 +125,11 @@ def _largest_eigenvalue(blocks: list[Block]) -> float:
 def algorithm_2(
     blocks: list[Block], C: float, gamma: float, lam: float, step: float | None = None
 ) -> Iterator[tuple[float, float, np.ndarray]]:
-    """Seconds, objective of (15) and weights after every round: a projected gradient step on alpha, thresholds for A.
+    """Seconds, objective (15) and weights after every round: a projected gradient step on alpha, thresholds for A.
 
-    Without a step it is 1 over the Lipschitz constant of the gradient, the longest fixed one that is safe. A is
-    thresholded right after, so that every objective is the lowest for its alpha; the objective is not in the seconds.
+    By default, the step is 1 over the Lipschitz constant of the gradient, the longest fixed step that is safe. A is
+    thresholded after the step, so that each objective is the lowest for its alpha. The seconds do not include the
+    computation of the objective.
     """
     if step is None:
         step = 1.0 / (_largest_eigenvalue(blocks) + 2.0 * lam)

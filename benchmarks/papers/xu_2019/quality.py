@@ -1,4 +1,4 @@
-"""Quality on the official folds: random search of one budget for each model, beside the published tables."""
+"""Quality on the official folds, by random searches with the same budget for each model, and the published tables."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ from ranksvm import metrics
 
 __all__ = ["COMPARED", "PLAIN", "SIGNIFICANT", "Choices", "official_folds", "search_of"]
 
-# The plain model that the others are held to.
+# The plain model, with which the others are compared.
 PLAIN = "plain"
 COMPARED = tuple(model for model in MODELS if model != "refitted")
 SAID = {"default": "standard discount", "letor": "LETOR's convention"}
-# In LETOR's convention the plain model is within 0.004 of the printed figures of MQ2008, in the other one 0.02 off.
+# For MQ2008, the plain model differs from the printed figures by at most 0.004 in LETOR's convention, and by 0.02 in
+# the other one. So only figures in LETOR's convention are judged.
 JUDGED = "letor"
 SIGNIFICANT = 0.05
 
@@ -27,7 +28,7 @@ SIGNIFICANT = 0.05
 class Choices:
     """The candidates that a metric chose: a task for each model, draw of the data and fold.
 
-    Draws have the same test parts: what they give is averaged.
+    All draws have the same test parts, so their figures are averaged.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Choices:
         }
 
     def of_folds(self, model: str, convention: str = "default") -> np.ndarray:
-        """Test figures: folds by measures."""
+        """Test figures, shape (folds, measures)."""
         figures = [
             [[self.cache[task].mean(name, convention) for name in MEASURES] for task in folds]
             for folds in self.tasks[model]
@@ -52,7 +53,7 @@ class Choices:
         return np.mean(figures, axis=0)
 
     def pooled(self, model: str) -> metrics.Evaluation:
-        """The values of the queries of all test parts."""
+        """The evaluation of all queries of all test parts."""
         values = {
             name: np.mean(
                 [
@@ -69,11 +70,11 @@ class Choices:
         return metrics.Evaluation(means, values, weights, np.arange(n_queries), 0, 0, "default")
 
     def comparison(self, model: str, measure: str, base: str = PLAIN) -> metrics.Comparison:
-        """A model less the base, query by query."""
+        """The comparison of a model with the base model, query by query."""
         return metrics.compare(self.pooled(base), self.pooled(model), measure)
 
     def seconds(self, model: str) -> float:
-        """What all candidates of all folds took."""
+        """Total seconds of all candidates of all folds."""
         return sum(self.cache[task].seconds for task in self.search.tasks(self.data, self.folds, [model]))
 
 
@@ -81,7 +82,7 @@ class Choices:
 
 
 def figures_table(choices: Choices, convention: str) -> Compared:
-    """Means over the folds of each model, beside the published row that it is to reproduce."""
+    """Means over the folds of each model, compared with the published row that the model reproduces."""
     found = Compared(f"{choices.data}-{convention}", ("model", "published as"))
     published = QUALITY.get(choices.data, {})
     rows = {PLAIN: PLAIN_ROW, **REPRODUCED}
@@ -99,7 +100,7 @@ def figures_table(choices: Choices, convention: str) -> Compared:
 
 
 def tests_table(choices: Choices) -> Grid:
-    """Paired tests of each model against the plain one."""
+    """Paired tests of each model against the plain model."""
     rows = []
     for model in choices.models:
         if model == PLAIN:
@@ -115,7 +116,7 @@ def tests_table(choices: Choices) -> Grid:
 
 
 def params_table(choices: Choices) -> Grid:
-    """What was chosen in each fold, and what the fits that were chosen took."""
+    """The parameters chosen in each fold, and the times of the chosen fits."""
     rows = []
     for model in choices.models:
         for task in choices.tasks[model][0]:
@@ -134,7 +135,7 @@ def _short(value: object) -> str:
 
 
 def claims(choices: Choices) -> str:
-    """What the paper says of its two models on a data set, held to the figures above."""
+    """The claims of the paper about its two models on a data set, checked with the figures above."""
     lines = [
         _against(choices, model, base)
         for model in ("factorized", "regularized")
@@ -145,7 +146,7 @@ def claims(choices: Choices) -> str:
 
 
 def _against(choices: Choices, model: str, base: str) -> str:
-    """A sentence: where a model is above another and where below, and whether it is more than chance."""
+    """A sentence: in which measures a model is better or worse than another, and whether this is significant."""
     sides: dict[str, list[str]] = {"above": [], "below": []}
     wins = 0
     for measure in MEASURES:
@@ -170,7 +171,7 @@ def _against(choices: Choices, model: str, base: str) -> str:
 
 
 def search_of(context: Context) -> Search:
-    """The search that settings ask for; what was fitted in one sitting is in the cache of the next."""
+    """The search for some settings; fits of earlier runs are in its cache."""
     settings = context.settings
     return Search(
         context.sources.parts,
@@ -183,7 +184,7 @@ def search_of(context: Context) -> Search:
 
 
 def official_folds(context: Context) -> list[Part]:
-    """Every model on the folds of every data set."""
+    """Search with every model on the folds of every data set."""
     search = search_of(context)
     needed = {"lightgbm": "lightgbm", "xgboost": "xgboost"}
     models = [model for model in COMPARED if model not in needed or importlib.util.find_spec(needed[model])]

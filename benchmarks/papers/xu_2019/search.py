@@ -1,4 +1,4 @@
-"""Random search in several sittings: fits in processes of their own, each kept in a file as soon as it is done."""
+"""Random search that can be interrupted: fits run in separate processes, and each result is stored in a file."""
 
 import json
 import multiprocessing
@@ -21,14 +21,14 @@ from ranksvm.exceptions import RankSVMError
 __all__ = ["CONVENTIONS", "MEASURES", "Cache", "Result", "Search", "Task", "evaluated"]
 
 MEASURES = ("map", "ndcg@1", "ndcg@3", "ndcg@5")
-# Evaluated twice: with the standard discount, and as LETOR's own tool does it.
+# Fits are evaluated twice: with the standard discount, and as LETOR's own tool does it.
 CONVENTIONS = ("default", "letor")
-# Gives the parts of a fold of a data set by its name; it is sent to other processes.
+# A function that returns the parts of a fold of a data set, given by name; it is sent to other processes.
 PartsOf = Callable[[str, int], Parts]
 
 
 class Task(NamedTuple):
-    """One fit: what it is fitted to, with which parameters, and by which metric it stops early."""
+    """One fit: data, fold, model, parameters, and the metric for early stopping."""
 
     data: str
     fold: int
@@ -38,17 +38,17 @@ class Task(NamedTuple):
 
     @classmethod
     def of(cls, data: str, fold: int, model: str, params: dict[str, Any], metric: str) -> "Task":
-        """A task from parameters as a dict."""
+        """Make a task from parameters given as a dict."""
         return cls(data, fold, model, tuple(sorted(params.items())), metric)
 
     @property
     def key(self) -> str:
-        """The name it is kept under."""
+        """The key of the task in the cache."""
         return json.dumps([self.data, self.fold, self.model, dict(self.params), self.metric], sort_keys=True)
 
 
 class Result(NamedTuple):
-    """What a fit gave: seconds, notes, means on the validation part, values of every test query by convention."""
+    """The result of a fit: seconds, notes, means on the validation part, values of every test query by convention."""
 
     seconds: float
     notes: dict[str, Any]
@@ -69,12 +69,12 @@ def _parts(parts_of: PartsOf, data: str, fold: int) -> Parts:
 
 
 def evaluated(data: RankingData, scores: np.ndarray, convention: str = "default") -> metrics.Evaluation:
-    """The measures of scores."""
+    """Evaluate scores with the measures."""
     return metrics.evaluate(data.y, scores, data.qid, MEASURES, convention=convention)
 
 
 def _run(parts_of: PartsOf, task: Task) -> Result:
-    """Fit a task and evaluate what it gave."""
+    """Fit the model of a task, and evaluate it."""
     parts = _parts(parts_of, task.data, task.fold)
     started = time.perf_counter()
     with threadpool_limits(1):
@@ -92,14 +92,14 @@ def _run(parts_of: PartsOf, task: Task) -> Result:
 
 
 class Cache:
-    """Results by task, and the file that each is added to: a line of JSON, so that a stopped run loses nothing."""
+    """Results by task. Each is also appended to a file as a line of JSON, so that a stopped run loses nothing."""
 
     def __init__(self, path: Path | None):
         self.path = path
         self.results: dict[str, Result] = {}
         if path is not None and path.exists():
             text = path.read_text(encoding="utf-8")
-            # the last line of a run that was ended may lack its end
+            # the last line may be incomplete if a run was killed
             whole = text[: text.rfind("\n") + 1]
             if whole != text:
                 path.write_text(whole, encoding="utf-8")
@@ -114,7 +114,7 @@ class Cache:
         return task.key in self.results
 
     def add(self, task: Task, result: Result) -> None:
-        """Keep a result."""
+        """Store a result."""
         self.results[task.key] = result
         if self.path is not None:
             with open(self.path, "a", encoding="utf-8") as file:
@@ -122,24 +122,24 @@ class Cache:
 
 
 class Search:
-    """A random search: candidates of each model in each fold, and the ones that validation data choose.
+    """A random search: candidates of each model in each fold, and the candidates that validation data choose.
 
     Parameters
     ----------
     parts_of : callable
-        Parts of a fold by the name of a data set; it has to be one that can be pickled and hashed.
+        Returns the parts of a fold of a data set, given by name. It must be possible to pickle and hash it.
     n_candidates : int
-        Budget of each model in each fold.
+        Number of candidates of each model in each fold.
     metric : str
-        What chooses, and what models stop early by.
+        Metric for the choice and for early stopping.
     n_processes : int
-        Fits at a time; 0: one, in this process.
+        Number of fits at the same time; 0: one fit at a time, in this process.
     limit : float
         Seconds after which no further fit begins.
     cache : Path, optional
-        File of fits that are done, read and added to.
+        File of finished fits, which is read and extended.
     say : callable
-        Is told each fit that is done.
+        Is called with a text after each fit.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Search:
         self._deadline = time.monotonic() + limit
 
     def tasks(self, data: str, folds: Iterable[int], models: Iterable[str]) -> list[Task]:
-        """The candidates of each fold and model, drawn anew for each fold."""
+        """The candidates of each fold and model; each fold has different draws."""
         return [
             Task.of(data, fold, model, params, self.metric)
             for fold in folds
@@ -167,16 +167,16 @@ class Search:
         ]
 
     def chosen(self, data: str, fold: int, model: str) -> Task:
-        """The candidate that is best by the metric on the validation part."""
+        """The candidate with the best metric on the validation part."""
         return max(self.tasks(data, [fold], [model]), key=lambda task: self.cache[task].vali[self.metric])
 
     def complete(self, tasks: Iterable[Task]) -> None:
-        """Run what the cache lacks.
+        """Run the tasks that are not in the cache.
 
         Raises
         ------
         RankSVMError
-            When fits are left, because the time was up.
+            When fits are left because the time is over.
         """
         missing = list({task.key: task for task in tasks if task not in self.cache}.values())
         left = self._run_all(missing)
@@ -192,10 +192,10 @@ class Search:
             return 0
         if not missing or time.monotonic() > self._deadline:
             return len(missing)
-        # not forked: libraries of other tools hold threads
+        # spawned and not forked, because libraries of other tools have threads
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.n_processes, mp_context=context) as pool:
-            # one process alone first: importing an editable install may build it
+            # start one process first, because the import of an editable install may build it
             pool.submit(len, "ready").result()
             return self._feed(pool.submit, missing)
 

@@ -1,4 +1,4 @@
-"""Table 1: what the data sets are, and how many pairs a document is in."""
+"""Table 1: sizes of the data sets, and pairs per document."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from ranksvm.data import pairs_per_document, shared_documents
 
 __all__ = ["table_1"]
 
-# Digits in print. Of all 784 queries of MQ2008 the mean is 2.485, which is near the printed 2.45, not a rounding of it.
+# Printed digits. The mean of all 784 queries of MQ2008 is 2.485, near the printed 2.45, but it does not round to it.
 PER_DOCUMENT = {"OHSUMED": Measure(1, 0.05, 0), "MQ2008": Measure(2, 0.05, 0)}
 
 
 def table_1(context: Context) -> list[Part]:
-    """The queries of all five test parts, which are those of the data set."""
+    """Statistics of the queries of all five test parts, which together are all queries of the data set."""
     rows, table = [], Compared("pairs", ("data",))
     for name in context.sources.here(PAIRS_PER_DOCUMENT):
         folds = context.sources.folds(name)
