@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     best = metrics.evaluate(data.y, data.X @ coef, data.qid, METRICS)
     print(
         f"{data.n_rows:,} documents of {options.queries} queries, {int(data.y.sum())} relevant; "
-        f"{best.n_without_relevant} queries without one count 0; mean ± standard deviation "
+        f"{best.n_without_relevant} queries without a relevant document count as 0; mean ± standard deviation "
         f"of {options.orders} orders\n"
     )
     print(f"| model | {' | '.join(METRICS)} |\n" + "|---" * (1 + len(METRICS)) + "|")

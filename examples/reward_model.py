@@ -66,7 +66,7 @@ def main(argv: list[str] | None = None) -> None:
     C = chosen_by_valid.C_
     model = RankSVM(C=C, tol=1e-3).fit(train)
     seconds = time.perf_counter() - started
-    print(f"C = {C:g}, {model.status_}, {seconds:.1f} s; memory beside the features: {_share(before, size)}")
+    print(f"C = {C:g}, {model.status_}, {seconds:.1f} s; additional memory: {_share(before, size)}")
 
     first, second = model.predict(test.chosen), model.predict(test.rejected)
     found = metrics.evaluate_pairs(first, second, test.prompt)
@@ -89,7 +89,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def _share(before: int, size: int) -> str:
     more = peak_memory() - before
-    return f"{more / 2**20:,.0f} MiB, {more / size:.2f} of them"
+    return f"{more / 2**20:,.0f} MiB, {more / size:.2f} of the size of the features"
 
 
 if __name__ == "__main__":
