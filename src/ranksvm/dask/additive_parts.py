@@ -56,7 +56,7 @@ def levels_on_cluster(
     owned = np.split(places, np.searchsorted(places, ends[:-1]))
     starts = ends - np.array(sizes)
     chosen = [own - start for own, start in zip(owned, starts.tolist(), strict=True)]
-    pieces = cluster.mapped(_piece, rows, n_features, beside=chosen)
+    pieces = cluster.mapped(_piece, rows, n_features, second_arguments=chosen)
     how = np.any(missing, axis=0), options.max_bins, categorical
     (found,) = cluster.results([cluster.client.submit(_described, pieces, *how, pure=False)])
     bins, statistics = found

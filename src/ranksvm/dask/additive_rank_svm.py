@@ -13,8 +13,8 @@ from ranksvm.additive import AdditiveFunction
 from ranksvm.dask.additive_rows import AdditiveRows, describing
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
-from ranksvm.dask.inputs import Given
-from ranksvm.dask.preparation import Before, Prepared, prepared_rows
+from ranksvm.dask.inputs import InputParts
+from ranksvm.dask.preparation import DescribeRows, Prepared, prepared_rows
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
 from ranksvm.estimators.base.arguments import Monotone
@@ -139,13 +139,13 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     def _options(self) -> AdditiveOptions:
         return additive_options(self)
 
-    def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
-        return super()._prepared(cluster, given, describing(cluster, self._options()))
+    def _prepared(self, cluster: Cluster, inputs: InputParts, describe: DescribeRows | None = None) -> Prepared:
+        return super()._prepared(cluster, inputs, describing(cluster, self._options()))
 
     def _fitted_to_parts(
         self,
         cluster: Cluster,
-        given: Given,
+        inputs: InputParts,
         prepared: Prepared,
         options: LinearOptions,
         held_out: list[HeldOut],
@@ -156,8 +156,8 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         if self.interactions == "auto" and not held_out:
             raise OptionError("interactions='auto' chooses their number on validation data: give eval_set=[(X, y)].")
         n_queries = prepared.n_queries
-        again = partial(prepared_rows, cluster, given, prepared.n_partitions)
-        rows = AdditiveRows(cluster, prepared, levels, options, effective_n_jobs(self.n_jobs), again)
+        prepare_again = partial(prepared_rows, cluster, inputs, prepared.n_partitions)
+        rows = AdditiveRows(cluster, prepared, levels, options, effective_n_jobs(self.n_jobs), prepare_again)
         prepared.rows.clear()  # they are in the parts now
 
         def value(function: AdditiveFunction) -> float:

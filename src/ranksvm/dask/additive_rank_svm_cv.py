@@ -15,8 +15,8 @@ from ranksvm.dask.additive_parts import levels_on_cluster
 from ranksvm.dask.additive_rows import AdditiveRows, describing
 from ranksvm.dask.choosing_ranker import Choosing, DaskChoosingRanker, Solved
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.inputs import Given
-from ranksvm.dask.preparation import Before, Prepared, prepared_rows
+from ranksvm.dask.inputs import InputParts
+from ranksvm.dask.preparation import DescribeRows, Prepared, prepared_rows
 from ranksvm.dask.rows import Rows
 from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV, Setting
 from ranksvm.estimators.base.arguments import Interactions, Monotone
@@ -144,18 +144,20 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         options: AdditiveOptions = self._new_local()._options()
         return options
 
-    def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
-        return super()._prepared(cluster, given, describing(cluster, self._options()))
+    def _prepared(self, cluster: Cluster, inputs: InputParts, describe: DescribeRows | None = None) -> Prepared:
+        return super()._prepared(cluster, inputs, describing(cluster, self._options()))
 
     def _chosen(
-        self, choosing: Choosing, given: Given, options: LinearOptions
+        self, choosing: Choosing, inputs: InputParts, options: LinearOptions
     ) -> tuple[AdditiveRankSVMCV, list[Solved]]:
         assert isinstance(options, AdditiveOptions)
         model: AdditiveRankSVMCV = self._new_local()
         model.categories_ = {}  # text is refused
         cluster, prepared = choosing.cluster, choosing.prepared
-        again = partial(prepared_rows, cluster, given, prepared.n_partitions)
-        rows = AdditiveRows(cluster, prepared, prepared.described, options, effective_n_jobs(self.n_jobs), again)
+        prepare_again = partial(prepared_rows, cluster, inputs, prepared.n_partitions)
+        rows = AdditiveRows(
+            cluster, prepared, prepared.described, options, effective_n_jobs(self.n_jobs), prepare_again
+        )
         settings, Cs = model._settings(rows), model._tried_cs()
         try:
             if choosing.held_out:

@@ -9,7 +9,7 @@ from ranksvm.additive import AdditiveTerms
 from ranksvm.dask.additive_parts import levels_on_cluster, with_terms
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.preparation import Before, Prepared, parts_of_rows
+from ranksvm.dask.preparation import DescribeRows, Prepared, parts_of_rows
 from ranksvm.dask.rows import Columns
 from ranksvm.fits.additive_levels import AdditiveLevels
 from ranksvm.fits.additive_options import AdditiveOptions
@@ -37,7 +37,7 @@ class AdditiveRows:
         The hyper-parameters.
     n_threads : int
         Number of threads in this process.
-    again : callable, optional
+    prepare_again : callable, optional
         Prepares the rows again after their workers were lost; None: a loss is an error.
 
     Attributes
@@ -53,23 +53,23 @@ class AdditiveRows:
         levels: AdditiveLevels,
         options: AdditiveOptions,
         n_threads: int,
-        again: Callable[[], Prepared] | None = None,
+        prepare_again: Callable[[], Prepared] | None = None,
     ):
         self.levels = levels
         self.made: list[PartitionedTerm] = []
-        self._cluster, self._n_threads, self._again = cluster, n_threads, again
+        self._cluster, self._n_threads, self._prepare_again = cluster, n_threads, prepare_again
         self._how = options.pair_selection, options.pair_weighting, True
         self._parts = parts_of_rows(cluster, prepared, *self._how)
 
     def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> PartitionedTerm:
         """The term over all parts with these variables."""
-        again = self._again
+        prepare_again = self._prepare_again
 
-        def parts_again() -> list[Future]:
-            assert again is not None
-            return self._with_terms(parts_of_rows(self._cluster, again(), *self._how), terms)
+        def make_parts() -> list[Future]:
+            assert prepare_again is not None
+            return self._with_terms(parts_of_rows(self._cluster, prepare_again(), *self._how), terms)
 
-        backend = DaskBackend(self._cluster, None if again is None else parts_again)
+        backend = DaskBackend(self._cluster, None if prepare_again is None else make_parts)
         backend.put(self._with_terms(self._parts, terms))
         known: dict[str, Any] = {"sample_rows": SAMPLE_ROWS}
         if self.made and (sample := self.made[0].fetch()) is not None:
@@ -88,7 +88,7 @@ class AdditiveRows:
         return self._cluster.mapped(with_terms, parts, terms)
 
 
-def describing(cluster: Cluster, options: AdditiveOptions) -> Before:
+def describing(cluster: Cluster, options: AdditiveOptions) -> DescribeRows:
     """A function that computes the levels of all rows, for `prepared_rows`."""
 
     def levels(rows: list[Future], columns: Columns) -> AdditiveLevels:

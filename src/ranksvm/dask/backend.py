@@ -43,7 +43,7 @@ class DaskBackend:
     ----------
     cluster : Cluster
         The cluster.
-    again : callable, optional
+    make_parts : callable, optional
         Makes the futures of the parts again, if the cluster has lost them and the data that they came from.
     device : str
         The device on which workers compute; a worker that lacks it uses its CPU: see `device_of_part`.
@@ -56,9 +56,9 @@ class DaskBackend:
         Number of rounds so far, and number of repetitions of a whole round.
     """
 
-    def __init__(self, cluster: Cluster, again: Callable[[], list[Future]] | None = None, device: str = "cpu"):
+    def __init__(self, cluster: Cluster, make_parts: Callable[[], list[Future]] | None = None, device: str = "cpu"):
         self.cluster = cluster
-        self.again = again
+        self.make_parts = make_parts
         self.device = device
         self.n_rounds = self.n_repeated = 0
         self.parts: list[Future] = []
@@ -99,17 +99,17 @@ class DaskBackend:
 
     def _repeated(self, ask: Callable[[], T]) -> T:
         """The result of a request, which is repeated if its futures are lost."""
-        again: Callable[[], list[Future]] | None = None
+        make_parts: Callable[[], list[Future]] | None = None
         for attempt in range(ATTEMPTS):
             try:
-                if again is not None:
-                    self.parts, again = again(), None
+                if make_parts is not None:
+                    self.parts, make_parts = make_parts(), None
                 return ask()
             except LostError as lost:
-                if self.again is None:
+                if self.make_parts is None:
                     raise
                 logger.warning("the cluster has lost the data of this fit, which are made again: %s", lost)
-                again = self.again
+                make_parts = self.make_parts
             except KilledWorker as killed:
                 logger.warning("several workers ended during one round, which is taken again: %s", killed)
                 failed = [part for part in self.parts if part.status == "error"]

@@ -20,10 +20,10 @@ from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.devices import check_devices
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.gathered import fit_arguments
-from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.inputs import InputParts, input_parts
 from ranksvm.dask.lazy import lazy_metric, lazy_scores
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
-from ranksvm.dask.preparation import Before, Prepared, parts_of_rows, prepared_rows
+from ranksvm.dask.preparation import DescribeRows, Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences
@@ -224,9 +224,9 @@ class DaskRanker(BaseEstimator):
         check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
         return cluster
 
-    def _given(self, cluster: Cluster, training: TrainingArguments) -> Given:
+    def _training_inputs(self, cluster: Cluster, training: TrainingArguments) -> InputParts:
         """The parts of the training data."""
-        return given_rows(
+        return input_parts(
             training.X,
             training.y,
             training.qid,
@@ -238,40 +238,40 @@ class DaskRanker(BaseEstimator):
             missing=self._local._takes_missing,
         )
 
-    def _gathered(self, cluster: Cluster, given: Given) -> dict[str, Any]:
+    def _gathered(self, cluster: Cluster, inputs: InputParts) -> dict[str, Any]:
         """The data in this process, as arguments of ``fit``; also stores the names of the features."""
-        columns, arguments = fit_arguments(cluster, given, self.memory_limit)
-        self._learn_columns(columns, given)
+        columns, arguments = fit_arguments(cluster, inputs, self.memory_limit)
+        self._learn_columns(columns, inputs)
         return arguments
 
-    def _prepared(self, cluster: Cluster, given: Given, before: Before | None = None) -> Prepared:
-        """The rows on the cluster, and ``before`` as in `prepared_rows`; also stores the names of the features."""
-        listed = given.listed
+    def _prepared(self, cluster: Cluster, inputs: InputParts, describe: DescribeRows | None = None) -> Prepared:
+        """The rows on the cluster, and ``describe`` as in `prepared_rows`; also stores the names of the features."""
+        listed = inputs.listed
         if listed is not None and listed.groups is not None and self.pair_weighting == "per_query":
             raise OptionError("pair_weighting='per_query' needs queries: also give qid or group.")
-        prepared = prepared_rows(cluster, given, self.n_partitions, before)
-        self._learn_columns(prepared.columns, given)
+        prepared = prepared_rows(cluster, inputs, self.n_partitions, describe)
+        self._learn_columns(prepared.columns, inputs)
         return prepared
 
-    def _learn_columns(self, columns: Columns, given: Given) -> None:
+    def _learn_columns(self, columns: Columns, inputs: InputParts) -> None:
         assert columns.n_features is not None
         self.n_features_in_ = columns.n_features
         if columns.names is not None:
             self.feature_names_in_ = columns.names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.qid_column_, self.frame_type_ = given.columns.qid, given.frame_type
+        self.qid_column_, self.frame_type_ = inputs.columns.qid, inputs.frame_type
 
     def _term(
-        self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: PathLike | None = None
+        self, cluster: Cluster, inputs: InputParts, prepared: Prepared, checkpoint: PathLike | None = None
     ) -> PartitionedTerm:
         """Make the parts, and the loss over them."""
         how, n_partitions = (self.pair_selection, self.pair_weighting), prepared.n_partitions
 
-        def again() -> list[Future]:
-            return parts_of_rows(cluster, prepared_rows(cluster, given, n_partitions), *how)
+        def make_parts() -> list[Future]:
+            return parts_of_rows(cluster, prepared_rows(cluster, inputs, n_partitions), *how)
 
-        backend = DaskBackend(cluster, again, self.device)
+        backend = DaskBackend(cluster, make_parts, self.device)
         backend.put(parts_of_rows(cluster, prepared, *how))
         kind = PartitionedTerm if checkpoint is None else CheckpointedTerm
         term = kind(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
@@ -287,12 +287,12 @@ class DaskRanker(BaseEstimator):
     ) -> tuple[list[HeldOut], list[Metric]]:
         """The sets on the cluster, and their metrics."""
         found = []
-        for name, given, timed in self._given_sets(cluster, eval_set, *options):
+        for name, inputs, timed in self._inputs_of_sets(cluster, eval_set, *options):
             with naming_set(name):
-                found.append(HeldOut(name, prepared_rows(cluster, given, self.n_partitions), timed))
+                found.append(HeldOut(name, prepared_rows(cluster, inputs, self.n_partitions), timed))
         return found, decided_metrics(metrics, found) if found else metrics
 
-    def _given_sets(
+    def _inputs_of_sets(
         self,
         cluster: Cluster,
         eval_set: EvalSets,
@@ -300,7 +300,7 @@ class DaskRanker(BaseEstimator):
         eval_group: EvalValues,
         eval_names: str | Sequence[str] | None,
         eval_sample_weight: EvalValues,
-    ) -> list[tuple[str, Given, bool]]:
+    ) -> list[tuple[str, InputParts, bool]]:
         """The name of each set, its parts, and whether it has times."""
         if eval_set is None:
             EvalArguments(None, eval_qid, eval_group, eval_names, eval_sample_weight).refuse_without_sets()
@@ -313,8 +313,8 @@ class DaskRanker(BaseEstimator):
         found = []
         for name, (X, *y), qid, group, weight in zip(names, sets, qids, groups, weights, strict=True):
             with naming_set(name):
-                given = self._held_out(cluster, X, *y, qid=qid, group=group, sample_weight=weight)
-                found.append((name, given, len(y) == 2 and y[1] is not None))
+                inputs = self._held_out(cluster, X, *y, qid=qid, group=group, sample_weight=weight)
+                found.append((name, inputs, len(y) == 2 and y[1] is not None))
         return found
 
     def _held_out(
@@ -327,7 +327,7 @@ class DaskRanker(BaseEstimator):
         qid: ArrayLike | None,
         group: ArrayLike | None,
         sample_weight: ArrayLike | None,
-    ) -> Given:
+    ) -> InputParts:
         """The parts of one evaluation set: rows with labels or times, or rows with listed pairs."""
         listed = isinstance(X, Preferences) or (event is None and y is not None and are_pairs(y))
         if listed and sample_weight is not None:
@@ -339,7 +339,7 @@ class DaskRanker(BaseEstimator):
             X, qid, pairs, pair_weight = unpacked_preferences(X, None, qid, group, y, None)
             y = None
         columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
-        return given_rows(
+        return input_parts(
             X,
             y,
             qid,

@@ -17,7 +17,7 @@ from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.evaluation import HeldOut, Scorer, Sums, evaluated
 from ranksvm.dask.gathered import evaluation_set, fit_arguments
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.listed_pairs import Listed, queries_of_pairs, unpacked_preferences
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
@@ -84,14 +84,14 @@ class Choosing:
 
     def on_sets(self, models: Sequence[Scorer]) -> Solved:
         """The scores of the solutions for ascending values of C on the evaluation sets."""
-        there = {
+        by_set = {
             each.name: each.evaluate(self.cluster, models, self.metrics, self.convention) for each in self.held_out
         }
-        sums = [found[self.metrics[0].name] for found in there[self.held_out[0].name]]
+        sums = [found[self.metrics[0].name] for found in by_set[self.held_out[0].name]]
         values = [each.mean for each in sums]
         n = next((tried for tried in range(1, len(values)) if is_exhausted(values[:tried], self.patience)), len(values))
         errors = np.array([each.standard_error for each in sums])
-        return Solved(np.array(values)[:n], errors[:n], {name: found[:n] for name, found in there.items()})
+        return Solved(np.array(values)[:n], errors[:n], {name: found[:n] for name, found in by_set.items()})
 
     def on_fold(self, models: Sequence[Scorer], test: np.ndarray) -> list[float]:
         """The scores of the solutions on a test part, given as hashes of queries or as numbers of listed pairs."""
@@ -189,18 +189,18 @@ class DaskChoosingRanker(DaskRanker):
         metrics = metrics_of_sets(eval_metric, eval_at, metric)
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             cluster = self._cluster()
-            given = self._given(cluster, training)
+            inputs = self._training_inputs(cluster, training)
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
-                return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
+                return self._chosen_here(cluster, inputs, sets, eval_metric=eval_metric, eval_at=eval_at)
             # a splitter may give other folds the second time, or none
             same_folds = eval_set is not None or self.cv is None or isinstance(self.cv, Integral)
             attempts = ATTEMPTS if same_folds else 1
             for attempt in range(attempts):
                 try:
-                    choosing = self._choosing(cluster, given, sets, metrics, metric, convention, patience)
-                    model, solved = self._chosen(choosing, given, options)
+                    choosing = self._choosing(cluster, inputs, sets, metrics, metric, convention, patience)
+                    model, solved = self._chosen(choosing, inputs, options)
                     break
                 except LostError as lost:
                     if attempt + 1 == attempts:
@@ -215,7 +215,7 @@ class DaskChoosingRanker(DaskRanker):
     def _choosing(
         self,
         cluster: Cluster,
-        given: Given,
+        inputs: InputParts,
         sets: tuple[Any, ...],
         metrics: list[Metric],
         metric: Metric,
@@ -223,7 +223,7 @@ class DaskChoosingRanker(DaskRanker):
         patience: int | None,
     ) -> Choosing:
         """The rows on the cluster, and what decides on C."""
-        prepared = self._prepared(cluster, given)
+        prepared = self._prepared(cluster, inputs)
         held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
         if not held_out and prepared.listed is not None:
             metrics = [only_metric("pairs", ACCURACY, metric)]
@@ -231,22 +231,24 @@ class DaskChoosingRanker(DaskRanker):
             metrics = [only_metric("censored times", CONCORDANCE, metric)]
         return Choosing(cluster, prepared, held_out, metrics, convention, patience)
 
-    def _chosen(self, choosing: Choosing, given: Given, options: LinearOptions) -> tuple[Any, list[Solved]]:
+    def _chosen(self, choosing: Choosing, inputs: InputParts, options: LinearOptions) -> tuple[Any, list[Solved]]:
         """The local model of the choice, and the scores of all solutions on the sets of ``eval_set``."""
         raise NotImplementedError
 
-    def _chosen_here(self, cluster: Cluster, given: Given, sets: tuple[Any, ...], **metrics: Any) -> Self:
+    def _chosen_here(self, cluster: Cluster, inputs: InputParts, sets: tuple[Any, ...], **metrics: Any) -> Self:
         """Gather the rows of all sets in this process, and let the local estimator choose."""
-        arguments = self._gathered(cluster, given)
-        there = dict(zip(("eval_set", "eval_qid", "eval_group", "eval_names", "eval_sample_weight"), sets, strict=True))
-        held_out = self._given_sets(cluster, *sets)
+        arguments = self._gathered(cluster, inputs)
+        set_arguments = dict(
+            zip(("eval_set", "eval_qid", "eval_group", "eval_names", "eval_sample_weight"), sets, strict=True)
+        )
+        held_out = self._inputs_of_sets(cluster, *sets)
         if held_out:
             gathered = [fit_arguments(cluster, each, self.memory_limit)[1] for _, each, _ in held_out]
             items, qids, weights = zip(*map(evaluation_set, gathered), strict=True)
             names = [name for name, _, _ in held_out]
-            there = {"eval_set": list(items), "eval_qid": list(qids), "eval_names": names}
-            there["eval_sample_weight"] = list(weights)
-        model = self._new_local().set_params(memory_limit=None).fit(**arguments, **there, **metrics)
+            set_arguments = {"eval_set": list(items), "eval_qid": list(qids), "eval_names": names}
+            set_arguments["eval_sample_weight"] = list(weights)
+        model = self._new_local().set_params(memory_limit=None).fit(**arguments, **set_arguments, **metrics)
         known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
         self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
         return self

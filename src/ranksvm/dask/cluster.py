@@ -24,8 +24,8 @@ logger = logging.getLogger("ranksvm.dask")
 T = TypeVar("T")
 
 # Seconds between two checks for a result, and between two requests to the scheduler.
-LOOK = 0.5
-ASK = 5.0
+POLL_SECONDS = 0.5
+REQUEST_SECONDS = 5.0
 
 
 class LostError(ClusterError):
@@ -56,11 +56,11 @@ class Cluster:
         function: Callable[..., Any],
         parts: Sequence[Any],
         *constants: Any,
-        beside: Sequence[Any] | None = None,
+        second_arguments: Sequence[Any] | None = None,
         look: bool = True,
         key: str | None = None,
     ) -> list[Future]:
-        """Call a function for each part, on its worker: with the part, its item of ``beside`` if given, and constants.
+        """Call a function for each part, on its worker, with the part, its item of ``second_arguments``, and constants.
 
         Dask may send a task to any idle worker, and the part with it, if the task looks like the root of a graph, as
         the tasks of few parts do. Dask does not do this if the task names workers, even if it also allows others.
@@ -68,11 +68,12 @@ class Cluster:
         The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of the
         time of a round. Without ``look`` there is no request, so that a lost scheduler cannot block the call.
         """
-        if look and time.monotonic() - self._asked_workers > ASK:
+        if look and time.monotonic() - self._asked_workers > REQUEST_SECONDS:
             self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
             self._asked_workers = time.monotonic()
         where = {"workers": self._workers or None, "allow_other_workers": bool(self._workers)}
-        arguments = [parts, *([] if beside is None else [beside]), *([value] * len(parts) for value in constants)]
+        by_part = [parts] if second_arguments is None else [parts, second_arguments]
+        arguments = [*by_part, *([value] * len(parts) for value in constants)]
         return self.client.map(function, *arguments, pure=False, key=key, **where)
 
     @cached_property
@@ -163,7 +164,7 @@ class Cluster:
         watch = _Watch(self)
         while True:
             try:
-                found, error = running.result(LOOK)
+                found, error = running.result(POLL_SECONDS)
             except NotYet:
                 watch.look()
                 continue
@@ -180,10 +181,10 @@ class Cluster:
     def _wait_for_scheduler(self) -> None:
         """Return once the scheduler answers again."""
         watch = _Watch(self)
-        time.sleep(LOOK)  # by then the client has noticed a closed connection
+        time.sleep(POLL_SECONDS)  # by then the client has noticed a closed connection
         while not watch.answers():
             watch.look()
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
 
 
 class _Watch:
@@ -191,8 +192,8 @@ class _Watch:
 
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
-        self.heard = self.peopled = self.asked = time.monotonic()
-        self.question: Answer[dict[str, Any]] | None = None
+        self.heard_at = self.had_workers_at = self.requested_at = time.monotonic()
+        self.request: Answer[dict[str, Any]] | None = None
 
     def answers(self) -> bool:
         """Whether the client has a connection."""
@@ -203,29 +204,33 @@ class _Watch:
         cluster, now = self.cluster, time.monotonic()
         if cluster.client.status == "closed":
             raise ClusterError(f"the client of the Dask cluster at {cluster.address} was closed during a fit.")
-        if self.question is not None and self.question.done():
-            self._take(self.question, now)
-        elif self.question is None and now - self.asked >= min(ASK, 0.2 * cluster.timeout) and self.answers():
-            asked = cluster.client.scheduler.identity()
-            self.question = asyncio.run_coroutine_threadsafe(asked, cluster.client.loop.asyncio_loop)
-            self.asked = now
-        if now - self.heard > cluster.timeout:
+        if self.request is not None and self.request.done():
+            self._take(self.request, now)
+        elif self.request is None and self._is_due(now) and self.answers():
+            identity = cluster.client.scheduler.identity()
+            self.request = asyncio.run_coroutine_threadsafe(identity, cluster.client.loop.asyncio_loop)
+            self.requested_at = now
+        if now - self.heard_at > cluster.timeout:
             raise ClusterError(
                 f"the Dask scheduler at {cluster.address} has not answered for {cluster.timeout:g} seconds: it was "
                 "lost, or its machine cannot be reached. A fit with checkpoint= can continue from its last point."
             )
-        if now - self.peopled > cluster.timeout:
+        if now - self.had_workers_at > cluster.timeout:
             raise ClusterError(
                 f"the Dask cluster at {cluster.address} has had no worker for {cluster.timeout:g} seconds: add "
                 "workers, or raise timeout=."
             )
 
-    def _take(self, question: Answer[dict[str, Any]], now: float) -> None:
+    def _is_due(self, now: float) -> bool:
+        """Whether the scheduler should be asked again."""
+        return now - self.requested_at >= min(REQUEST_SECONDS, 0.2 * self.cluster.timeout)
+
+    def _take(self, request: Answer[dict[str, Any]], now: float) -> None:
         identity: dict[str, Any] | None = None
         with suppress(BaseException):
-            identity = question.result()
-        self.question = None
+            identity = request.result()
+        self.request = None
         if identity is not None:
-            self.heard = now
+            self.heard_at = now
             if identity["workers"]:
-                self.peopled = now
+                self.had_workers_at = now

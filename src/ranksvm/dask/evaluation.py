@@ -9,7 +9,7 @@ from distributed import Future
 
 from ranksvm.additive import AdditiveFunction
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.listed_pairs import Listed, pairs_here
+from ranksvm.dask.listed_pairs import Listed, pairs_in_part
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows
 from ranksvm.data.linear_scores import linear_scores
@@ -45,11 +45,11 @@ class Sums(NamedTuple):
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray) -> "Sums":
         """The sums of some queries."""
-        there = (weights > 0.0) & ~np.isnan(values)
-        v, w = values[there], weights[there]
+        has_value = (weights > 0.0) & ~np.isnan(values)
+        v, w = values[has_value], weights[has_value]
         squares = w * w
         value, value2, square2 = float(w @ v), float(squares @ v), float(squares @ (v * v))
-        return cls(float(w.sum()), value, float(squares.sum()), value2, square2, int(there.sum()))
+        return cls(float(w.sum()), value, float(squares.sum()), value2, square2, int(has_value.sum()))
 
     def plus(self, more: "Sums") -> "Sums":
         """The sums of both sets of queries."""
@@ -172,16 +172,16 @@ def _evaluated(
 
 def sums_of_pairs(rows: Rows, models: list[Scorer], listed: Listed) -> list[dict[str, Sums]]:
     """The sums of the accuracy of each model on the pairs of one part."""
-    here = pairs_here(rows, listed)
-    if not len(here.numbers):
+    pairs = pairs_in_part(rows, listed)
+    if not len(pairs.numbers):
         return [{ACCURACY.name: NOTHING} for _ in models]
-    groups = rows.queries.numbers()[here.places[:, 0]] if listed.groups is None else listed.groups[here.numbers]
-    used, places = np.unique(here.places, return_inverse=True)
+    groups = rows.queries.numbers()[pairs.places[:, 0]] if listed.groups is None else listed.groups[pairs.numbers]
+    used, places = np.unique(pairs.places, return_inverse=True)
     some = rows.taken(used)
     found = []
     for model in models:
         preferred, other = scores_of(some, model)[places.reshape(-1, 2)].T
-        each = evaluate_pairs(preferred, other, groups, pair_weight=listed.weight[here.numbers])
+        each = evaluate_pairs(preferred, other, groups, pair_weight=listed.weight[pairs.numbers])
         found.append({name: Sums.of(each.per_query[name], each.weights[name]) for name in each.means})
     return found
 

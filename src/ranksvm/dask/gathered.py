@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm._util.memory import check_fits, in_words
 from ranksvm._util.types import MemoryLimit
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.preparation import columns_of, reports_of
 from ranksvm.dask.rows import ROW, Columns, together
 from ranksvm.data import Preferences, frames
@@ -18,14 +18,14 @@ __all__ = ["evaluation_set", "fit_arguments"]
 logger = logging.getLogger("ranksvm.dask")
 
 
-def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> tuple[Columns, dict[str, Any]]:
+def fit_arguments(cluster: Cluster, inputs: InputParts, memory_limit: MemoryLimit) -> tuple[Columns, dict[str, Any]]:
     """The data as arguments of ``fit`` of a single-process estimator, with rows in the order of the data.
 
     Parameters
     ----------
     cluster : Cluster
         The cluster.
-    given : Given
+    inputs : InputParts
         The arguments of ``fit``.
     memory_limit : int, str or None
         Memory that the rows may take in this process: see `ranksvm._util.memory.memory_bytes`.
@@ -42,9 +42,9 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> 
     OptionError
         When the rows would take more memory.
     """
-    parts = cluster.client.compute(given.rows)
-    reports = reports_of(cluster, parts, given.names)
-    columns = columns_of(given, reports)
+    parts = cluster.client.compute(inputs.rows)
+    reports = reports_of(cluster, parts, inputs.names)
+    columns = columns_of(inputs, reports)
     n_rows = sum(int(report.sizes.sum()) for report in reports)
     size = sum(float(report.sizes.sum()) * report.row_bytes for report in reports)
     # twice the size, for the parts that arrive and for the rows that are assembled from them
@@ -63,9 +63,9 @@ def fit_arguments(cluster: Cluster, given: Given, memory_limit: MemoryLimit) -> 
 
         X = pd.DataFrame(rows.X, columns=columns.names)
     by_row = {name: values for name, values in rows.weights.items() if name != ROW}
-    if given.listed is None:
+    if inputs.listed is None:
         return columns, {"X": X, "y": rows.y, "qid": rows.qid, **by_row}
-    listed = given.listed
+    listed = inputs.listed
     qid = rows.qid if listed.groups is None else None
     return columns, {"X": X, "pairs": listed.rows, "pair_weight": listed.weight, "qid": qid, **by_row}
 

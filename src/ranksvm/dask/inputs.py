@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ranksvm.dask.rows import Block
 
-__all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
+__all__ = ["InputParts", "are_files", "blocks_of", "input_parts", "is_dask_frame"]
 
 # A client's array with more bytes than this is divided into parts of the size in dask's configuration.
 CUT_BYTES = 64 << 20
@@ -34,7 +34,7 @@ Files = PathLike | list[PathLike] | tuple[PathLike, ...]
 Count = Callable[[list[Delayed]], list[int]]
 
 
-class Given(NamedTuple):
+class InputParts(NamedTuple):
     """The parts of a data set, not yet computed.
 
     Attributes
@@ -58,7 +58,7 @@ class Given(NamedTuple):
     listed: Listed | None = None
 
 
-def given_rows(
+def input_parts(
     X: DaskFeatures,
     y: ArrayLike | None,
     qid: ArrayLike | None,
@@ -70,7 +70,7 @@ def given_rows(
     pair_weight: ArrayLike | None = None,
     count: Count | None = None,
     missing: bool = False,
-) -> Given:
+) -> InputParts:
     """The parts of the arguments of ``fit``.
 
     Parameters
@@ -94,7 +94,7 @@ def given_rows(
 
     Returns
     -------
-    Given
+    InputParts
         The parts.
 
     Raises
@@ -144,13 +144,13 @@ def given_rows(
                 by_row["qid"] = _Cut(groups_of_rows(listed, n_rows), sizes)
     columns = (found if columns is None else columns._replace(qid=found.qid))._replace(missing=missing)
     parts = [f"part {number}" for number in range(len(blocks))]
-    others = {name: _beside(data, values, name, len(blocks)) for name, values in by_row.items()}
+    others = {name: _aligned_parts(data, values, name, len(blocks)) for name, values in by_row.items()}
     rows = []
     for number, part in enumerate(parts):
         own = {name: None if values is None else values[number] for name, values in others.items()}
         arguments = blocks[number], own.pop("y"), own.pop("qid")
         rows.append(dask.delayed(rows_of, pure=False)(*arguments, own, columns, part))
-    return Given(rows, parts, columns, frame_type, listed)
+    return InputParts(rows, parts, columns, frame_type, listed)
 
 
 class _Cut:
@@ -237,7 +237,7 @@ def _as_dask_array(X: object) -> da.Array:
     return da.from_array(X, chunks=("auto", -1), name=False) if X.nbytes > CUT_BYTES else da.from_array(X, chunks=-1)
 
 
-def _beside(
+def _aligned_parts(
     X: da.Array | DaskFrame, values: ArrayLike | _Cut | None, name: str, n_parts: int
 ) -> Sequence[Delayed | np.ndarray] | None:
     """The parts of a column that correspond to the parts of X."""
@@ -247,18 +247,18 @@ def _beside(
         return values.blocks
     if isinstance(values, str):
         raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
-    known = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
+    sized_X = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
     if not dask.is_dask_collection(values):
-        here = np.asarray(values)
-        if known is None or here.ndim == 0 or len(here) != known.shape[0]:
+        array = np.asarray(values)
+        if sized_X is None or array.ndim == 0 or len(array) != sized_X.shape[0]:
             raise DataError(f"{name} is no dask collection: give one with the same parts as X.")
-        values = da.from_array(here, chunks=(known.chunks[0],))
+        values = da.from_array(array, chunks=(sized_X.chunks[0],))
     if isinstance(values, da.Array):
         column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-        if known is not None and not np.isnan(column.chunks[0]).any():
-            if column.shape[0] != known.shape[0]:
-                raise DataError(f"X has {known.shape[0]} rows, but {name} has {column.shape[0]}.")
-            column = column.rechunk((known.chunks[0],)) if column.chunks[0] != known.chunks[0] else column
+        if sized_X is not None and not np.isnan(column.chunks[0]).any():
+            if column.shape[0] != sized_X.shape[0]:
+                raise DataError(f"X has {sized_X.shape[0]} rows, but {name} has {column.shape[0]}.")
+            column = column.rechunk((sized_X.chunks[0],)) if column.chunks[0] != sized_X.chunks[0] else column
         values = column
     blocks = blocks_of(values, name)
     if len(blocks) != n_parts:
@@ -273,18 +273,18 @@ def _of_files(
     weights: Mapping[str, ArrayLike | None],
     columns: Columns | None,
     missing: bool,
-) -> Given:
+) -> InputParts:
     paths: Sequence[PathLike] = X if isinstance(X, list | tuple) else [X]
-    given = [
+    unread = [
         name for name, values in {"y": y, "qid": qid}.items() if values is not None and not isinstance(values, str)
     ]
-    given += [name for name, values in weights.items() if values is not None]
-    if given:
+    unread += [name for name, values in weights.items() if values is not None]
+    if unread:
         raise DataError(
-            f"X is a list of files, which hold labels and query ids, but {given[0]} was also given. For weights or "
+            f"X is a list of files, which hold labels and query ids, but {unread[0]} was also given. For weights or "
             "pairs, read the files into a dask DataFrame."
         )
     names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]
     read = dask.delayed(read_rows, pure=False)
     rows = [read(str(path), y or "label", qid or "qid", name, missing) for path, name in zip(paths, names, strict=True)]
-    return Given(rows, names, columns or Columns(None))
+    return InputParts(rows, names, columns or Columns(None))

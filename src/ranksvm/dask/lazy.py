@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm.dask.evaluation import Scorer, Sums, scores_of, scoring_function, sums_of_pairs
-from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
+from ranksvm.dask.inputs import are_files, input_parts, is_dask_frame
 from ranksvm.dask.listed_pairs import Listed
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
 from ranksvm.dask.types import DaskFeatures
@@ -102,7 +102,7 @@ def lazy_metric(
         Its mean over the queries.
     """
     columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
-    given = given_rows(
+    inputs = input_parts(
         X,
         y,
         qid,
@@ -113,12 +113,12 @@ def lazy_metric(
         count=lambda sizes: list(dask.compute(*sizes)),
         missing=model._takes_missing,
     )
-    n = len(given.rows)
+    n = len(inputs.rows)
     split = dask.delayed(_scored, nout=n, pure=False)
-    pieces = [split(rows, scoring_function(model), n) for rows in given.rows]
+    pieces = [split(rows, scoring_function(model), n) for rows in inputs.rows]
     by_query = [[piece[to] for piece in pieces] for to in range(n)]
-    if given.listed is not None:
-        whole = dask.delayed(given.listed, traverse=False)
+    if inputs.listed is not None:
+        whole = dask.delayed(inputs.listed, traverse=False)
         sums = [dask.delayed(_accuracy, pure=False)(each, whole) for each in by_query]
     else:
         sums = [dask.delayed(_metric, pure=False)(each, metric) for each in by_query]

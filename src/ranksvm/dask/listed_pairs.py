@@ -15,12 +15,12 @@ from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.terms.parts.part import Part
 
 __all__ = [
-    "Here",
+    "PairsInPart",
     "Listed",
     "are_pairs",
     "groups_of_rows",
     "listed_pairs",
-    "pairs_here",
+    "pairs_in_part",
     "part_of_pairs",
     "queries_of_pairs",
     "unpacked_preferences",
@@ -56,14 +56,14 @@ class Listed(NamedTuple):
         return Listed(self.rows[numbers], self.weight[numbers], groups)
 
 
-class Here(NamedTuple):
+class PairsInPart(NamedTuple):
     """The pairs of a part.
 
     Attributes
     ----------
-    numbers : ndarray of int64, shape (n_here,)
+    numbers : ndarray of int64, shape (n_pairs,)
         Which of the listed pairs they are.
-    places : ndarray of int64, shape (n_here, 2)
+    places : ndarray of int64, shape (n_pairs, 2)
         The rows (preferred, other) in the part.
     """
 
@@ -161,7 +161,7 @@ def groups_of_rows(listed: Listed, n_rows: int) -> np.ndarray:
     return ids
 
 
-def pairs_here(rows: Rows, listed: Listed) -> Here:
+def pairs_in_part(rows: Rows, listed: Listed) -> PairsInPart:
     """The listed pairs of a part.
 
     Parameters
@@ -173,7 +173,7 @@ def pairs_here(rows: Rows, listed: Listed) -> Here:
 
     Returns
     -------
-    Here
+    PairsInPart
         The pairs of these rows.
 
     Raises
@@ -186,20 +186,20 @@ def pairs_here(rows: Rows, listed: Listed) -> Here:
     place = np.searchsorted(numbers[order], listed.rows).clip(max=max(0, len(order) - 1))
     if len(order):
         place = order[place]
-        here = numbers[place] == listed.rows
+        is_in_part = numbers[place] == listed.rows
     else:
-        here = np.zeros(listed.rows.shape, dtype=bool)
-    apart = np.flatnonzero(here.any(axis=1) & ~here.all(axis=1))
-    own = np.flatnonzero(here.all(axis=1))
+        is_in_part = np.zeros(listed.rows.shape, dtype=bool)
+    split = np.flatnonzero(is_in_part.any(axis=1) & ~is_in_part.all(axis=1))
+    kept = np.flatnonzero(is_in_part.all(axis=1))
     query = rows.queries.numbers()
-    apart = np.append(apart, own[query[place[own, 0]] != query[place[own, 1]]])
-    if len(apart):
-        first = int(apart.min())
+    split = np.append(split, kept[query[place[kept, 0]] != query[place[kept, 1]]])
+    if len(split):
+        first = int(split.min())
         raise DataError(
             f"pairs[{first}] joins row {listed.rows[first, 0]} with row {listed.rows[first, 1]} of another query: both "
             "must be in one query."
         )
-    return Here(own, place[own])
+    return PairsInPart(kept, place[kept])
 
 
 def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray]:
@@ -219,8 +219,8 @@ def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray
     queries : ndarray of uint64
         The hash of each one's query.
     """
-    here = pairs_here(rows, listed)
-    return here.numbers, hashes_of(rows.queries.ids)[rows.queries.numbers()[here.places[:, 0]]]
+    pairs = pairs_in_part(rows, listed)
+    return pairs.numbers, hashes_of(rows.queries.ids)[rows.queries.numbers()[pairs.places[:, 0]]]
 
 
 def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, in_place: bool = False) -> Part:
@@ -250,11 +250,15 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, i
         When a pair joins two queries.
     """
     rows = rows.with_features(n_features)
-    here = pairs_here(rows, listed)
+    part_pairs = pairs_in_part(rows, listed)
     weights = {name: values for name, values in rows.weights.items() if name != ROW}
     try:
         pairs = PairList.from_pairs(
-            rows.queries, here.places, pair_weight=listed.weight[here.numbers], weighting=weighting, **weights
+            rows.queries,
+            part_pairs.places,
+            pair_weight=listed.weight[part_pairs.numbers],
+            weighting=weighting,
+            **weights,
         )
     except NoComparablePairsError:
         return Part(rows.X[:0], _none())

@@ -10,7 +10,7 @@ import numpy as np
 from distributed import Future
 
 from ranksvm.dask.cluster import Cluster, LostError
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.listed_pairs import Listed, part_of_pairs
 from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 __all__ = [
-    "Before",
+    "DescribeRows",
     "Prepared",
     "check_recomputable",
     "columns_of",
@@ -34,7 +34,7 @@ __all__ = [
 logger = logging.getLogger("ranksvm.dask")
 
 # Called before any row moves, with the rows of the original parts and their columns.
-Before = Callable[[list[Future], Columns], object]
+DescribeRows = Callable[[list[Future], Columns], object]
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class Prepared:
     listed : Listed, optional
         The pairs, if the user listed them.
     described : object
-        The result of ``before`` of `prepared_rows`.
+        The result of ``describe`` of `prepared_rows`.
     """
 
     rows: list[Future]
@@ -75,9 +75,9 @@ class Prepared:
 
 def prepared_rows(
     cluster: Cluster,
-    given: Given,
+    inputs: InputParts,
     n_partitions: int | None,
-    before: Before | None = None,
+    describe: DescribeRows | None = None,
 ) -> Prepared:
     """The validated rows on the cluster, in parts of whole queries that are large enough for a task.
 
@@ -85,11 +85,11 @@ def prepared_rows(
     ----------
     cluster : Cluster
         The cluster.
-    given : Given
+    inputs : InputParts
         The arguments of ``fit``.
     n_partitions : int or None
         Largest number of parts; None: as many as the workers have threads.
-    before : callable, optional
+    describe : callable, optional
         Called before any row moves, with the rows of the original parts and their columns.
 
     Returns
@@ -102,23 +102,23 @@ def prepared_rows(
     DataError
         When a part is invalid; the error names it and the row.
     """
-    rows = cluster.client.compute(given.rows)
-    reports = reports_of(cluster, rows, given.names)
-    columns = columns_of(given, reports)
-    check_recomputable(cluster, rows, given.names)
-    described = None if before is None else before(rows, columns)
-    whole = whole_parts(cluster, rows, reports)
-    most = cluster.n_threads if n_partitions is None else n_partitions
-    if len(whole) > most:
-        sizes = cluster.results(cluster.mapped(Rows.__len__, whole))
-        whole = _merged(cluster, whole, sizes, most)
+    rows = cluster.client.compute(inputs.rows)
+    reports = reports_of(cluster, rows, inputs.names)
+    columns = columns_of(inputs, reports)
+    check_recomputable(cluster, rows, inputs.names)
+    described = None if describe is None else describe(rows, columns)
+    parts = whole_parts(cluster, rows, reports)
+    max_parts = cluster.n_threads if n_partitions is None else n_partitions
+    if len(parts) > max_parts:
+        sizes = cluster.results(cluster.mapped(Rows.__len__, parts))
+        parts = _merged(cluster, parts, sizes, max_parts)
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
     largest = max(report.largest_label for report in reports)
-    listed = given.listed
+    listed = inputs.listed
     if listed is not None and listed.groups is None and len(first) == 1:
         listed = listed.connected()
-    return Prepared(whole, columns, largest, queries[np.sort(first)], most, listed, described)
+    return Prepared(parts, columns, largest, queries[np.sort(first)], max_parts, listed, described)
 
 
 def parts_of_rows(
@@ -248,12 +248,12 @@ def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> li
         raise DataError(f"{failed[0] if failed else 'a part'} cannot be computed: {error}") from error
 
 
-def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
+def columns_of(inputs: InputParts, reports: Sequence[Report]) -> Columns:
     """Number and names of the features, which must be the same in every file.
 
     Parameters
     ----------
-    given : Given
+    inputs : InputParts
         The arguments of ``fit``.
     reports : sequence of Report
         What each part has.
@@ -268,18 +268,18 @@ def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
     DataError
         When the features of the files differ.
     """
-    if given.columns.n_features is not None:
-        return given.columns
+    if inputs.columns.n_features is not None:
+        return inputs.columns
     n_features = max(report.n_features for report in reports)
     if all(report.names is None for report in reports):  # lines of text omit the last features if they are 0
         return Columns(n_features)
     names = [report.names or default_names(report.n_features) for report in reports]
-    for part, own in zip(given.names, names, strict=True):
+    for part, own in zip(inputs.names, names, strict=True):
         if own != names[0]:
             missing = [name for name in names[0] if name not in own]
             added = [name for name in own if name not in names[0]]
             what = f"lacks the column {missing[0]!r}" if missing else f"has a column {added[0]!r} more" if added else ""
-            raise DataError(f"{part}: it {what or 'has its columns in another order'}, unlike {given.names[0]}.")
+            raise DataError(f"{part}: it {what or 'has its columns in another order'}, unlike {inputs.names[0]}.")
     return Columns(n_features, np.array(names[0], dtype=object))
 
 

@@ -9,7 +9,7 @@ from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.preparation import Prepared
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.base.arguments import Monotone
@@ -146,13 +146,13 @@ class DaskRankSVM(DaskSingleRanker):
     def _fitted_to_parts(
         self,
         cluster: Cluster,
-        given: Given,
+        inputs: InputParts,
         prepared: Prepared,
         options: LinearOptions,
         held_out: list[HeldOut],
         metrics: list[Metric],
     ) -> tuple[RankSVM, int]:
-        term = self._term(cluster, given, prepared, self.checkpoint)
+        term = self._term(cluster, inputs, prepared, self.checkpoint)
         n_queries = prepared.n_queries
         prepared.rows.clear()  # they are in the parts now
         try:

@@ -15,7 +15,7 @@ from ranksvm._util.types import MemoryLimit, Splits
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.choosing_ranker import Choosing, DaskChoosingRanker, Solved
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.listed_pairs import part_of_pairs
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
@@ -128,10 +128,10 @@ class DaskRankSVMCV(DaskChoosingRanker):
         self.n_partitions = n_partitions
         self.timeout = timeout
 
-    def _chosen(self, choosing: Choosing, given: Given, options: LinearOptions) -> tuple[RankSVMCV, list[Solved]]:
+    def _chosen(self, choosing: Choosing, inputs: InputParts, options: LinearOptions) -> tuple[RankSVMCV, list[Solved]]:
         Cs = np.sort(c_values(self.Cs))
         model: RankSVMCV = self._new_local()
-        term = self._term(choosing.cluster, given, choosing.prepared)
+        term = self._term(choosing.cluster, inputs, choosing.prepared)
         problem, solved = self._problem(term, options), []
         with closing(term):
             if choosing.held_out:
@@ -150,8 +150,8 @@ class DaskRankSVMCV(DaskChoosingRanker):
                     columns.append(choosing.on_fold(coefs, test))
                 scores = np.array(columns).T
                 means, errors = mean_and_standard_error(scores)
-            there = [each[np.newaxis] for each in (scores, means, errors)]
-            choice = model._choose_by_scores([None], Cs, [len(Cs)], *there)
+            choice_scores = [each[np.newaxis] for each in (scores, means, errors)]
+            choice = model._choose_by_scores([None], Cs, [len(Cs)], *choice_scores)
             if choosing.held_out:
                 result = solutions[choice.C_number]
             else:
@@ -192,7 +192,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
         if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
             largest = cluster.results(cluster.mapped(_largest, prepared.rows, train))
             scale = 2.0 ** (prepared.largest_label - max(largest))
-        return cluster.mapped(_fold_part, parts, train, scale, beside=prepared.rows)
+        return cluster.mapped(_fold_part, parts, train, scale, second_arguments=prepared.rows)
 
 
 def _largest(rows: Rows, train: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, scoring_function
-from ranksvm.dask.inputs import Given
+from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
@@ -123,17 +123,17 @@ class DaskSingleRanker(DaskRanker):
         metrics = metrics_of_sets(eval_metric, eval_at)
         with all_or_nothing(self), verbosity(self.verbose):
             cluster = self._cluster()
-            given = self._given(cluster, training)
+            inputs = self._training_inputs(cluster, training)
             self.censored_ = event is not None
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
-                arguments = self._gathered(cluster, given)
+                arguments = self._gathered(cluster, inputs)
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
                 model, n_rounds = self._new_local().set_params(memory_limit=None).fit(**arguments), 0
             else:
-                prepared = self._prepared(cluster, given)
+                prepared = self._prepared(cluster, inputs)
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
-                model, n_rounds = self._fitted_to_parts(cluster, given, prepared, options, held_out, metrics)
+                model, n_rounds = self._fitted_to_parts(cluster, inputs, prepared, options, held_out, metrics)
             model.evals_result_ = {}
             for each in held_out:
                 (found,) = each.evaluate(cluster, [scoring_function(model)], metrics)
@@ -146,7 +146,7 @@ class DaskSingleRanker(DaskRanker):
     def _fitted_to_parts(
         self,
         cluster: Cluster,
-        given: Given,
+        inputs: InputParts,
         prepared: Prepared,
         options: LinearOptions,
         held_out: list[HeldOut],

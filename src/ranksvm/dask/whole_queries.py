@@ -139,9 +139,9 @@ def _check_sizes(cluster: Cluster, rows: list[Future], reports: Sequence[Report]
     worst = int(np.argmax(sizes))
     if sizes[worst] * row_bytes <= limit:
         return
-    there = next(place for place, report in enumerate(reports) if queries[worst] in report.queries)
-    asked = cluster.client.submit(_name_of, rows[there], int(queries[worst]), pure=False)
-    name = cluster.results([asked])[0]
+    part = next(place for place, report in enumerate(reports) if queries[worst] in report.queries)
+    name_future = cluster.client.submit(_name_of, rows[part], int(queries[worst]), pure=False)
+    name = cluster.results([name_future])[0]
     raise DataError(
         f"query {name!r} has {int(sizes[worst]):,} rows ({sizes[worst] * row_bytes / 1e9:.2f} GB), too many for one "
         f"worker: the smallest has {cluster.memory() / 1e9:.2f} GB, of which a query may take {QUERY_SHARE:.0%}. "
@@ -163,11 +163,11 @@ def _moved(client: Client, rows: list[Future], needed: Moves) -> list[Future]:
     found: list[Future] = []
     for target in range(needed.n_parts):
         kept = rows[target] if target < len(rows) else None
-        gone = np.concatenate(leaving[target]) if target in leaving else None
-        if kept is not None and gone is None and target not in pieces:
+        removed = np.concatenate(leaving[target]) if target in leaving else None
+        if kept is not None and removed is None and target not in pieces:
             found.append(kept)
         else:
-            found.append(client.submit(_assembled, kept, gone, pieces.get(target, []), pure=False))
+            found.append(client.submit(_assembled, kept, removed, pieces.get(target, []), pure=False))
     return found
 
 
@@ -175,8 +175,8 @@ def _taken(rows: Rows, hashes: np.ndarray) -> Rows:
     return rows.of_queries(hashes)
 
 
-def _assembled(kept: Rows | None, gone: np.ndarray | None, pieces: list[Rows]) -> Rows:
-    own = [] if kept is None else [kept if gone is None else kept.of_queries(gone, without=True)]
+def _assembled(kept: Rows | None, removed: np.ndarray | None, pieces: list[Rows]) -> Rows:
+    own = [] if kept is None else [kept if removed is None else kept.of_queries(removed, without=True)]
     return together(own + pieces)
 
 
@@ -203,9 +203,9 @@ def _labels(n_parts: int) -> np.ndarray:
     candidates = np.arange(50 * n_parts + 100)
     hashes = pd.util.hash_pandas_object(pd.DataFrame({"label": candidates}), index=False).to_numpy()
     to = hashes % np.uint64(n_parts)
-    there, first = np.unique(to, return_index=True)
+    parts, first = np.unique(to, return_index=True)
     labels = np.arange(n_parts)
-    labels[there.astype(int)] = candidates[first]
+    labels[parts.astype(int)] = candidates[first]
     return labels
 
 
