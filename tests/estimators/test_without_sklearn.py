@@ -90,7 +90,7 @@ def test_the_rankers_that_need_only_their_weights_are_listed(ranking):
 
 @pytest.mark.parametrize("choice", ONLINE_CHOICES.values(), ids=ONLINE_CHOICES)
 def test_a_saved_online_ranker_scores(choice, ranking, tmp_path):
-    ranker = getattr(ranksvm, choice.estimator)(**choice.settled, random_state=0)
+    ranker = getattr(ranksvm, choice.estimator)(**choice.fixed_params, random_state=0)
     ranker.fit(ranking.X, ranking.y, qid=ranking.qid).save(tmp_path / "model")
     found = load_as(tmp_path / "model", SAVED_ONLINE_RANKERS)
     assert isinstance(found, SavedOnlineRanker) == choice.linear

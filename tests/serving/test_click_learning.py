@@ -12,7 +12,7 @@ from ranksvm import metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError, StoreError
-from ranksvm.serving.click_learning import ClickLearning, curve, fair_pairs, given
+from ranksvm.serving.click_learning import ClickLearning, bias_settings, curve, fair_pairs
 from ranksvm.serving.drift import DriftDetector
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
@@ -100,13 +100,13 @@ def test_neighbors_are_exchanged_with_equal_chances():
 
 
 def test_given_propensities():
-    learning = ClickLearning().changed(given(PositionBias([1.0, 0.5, 0.01])))
+    learning = ClickLearning().changed(bias_settings(PositionBias([1.0, 0.5, 0.01])))
     assert learning.propensities(np.arange(5)).tolist() == [1.0, 0.5, 0.05, 0.05, 0.05]
     assert learning.described()["source"] == "given"
     with pytest.raises(OptionError, match="without --trust"):
-        given(PositionBias([1.0, 0.5], offset=[0.0, 0.1]))
+        bias_settings(PositionBias([1.0, 0.5], offset=[0.0, 0.1]))
     with pytest.raises(DataError, match=r"rank 2 is not known.*--ranks 1.*--curve power"):
-        given(PositionBias([1.0, np.nan]))
+        bias_settings(PositionBias([1.0, np.nan]))
 
 
 def test_estimates_become_rarer():

@@ -46,7 +46,7 @@ def fill(store):
 
 
 def test_only_the_ranks_that_are_asked_for_are_held_in_memory(store, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.store._MOST_BYTES", 200_000)
+    monkeypatch.setattr("ranksvm.serving.store._MAX_BYTES", 200_000)
     documents = [f"{row:0200}" for row in range(500)]  # 100 kB an event
     for number in range(60):
         store.append([event(number, shown(documents, list(range(500))))])
@@ -178,4 +178,4 @@ def test_features_are_not_read(store):
     (first, *_) = store.answers("", 1)
     assert first[0] == "e000001"
     assert msgspec.msgpack.encode(first[2])
-    assert first[3].says == {"clicks": ["a"]}
+    assert first[3].decoded == {"clicks": ["a"]}

@@ -122,7 +122,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
 
 
 def test_old_events_are_removed_and_their_space_is_given_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.learning._AGAIN", 10)
+    monkeypatch.setattr("ranksvm.serving.learning._MAX_REPEATED_ENTRIES", 10)
     path = tmp_path / "events.db"
     store = open_store(str(path))
     settings = Settings(["f1", "f2", "f3"], refit_window=10)

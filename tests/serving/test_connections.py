@@ -161,7 +161,7 @@ def test_requests_that_arrive_in_time_are_answered(start, opened):
 
 def test_the_service_ends_while_a_request_is_half_sent(start, opened, monkeypatch, caplog):
     """It is answered. The log had the traceback of a request that was cancelled."""
-    monkeypatch.setattr(http_server, "_SHUTDOWN", 1)
+    monkeypatch.setattr(http_server, "_SHUTDOWN_SECONDS", 1)
     running = start(limits=Limits())
     connection = opened(running.port)
     connection.sendall(RANK + b"Content-Length: 100\r\n\r\n{")

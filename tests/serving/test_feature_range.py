@@ -165,11 +165,11 @@ def test_clipping_and_what_is_learned_from(dtype):
     assert (np.abs(lesson.X) <= found.bound * (1 + 1e-6)).all()
     assert lesson.X[[0, 3]].tolist() == X[[0, 3]].tolist()
     assert (np.sign(lesson.X) == np.sign(X)).all()
-    taught = lesson.taught
-    assert (taught.X.tolist(), taught.y.tolist(), taught.rank.tolist()) == (X[[0, 3]].tolist(), [0, 3], [0, 3])
+    inside = lesson.inside_range
+    assert (inside.X.tolist(), inside.y.tolist(), inside.rank.tolist()) == (X[[0, 3]].tolist(), [0, 3], [0, 3])
     pairs, weight = np.array([[0, 1], [3, 0], [2, 3], [0, 3]]), np.array([1.0, 2.0, 3.0, 4.0])
-    taught = found.applied(Lesson(X, np.arange(4), pairs=pairs, weight=weight)).taught
-    assert (taught.pairs.tolist(), taught.weight.tolist()) == ([[1, 0], [0, 1]], [2.0, 4.0])
+    inside = found.applied(Lesson(X, np.arange(4), pairs=pairs, weight=weight)).inside_range
+    assert (inside.pairs.tolist(), inside.weight.tolist()) == ([[1, 0], [0, 1]], [2.0, 4.0])
 
 
 # -- learning ----------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def check(path, acknowledged, uncertain):
     assert rebuilt.learning.to_bytes() == store.checkpoint().state
     uninterrupted = ranksvm.SOLARRanker(order=2, gamma=1.0, random_state=0)
     for entry in found:
-        uninterrupted.partial_fit(entry.answered.X, entry.entry.says["labels"])
+        uninterrupted.partial_fit(entry.answered.X, entry.entry.decoded["labels"])
     assert rebuilt.learning.models[CHAMPION].coef_.tobytes() == uninterrupted.coef_.tobytes()
     store.close()
 

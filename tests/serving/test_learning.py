@@ -309,12 +309,12 @@ def test_a_fit_looks_back_only_as_far_as_memory_allows(lite, monkeypatch):
     every = found(40)
     assert len(every) == 40
     pairs = [refits._size(lesson)[1] for lesson in every]
-    monkeypatch.setattr(refits, "_MOST_PAIRS", sum(pairs[15:]))
+    monkeypatch.setattr(refits, "_MAX_PAIRS", sum(pairs[15:]))
     assert len(found(40)) == 25
-    monkeypatch.setattr(refits, "_MOST_PAIRS", 1)
+    monkeypatch.setattr(refits, "_MAX_PAIRS", 1)
     assert len(found(40)) == next(n for n in range(1, 40) if sum(pairs[-n - 1 :]) > 1)
     assert len(found(20)) == 20  # the pairs of labels alone are not listed
-    monkeypatch.setattr(refits, "_MOST_BYTES", sum(lesson.X.nbytes for lesson in every[17:20]))
+    monkeypatch.setattr(refits, "_MAX_BYTES", sum(lesson.X.nbytes for lesson in every[17:20]))
     assert len(found(20)) == 3
 
 

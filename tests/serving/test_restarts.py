@@ -84,12 +84,12 @@ def test_a_database_that_restarts_under_load_loses_nothing(postgres):
 
     store = open_store(url, create=False)
     found = store.entries(0, 1_000_000)
-    assert [(one.seq, one.entry.event, one.entry.says["labels"]) for one in found] == acknowledged
+    assert [(one.seq, one.entry.event, one.entry.decoded["labels"]) for one in found] == acknowledged
     rebuilt = replay(store)
     assert rebuilt.learning.to_bytes() == store.checkpoint().state
     uninterrupted = solar()
     for one in found:
-        uninterrupted.partial_fit(one.answered.X, one.entry.says["labels"])
+        uninterrupted.partial_fit(one.answered.X, one.entry.decoded["labels"])
     assert rebuilt.learning.models[CHAMPION].coef_.tobytes() == uninterrupted.coef_.tobytes()
     store.close()
 
@@ -139,7 +139,7 @@ def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, m
     path = str(tmp_path / "events.db")
     store = open_store(path)
     begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
-    monkeypatch.setattr("ranksvm.serving.learner_process._AGAIN", 0.01)
+    monkeypatch.setattr("ranksvm.serving.learner_process._RESTART_SECONDS", 0.01)
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     process = LearnerProcess(store, path, Schedule(1000, 0.5), None, "zero")
     assert process._next_schedule().every == 1000
@@ -170,7 +170,7 @@ def test_the_learner_imports_what_the_service_imports(monkeypatch):
 
 
 def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.service._STANDING", 0.3)
+    monkeypatch.setattr("ranksvm.serving.service._STALLED_SECONDS", 0.3)
     running = Running(str(tmp_path / "events.db"), ranksvm.SOLARRanker(random_state=0))
     client = running.client()
     assert client.get("/readyz")[1] == {"status": "ready", "learning": "keeps up", "lag": 0}

@@ -109,7 +109,7 @@ def test_clicks_are_on_the_documents_that_users_like(data, service):
         last = found.last
     connection.close()
     entries = (found.entry for found in service.store.entries(0, last))
-    clicked = [entry.says["clicks"] for entry in entries if entry.kind is Kind.FEEDBACK]
+    clicked = [entry.decoded["clicks"] for entry in entries if entry.kind is Kind.FEEDBACK]
     assert max(map(len, clicked)) == 1  # the first click ends a cascade
     assert sum("3" in clicks for clicks in clicked) > 0.4 * len(clicked)
 

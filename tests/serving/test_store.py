@@ -24,7 +24,7 @@ def test_what_is_appended_is_read_back(store, url):
     again = open_store(url)
     assert again.event(one.id) == one
     (entry,) = again.entries(0, 10)
-    assert (entry.seq, entry.answered, entry.entry.says) == (1, one, {"labels": [2, 1, 0, 0]})
+    assert (entry.seq, entry.answered, entry.entry.decoded) == (1, one, {"labels": [2, 1, 0, 0]})
     assert again.event("other") is None
     again.close()
 
@@ -76,7 +76,7 @@ def test_sequence_numbers_have_no_gaps_and_digests_form_a_chain(store):
 def test_no_more_entries_are_read_at_a_time_than_fit_into_memory(store, monkeypatch):
     events = [event(number, n_documents) for number, n_documents in enumerate((4, 4, 300, 4, 4))]
     store.append([item for one in events for item in (one, feedback(one.id, {"clicks": []}))])
-    monkeypatch.setattr("ranksvm.serving.store._MOST_BYTES", 1000)
+    monkeypatch.setattr("ranksvm.serving.store._MAX_BYTES", 1000)
     parts, last = [], 0
     while part := store.entries(last, 10):
         parts.append([entry.seq for entry in part])

@@ -281,7 +281,7 @@ def test_what_waits_is_bounded_in_bytes(store):
 
 
 def test_a_store_that_works_again_is_noticed_without_new_items(gate, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.writer._PAUSE", 0.05)
+    monkeypatch.setattr("ranksvm.serving.writer._RETRY_SECONDS", 0.05)
     writer = Writer(gate)
     gate.error = StoreError("the disk of the store is full.")
     gate.let()

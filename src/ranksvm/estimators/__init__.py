@@ -52,7 +52,7 @@ class OnlineChoice(NamedTuple):
     ----------
     estimator : str
         Name of the class.
-    settled : dict
+    fixed_params : dict
         Parameters that the choice sets.
     options : tuple of str
         Parameters that a user may set, other than ``random_state``.
@@ -61,7 +61,7 @@ class OnlineChoice(NamedTuple):
     """
 
     estimator: str
-    settled: dict[str, Any]
+    fixed_params: dict[str, Any]
     options: tuple[str, ...]
     linear: bool = True
 

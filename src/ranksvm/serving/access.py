@@ -17,7 +17,7 @@ __all__ = ["SCOPES", "Keys", "Rate", "add_key", "client_of", "is_loopback"]
 
 SCOPES = ("rank", "feedback", "read", "admin")
 # Maximum number of clients whose requests are counted at a time.
-_MOST_CLIENTS = 10_000
+_MAX_CLIENTS = 10_000
 
 
 def is_loopback(host: str) -> bool:
@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-@lru_cache(_MOST_CLIENTS)
+@lru_cache(_MAX_CLIENTS)
 def client_of(address: str) -> str:
     """The client at an address: the IPv4 address itself, or the /64 network of an IPv6 address, which has one owner."""
     try:
@@ -168,7 +168,7 @@ class Rate:
         tokens, before = self._left.pop(client, (most, now))
         tokens = min(most, tokens + (now - before) * self._rate)
         self._left[client] = (tokens - 1.0 if tokens >= 1.0 else tokens), now
-        if len(self._left) > _MOST_CLIENTS:
+        if len(self._left) > _MAX_CLIENTS:
             self._left.popitem(last=False)
         if tokens < 1.0:
             wait = str(max(1, round((1.0 - tokens) / self._rate)))

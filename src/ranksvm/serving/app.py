@@ -36,10 +36,10 @@ logger = logging.getLogger("ranksvm.serving")
 Handler = Callable[[HTTPRequest], Awaitable[Response]]
 
 # Seconds between two checks for changes by other processes.
-_REFRESH = 2.0
+_REFRESH_SECONDS = 2.0
 # Seconds for which feedback waits until its event is stored, because another process may still be storing the event;
 # and seconds between two checks whether it is stored.
-_PATIENCE, _LOOK = 1.0, 0.05
+_EVENT_TIMEOUT, _POLL_SECONDS = 1.0, 0.05
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -173,7 +173,7 @@ class _API:
         while True:
             with contextlib.suppress(StoreError):
                 await run_in_threadpool(self._service.refresh)
-            await asyncio.sleep(_REFRESH)
+            await asyncio.sleep(_REFRESH_SECONDS)
 
     # -- ranking and feedback ------------------------------------------------------------------------------------------
 
@@ -226,9 +226,9 @@ class _API:
 
     async def _appears(self, event: str) -> bool:
         """Wait a short time for an event, and return whether it was stored; the checks do not use the writer."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _EVENT_TIMEOUT
         while time.monotonic() < end:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_SECONDS)
             if await run_in_threadpool(self._service.store.event, event) is not None:
                 return True
         return False

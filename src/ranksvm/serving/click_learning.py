@@ -11,17 +11,17 @@ from ranksvm.exceptions import DataError, OptionError
 if TYPE_CHECKING:
     from ranksvm.clicks import PositionBias
 
-__all__ = ["RULES", "ClickLearning", "curve", "fair_pairs", "given"]
+__all__ = ["RULES", "ClickLearning", "bias_settings", "curve", "fair_pairs"]
 
 RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
 # Fields of a ClickLearning whose propensities are not estimated yet.
 _CURVE: dict[str, Any] = {"eta": 1.0, "propensity": None, "rankings": 0, "note": None}
 # Lower limit of propensities, so that no click has more than 20 times the weight of a click at rank 1. With three
 # kinds of simulated users, limits of 10 and 40 times gave about the same quality.
-_CLIP = 0.05
+_MIN_PROPENSITY = 0.05
 # Number of rankings at the first estimate of propensities, the factor by which it grows until the next estimate, and
 # the maximum number of rankings between two estimates.
-_FIRST, _GROWTH, _MOST_BETWEEN = 250, 1.5, 10_000
+_FIRST_ESTIMATE, _GROWTH, _MAX_BETWEEN = 250, 1.5, 10_000
 
 
 class ClickLearning(msgspec.Struct, frozen=True):
@@ -61,16 +61,16 @@ class ClickLearning(msgspec.Struct, frozen=True):
     note: str | None = None
     follow_drift: bool = False
 
-    def changed(self, says: dict[str, Any]) -> Self:
+    def changed(self, changes: dict[str, Any]) -> Self:
         """These settings after an entry of the log changed some of them."""
-        return msgspec.structs.replace(self, **says)
+        return msgspec.structs.replace(self, **changes)
 
     def propensities(self, rank: np.ndarray) -> np.ndarray:
         """Propensity of each rank, counted from 0; at least 0.05."""
         if self.propensity is None:
-            return np.maximum((rank + 1.0) ** -self.eta, _CLIP)
+            return np.maximum((rank + 1.0) ** -self.eta, _MIN_PROPENSITY)
         table = np.asarray(self.propensity)
-        return np.maximum(table[np.minimum(rank, len(table) - 1)], _CLIP)
+        return np.maximum(table[np.minimum(rank, len(table) - 1)], _MIN_PROPENSITY)
 
     def pairs(
         self, rank: np.ndarray, clicked: np.ndarray, first_pair: int | None
@@ -97,11 +97,11 @@ class ClickLearning(msgspec.Struct, frozen=True):
         pairs = pairs_from_clicks(None, rank, clicked, rule=self.rule)
         if self.rule not in ("shown", "shown_all"):
             return pairs, None
-        return pairs, _CLIP / self.propensities(rank[pairs[:, 0]])
+        return pairs, _MIN_PROPENSITY / self.propensities(rank[pairs[:, 0]])
 
     def next_estimate(self, rankings: int) -> int:
         """Number of rankings at which eta is next estimated, if the last estimate was made at ``rankings``."""
-        return max(_FIRST, min(int(_GROWTH * rankings), rankings + _MOST_BETWEEN))
+        return max(_FIRST_ESTIMATE, min(int(_GROWTH * rankings), rankings + _MAX_BETWEEN))
 
     def described(self) -> dict[str, Any]:
         """The propensities, as plain values for JSON."""
@@ -133,7 +133,7 @@ def curve(source: str, eta: float = 1.0) -> dict[str, Any]:
     return {"source": source, **_CURVE, "eta": eta}
 
 
-def given(bias: "PositionBias") -> dict[str, Any]:
+def bias_settings(bias: "PositionBias") -> dict[str, Any]:
     """Changes to a `ClickLearning` for the propensities of a `PositionBias`.
 
     Raises

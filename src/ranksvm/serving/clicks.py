@@ -128,7 +128,7 @@ def _clicks(entry: Entry | None) -> frozenset[str] | None:
     """Documents clicked on; None if the feedback is of another kind."""
     if entry is None or entry.kind is Kind.UNANSWERED:
         return frozenset()
-    clicks = entry.says.get("clicks")
+    clicks = entry.decoded.get("clicks")
     return None if clicks is None else frozenset(clicks)
 
 

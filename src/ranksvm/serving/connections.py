@@ -18,9 +18,9 @@ __all__ = ["Connection", "Connections"]
 logger = logging.getLogger("ranksvm.serving")
 
 # Seconds between two checks for late requests.
-_LOOK = 0.25
+_CHECK_SECONDS = 0.25
 # Maximum number of late clients that one check names in the log; it only counts the others.
-_NAMED = 20
+_MAX_NAMED = 20
 
 
 class Connections:
@@ -72,7 +72,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         try:
             while True:
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(_CHECK_SECONDS)
                 now = loop.time()
                 for connection in list(self._open):
                     connection.check(now)
@@ -81,10 +81,10 @@ class Connections:
             self._log()
 
     def _log(self) -> None:
-        for (address, why), count in self._cut.most_common(_NAMED):
+        for (address, why), count in self._cut.most_common(_MAX_NAMED):
             logger.warning("cut off %s%s: %s", address, f" ({count} connections)" if count > 1 else "", why)
-        if len(self._cut) > _NAMED:
-            logger.warning("cut off %d other clients", len(self._cut) - _NAMED)
+        if len(self._cut) > _MAX_NAMED:
+            logger.warning("cut off %d other clients", len(self._cut) - _MAX_NAMED)
         self._cut.clear()
 
     def _is_proxy(self, address: str) -> bool:
@@ -177,9 +177,9 @@ class Connection(HttpToolsProtocol):
 
     def check(self, now: float) -> None:
         """Cut the connection off if its client is late."""
-        left = self.transport.get_write_buffer_size()
-        if left == 0 or left != self._left:
-            self._left, self._moved = left, now
+        unsent = self.transport.get_write_buffer_size()
+        if unsent == 0 or unsent != self._left:
+            self._left, self._moved = unsent, now
         elif now - self._moved > self._limits.body_seconds:
             self._all.note(self._address, f"an answer was not read for {self._limits.body_seconds:g} seconds")
             self.transport.abort()

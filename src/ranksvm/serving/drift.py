@@ -11,7 +11,7 @@ __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
 # Minimum number of rankings before drift can be noticed (with fewer, click rates are too uncertain); number of ranks
 # that count; and maximum contribution of a single ranking to a sum.
-_FEWEST, _RANKS, _MOST = 100, 50, 3.0
+_MIN_RANKINGS, _N_RANKS, _MAX_CONTRIBUTION = 100, 50, 3.0
 # Two assumptions about how far drift moves click rates, from the rates of the learned order (0) to the rates of a
 # random order (1); the detector keeps a sum for each. Users who trust the first ranks click on whatever is shown there,
 # so their click rates move only part of the way.
@@ -22,7 +22,7 @@ _CHANGES = 1.0, 0.35
 # without drift there were 12 false alarms, and 15 with propensities that fall too slowly.
 _THRESHOLD, _ABOVE_LOGARITHM = 7.5, 0.5
 # The order is informative if the number of its clicks is at least this multiple of the number for a random order.
-_TELLING = 1.1
+_MIN_CLICK_RATIO = 1.1
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
 # Share that stays when propensities are estimated again, because the model learned with worse propensities so far. With
@@ -68,20 +68,22 @@ class DriftDetector:
             With drift: the number of the last ranking before the drift, at which the sum was 0 for the last time; the
             detector then begins anew. None: no drift.
         """
-        clicked, propensity = clicked[:_RANKS].astype(np.float64), propensity[:_RANKS]
+        clicked, propensity = clicked[:_N_RANKS].astype(np.float64), propensity[:_N_RANKS]
         size, known = len(clicked), len(self.state["shown"])
         sums, before_drift = self.state["sums"], self.state["before_drift"]
         shown, clicks = np.zeros((2, max(size, known)))
         shown[:known], clicks[:known] = self.state["shown"], self.state["clicks"]
-        if shown[0] >= _FEWEST:
+        if shown[0] >= _MIN_RANKINGS:
             before = (clicks[:size] + 0.5) / (shown[:size] + 1.0)
             after = np.clip(propensity * np.mean(before / propensity), 1e-6, 1.0 - 1e-6)
             # if the order was not informative before, there is nothing to lose
-            telling = before.sum() >= _TELLING * after.sum()
+            informative = before.sum() >= _MIN_CLICK_RATIO * after.sum()
             sums = [
-                max(0.0, total + _log_ratio(clicked, before, before + change * (after - before))) if telling else 0.0
+                max(0.0, total + _log_ratio(clicked, before, before + change * (after - before)))
                 for total, change in zip(sums, _CHANGES, strict=True)
             ]
+            if not informative:
+                sums = [0.0] * len(_CHANGES)
         before_drift = [last if total else number for total, last in zip(sums, before_drift, strict=True)]
         if max(sums) > max(_THRESHOLD, _ABOVE_LOGARITHM + np.log(max(1.0, shown[0]))):
             self.state = _beginning()
@@ -104,7 +106,7 @@ def _beginning() -> dict[str, Any]:
 def _log_ratio(clicked: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
     """Logarithm of the likelihood ratio of the clicks on a ranking, for the rates after and before; bounded."""
     ratio = clicked * np.log(after / before) + (1.0 - clicked) * np.log((1.0 - after) / (1.0 - before))
-    return float(np.clip(ratio.sum(), -_MOST, _MOST))
+    return float(np.clip(ratio.sum(), -_MAX_CONTRIBUTION, _MAX_CONTRIBUTION))
 
 
 def forget(model: Model, keep: float) -> bool:

@@ -18,17 +18,17 @@ OUTSIDE = ("clip", "refuse", "none")
 # So larger values do not count in the long run if fewer than a fourth of the answers have them.
 _QUANTILE = 0.75
 # Number of first answers, for which the size is the exact quantile; each later answer moves the size by a factor.
-_FIRST = 25
+_N_EXACT = 25
 # If an answer has a value larger than the size, the size is multiplied by the first factor; otherwise it is divided by
 # the second, the cube root of the first. The two changes balance if a fourth of the answers have a larger value, so the
 # size approaches the .75 quantile.
 _UP, _DOWN = 1.01, 1.0033223
 # Maximum factor by which a size grows in an hour.
-_HOURLY = 2.0
+_MAX_HOURLY_FACTOR = 2.0
 # A size based on n answers is uncertain: the range is 1 + 10 / n times as wide.
 _UNCERTAIN = 10.0
 # Limits of sizes: with multiples of up to 1e6 no range overflows.
-_LEAST, _MOST = 1e-300, 1e300
+_MIN_SIZE, _MAX_SIZE = 1e-300, 1e300
 
 
 class RangeRule(msgspec.Struct, frozen=True):
@@ -46,9 +46,9 @@ class RangeRule(msgspec.Struct, frozen=True):
     outside: str = "unset"
     multiple: float = 5.0
 
-    def changed(self, says: dict[str, Any]) -> "RangeRule":
+    def changed(self, changes: dict[str, Any]) -> "RangeRule":
         """This rule after an entry of the log changed it."""
-        return msgspec.structs.replace(self, **says)
+        return msgspec.structs.replace(self, **changes)
 
     @property
     def limits(self) -> bool:
@@ -89,7 +89,7 @@ class FeatureRange:
         self._limit()
 
     @property
-    def begins(self) -> bool:
+    def is_warming_up(self) -> bool:
         """Whether so few answers have arrived that models may still have to start again."""
         return self.rule.limits and self._first is not None
 
@@ -156,14 +156,14 @@ class FeatureRange:
             return False
         self._first = [*self._first, size]
         self._size, self._answers = _quantiles(np.stack(self._first))
-        self._most, self._hour = _HOURLY * self._size, hour
+        self._most, self._hour = _MAX_HOURLY_FACTOR * self._size, hour
         self._limit()
         learned = size if inside is None else _largest(X[inside])
         self._learned = np.maximum(learned, self._learned) if len(self._learned) else learned
         again = self.bound is not None and bool((self._learned > self.bound).any())
         if again:
             self._learned = np.zeros(0)
-        if len(self._first) == _FIRST:
+        if len(self._first) == _N_EXACT:
             self._first, self._learned = None, np.zeros(0)
         return again
 
@@ -183,18 +183,18 @@ class FeatureRange:
         """Move the sizes of an answer's nonzero features toward the quantile."""
         assert self._size is not None
         if hour > self._hour:
-            self._hour, self._most = hour, np.minimum(_HOURLY * self._size, _MOST)
-        there, new = size > 0.0, None
+            self._hour, self._most = hour, np.minimum(_MAX_HOURLY_FACTOR * self._size, _MAX_SIZE)
+        is_nonzero, new = size > 0.0, None
         if not self._answers.all():
-            new = there & (self._answers == 0.0)
+            new = is_nonzero & (self._answers == 0.0)
         moved = self._size * np.where(size > self._size, _UP, 1.0 / _DOWN)
         np.minimum(moved, self._most, out=moved)
-        np.maximum(moved, _LEAST, out=moved)
+        np.maximum(moved, _MIN_SIZE, out=moved)
         if new is not None:
             moved[new] = np.minimum(size[new], self._size.max())
-            self._most = np.where(new, _HOURLY * moved, self._most)
-        self._size = np.where(there, moved, self._size)
-        self._answers = self._answers + there
+            self._most = np.where(new, _MAX_HOURLY_FACTOR * moved, self._most)
+        self._size = np.where(is_nonzero, moved, self._size)
+        self._answers = self._answers + is_nonzero
 
     def _limit(self) -> None:
         """Find the largest absolute value of each feature inside the range; None if there is no range."""
@@ -219,7 +219,7 @@ def _quantiles(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     place = len(sizes) - answers + np.floor(_QUANTILE * (answers - 1.0)).astype(np.int64)
     place = np.clip(place, 0, len(sizes) - 1)
     found = np.take_along_axis(np.sort(sizes, axis=0), place[np.newaxis], axis=0)[0]
-    found = np.where(answers > 0, np.clip(found, _LEAST, _MOST), 0.0)
+    found = np.where(answers > 0, np.clip(found, _MIN_SIZE, _MAX_SIZE), 0.0)
     often = answers > 1
     if often.any():  # a single answer says little about a feature
         found = np.minimum(found, np.where(answers == 1, found[often].max(), found))

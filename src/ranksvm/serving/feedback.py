@@ -68,7 +68,7 @@ class Lesson(msgspec.Struct):
     inside: np.ndarray | None = None
 
     @property
-    def taught(self) -> "Lesson":
+    def inside_range(self) -> "Lesson":
         """The lesson restricted to the documents that are learned from."""
         inside = self.inside
         if inside is None:
@@ -81,12 +81,12 @@ class Lesson(msgspec.Struct):
         return Lesson(self.X[inside], self.rank[inside], y, clicked, pairs, weight)
 
 
-def content_of(given: Feedback) -> bytes:
+def content_of(feedback: Feedback) -> bytes:
     """Feedback as the content of an entry; `misfit` checks whether it fits the event.
 
     Parameters
     ----------
-    given : Feedback
+    feedback : Feedback
         What was sent.
 
     Returns
@@ -99,21 +99,21 @@ def content_of(given: Feedback) -> bytes:
     DataError
         When it is not exactly one kind of feedback, or is invalid for every event.
     """
-    said = [name for name in ("labels", "clicks", "preferences") if getattr(given, name) is not None]
-    if len(said) != 1:
-        found = " and ".join(said) or "none of them"
+    kinds = [name for name in ("labels", "clicks", "preferences") if getattr(feedback, name) is not None]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none of them"
         raise DataError(f"feedback has one of labels, clicks and preferences, found {found}.")
-    if given.labels is not None:
-        labels = given.labels.values() if isinstance(given.labels, dict) else given.labels
+    if feedback.labels is not None:
+        labels = feedback.labels.values() if isinstance(feedback.labels, dict) else feedback.labels
         if not labels:
             raise DataError("labels are empty: leave an event without feedback instead.")
         for label in labels:
             _check_number("a label", label)
-    for preferred, other in given.preferences or ():
+    for preferred, other in feedback.preferences or ():
         if preferred == other:
             raise DataError(f"the document {preferred!r} is preferred to itself.")
-    _check_number("at", given.at)
-    return msgspec.msgpack.encode(given, order="deterministic")
+    _check_number("at", feedback.at)
+    return msgspec.msgpack.encode(feedback, order="deterministic")
 
 
 def _check_number(name: str, value: object) -> None:
@@ -126,18 +126,18 @@ def _check_number(name: str, value: object) -> None:
 
 def misfit(content: bytes, documents: list[str]) -> str | None:
     """Reason why feedback does not fit an event with these documents; None if it fits."""
-    given = _content_decoder.decode(content)
-    if isinstance(given.labels, list) and len(given.labels) != len(documents):
-        return f"there are {len(given.labels)} labels for {len(documents)} documents."
+    feedback = _content_decoder.decode(content)
+    if isinstance(feedback.labels, list) and len(feedback.labels) != len(documents):
+        return f"there are {len(feedback.labels)} labels for {len(documents)} documents."
     known = set(documents)
-    other = next((document for document in _named(given) if document not in known), None)
+    other = next((document for document in _named(feedback) if document not in known), None)
     return None if other is None else f"the event has no document {other!r}."
 
 
-def _named(given: Feedback) -> list[str]:
+def _named(feedback: Feedback) -> list[str]:
     """Ids of the documents that feedback names."""
-    labeled = list(given.labels) if isinstance(given.labels, dict) else []
-    return [*labeled, *(given.clicks or ()), *(id for pair in given.preferences or () for id in pair)]
+    labeled = list(feedback.labels) if isinstance(feedback.labels, dict) else []
+    return [*labeled, *(feedback.clicks or ()), *(id for pair in feedback.preferences or () for id in pair)]
 
 
 def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:
@@ -149,26 +149,26 @@ def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:
     rank[shown.order] = np.arange(len(rank))
     if entry.entry.kind is Kind.UNANSWERED:
         return Lesson(event.X, rank, np.zeros(len(rank)), np.zeros(len(rank), dtype=bool))
-    given = _content_decoder.decode(entry.entry.content)
+    feedback = _content_decoder.decode(entry.entry.content)
     rows = {document: row for row, document in enumerate(shown.documents)}
-    if given.preferences is not None:
-        pairs = np.array([[rows[id] for id in pair] for pair in given.preferences], dtype=np.int64).reshape(-1, 2)
+    if feedback.preferences is not None:
+        pairs = np.array([[rows[id] for id in pair] for pair in feedback.preferences], dtype=np.int64).reshape(-1, 2)
         return Lesson(event.X, rank, pairs=pairs)
-    if given.clicks is not None:
+    if feedback.clicks is not None:
         clicked = np.zeros(len(rank), dtype=bool)
-        clicked[[rows[id] for id in given.clicks]] = True
+        clicked[[rows[id] for id in feedback.clicks]] = True
         pairs, weight = click_learning.pairs(rank, clicked, shown.first_pair)
         return Lesson(event.X, rank, clicked=clicked, pairs=pairs, weight=weight)
-    if isinstance(given.labels, dict):
-        own = np.sort([rows[id] for id in given.labels])
-        y = np.array([given.labels[shown.documents[row]] for row in own], dtype=np.float64)
-        return Lesson(event.X[own], rank[own], y)
-    return Lesson(event.X, rank, np.asarray(given.labels, dtype=np.float64))
+    if isinstance(feedback.labels, dict):
+        labeled_rows = np.sort([rows[id] for id in feedback.labels])
+        y = np.array([feedback.labels[shown.documents[row]] for row in labeled_rows], dtype=np.float64)
+        return Lesson(event.X[labeled_rows], rank[labeled_rows], y)
+    return Lesson(event.X, rank, np.asarray(feedback.labels, dtype=np.float64))
 
 
 def in_words(entry: Entry) -> str:
     """Summary of feedback as text."""
-    decoded = entry.says
+    decoded = entry.decoded
     for name in ("labels", "clicks", "preferences"):
         if name in decoded:
             n = len(decoded[name])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["bound_server", "serve"]
 
 # Seconds for which requests are still answered after the process is asked to end.
-_SHUTDOWN = 10
+_SHUTDOWN_SECONDS = 10
 
 
 def serve(service: Service, host: str, port: int, *, tell: Callable[[str], object]) -> None:
@@ -83,7 +83,7 @@ def bound_server(
         access_log=False,
         server_header=False,
         lifespan="on",
-        timeout_graceful_shutdown=_SHUTDOWN,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     try:
         listener = config.bind_socket()

@@ -16,21 +16,21 @@ from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.measures import click_metric
-from ranksvm.serving.models import Model, settled
+from ranksvm.serving.models import Model, make_deterministic
 from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 
-__all__ = ["MOST_FAILURES", "Learner", "Schedule", "Served", "begin", "summary"]
+__all__ = ["MAX_FAILURES", "Learner", "Schedule", "Served", "begin", "summary"]
 
 logger = logging.getLogger("ranksvm.serving")
 
 # Number of entries read at a time.
 _PART = 256
 # Maximum number of failures to learn from an entry; after them the entry is passed over.
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 # Seconds between two removals of old events.
-_CLEAN = 3600.0
+_CLEAN_SECONDS = 3600.0
 
 
 class Schedule(NamedTuple):
@@ -118,8 +118,8 @@ def begin(
         return Learning.from_bytes(found.state)
     if models is None or settings is None:
         raise OptionError("the store is new: give the model to begin with, --model or --learner.")
-    settled_models = {name: settled(model) for name, model in models.items()}
-    learning = Learning(settled_models, settings, click_learning, range_rule)
+    deterministic_models = {name: make_deterministic(model) for name, model in models.items()}
+    learning = Learning(deterministic_models, settings, click_learning, range_rule)
     # if another process began at the same time, its checkpoint stays, and is read below
     store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
     newest = store.checkpoint()
@@ -160,7 +160,7 @@ class Learner:
         self._version = 0
         self._passed_over: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # number of failures by entry
-        self._told = 0, 0  # last logged numbers of skipped answers, and of answers with features outside
+        self._logged_counts = 0, 0  # last logged numbers of skipped answers, and of answers with features outside
         self._estimated = 0  # entry with the newest estimate of propensities; the next one waits until it is learned
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -262,8 +262,8 @@ class Learner:
     def _failed(self, seq: int, error: Exception) -> None:
         """Pass over an entry that failed repeatedly: it must not block all later entries."""
         self._failures[seq] = self._failures.get(seq, 0) + 1
-        if self._failures[seq] >= MOST_FAILURES:
-            logger.warning("entry %d failed %d times, and is passed over", seq, MOST_FAILURES)
+        if self._failures[seq] >= MAX_FAILURES:
+            logger.warning("entry %d failed %d times, and is passed over", seq, MAX_FAILURES)
             self._store.pass_over(seq, f"{type(error).__name__}: {error}", self.owner)
 
     def _take_over(self) -> None:
@@ -271,7 +271,7 @@ class Learner:
         assert newest is not None
         self._learning, self._version = Learning.from_bytes(newest.state), newest.version
         self._passed_over = self._store.passed_over()
-        self._told = self._learning.skipped, self._learning.outside
+        self._logged_counts = self._learning.skipped, self._learning.outside
         pending = self._store.pending(Kind.CLICK_LEARNING, newest.position)
         self._estimated = pending[-1][0] if pending else 0
         self._serve(newest.position, newest.at)
@@ -307,13 +307,13 @@ class Learner:
     def _tell(self) -> None:
         """Log the answers that were not learned from since the last version, always in one line."""
         assert self._learning is not None
-        now = self._learning.skipped, self._learning.outside
-        if now != self._told:
+        counts = self._learning.skipped, self._learning.outside
+        if counts != self._logged_counts:
             text = (
                 "not learned from so far: %d answers, and parts of %d with features outside their range; the last: %s"
             )
-            logger.warning(text, *now, self._learning.reason)
-            self._told = now
+            logger.warning(text, *counts, self._learning.reason)
+            self._logged_counts = counts
 
     def _serve(self, position: int, at: float) -> None:
         assert self._learning is not None
@@ -333,19 +333,19 @@ class Learner:
         """Write an estimate of the propensities to the log; it applies from its entry on, also in a replay."""
         self._store.lease(self.owner, 10 * self.schedule.lease)  # the estimate takes seconds
         try:
-            says = estimated(self._store)
+            estimate = estimated(self._store)
         except StoreError:
             raise
         except Exception as error:  # an estimate must not stop learning
             logger.exception("propensities were not estimated")
-            says = {"note": f"the estimate failed: {type(error).__name__}."}
-        content = msgspec.msgpack.encode(says, order="deterministic")
+            estimate = {"note": f"the estimate failed: {type(error).__name__}."}
+        content = msgspec.msgpack.encode(estimate, order="deterministic")
         (receipt,) = self._store.append([Entry(Kind.CLICK_LEARNING, None, content, time.time())])
         self._estimated = receipt.seq
 
     def _clean(self, now: float) -> None:
         days = self.schedule.retain_days
-        if days is None or now - self._cleaned < _CLEAN:
+        if days is None or now - self._cleaned < _CLEAN_SECONDS:
             return
         self._cleaned = now
         removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=self.settings.looks_back)

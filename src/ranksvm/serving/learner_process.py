@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.learner import MOST_FAILURES, Learner, Schedule, Served, summary
+from ranksvm.serving.learner import MAX_FAILURES, Learner, Schedule, Served, summary
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.models import ranking_model_from
 from ranksvm.serving.store import Store, open_store
@@ -21,7 +21,7 @@ __all__ = ["LearnerProcess"]
 logger = logging.getLogger("ranksvm.serving")
 
 # Seconds until a learner that has ended is restarted, and maximum wait for its last checkpoint.
-_AGAIN, _LAST = 0.5, 60.0
+_RESTART_SECONDS, _LAST_CHECKPOINT_SECONDS = 0.5, 60.0
 
 
 class LearnerProcess:
@@ -43,7 +43,7 @@ class LearnerProcess:
 
     def __init__(self, store: Store, url: str, schedule: Schedule, reward_wait: float | None, unanswered: str):
         self._store = store
-        self._asked = {"url": url, "reward_wait": reward_wait, "unanswered": unanswered}
+        self._settings = {"url": url, "reward_wait": reward_wait, "unanswered": unanswered}
         self.schedule = schedule
         self.learns = False
         self.trouble: str | None = None
@@ -82,7 +82,7 @@ class LearnerProcess:
             with suppress(OSError):
                 process.stdin.close()
             try:
-                process.wait(_LAST)
+                process.wait(_LAST_CHECKPOINT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
         if self._thread is not None:
@@ -107,7 +107,7 @@ class LearnerProcess:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             with suppress(OSError):
-                self._process.stdin.write(json.dumps(self._asked | {"schedule": self._next_schedule()}) + "\n")
+                self._process.stdin.write(json.dumps(self._settings | {"schedule": self._next_schedule()}) + "\n")
                 self._process.stdin.flush()
             for line in self._process.stdout:
                 self._hear(json.loads(line))
@@ -116,9 +116,9 @@ class LearnerProcess:
             if not self._ended.is_set():
                 self._replace(code)
 
-    def _hear(self, said: Json) -> None:
-        self.learns, self.trouble, self._owner = said["learns"], said["trouble"], said["owner"]
-        if said["version"] != self._version:
+    def _hear(self, report: Json) -> None:
+        self.learns, self.trouble, self._owner = report["learns"], report["trouble"], report["owner"]
+        if report["version"] != self._version:
             with suppress(StoreError):  # it is read later
                 self.follow()
 
@@ -132,7 +132,7 @@ class LearnerProcess:
             position, deaths = self.served.position, 1
             if position == self._deaths[0]:
                 deaths += self._deaths[1]
-            if deaths > MOST_FAILURES:  # one more, because the first may have ended at a later entry
+            if deaths > MAX_FAILURES:  # one more, because the first may have ended at a later entry
                 self._store.pass_over(position + 1, f"the learning process ended with code {code}.", self._owner)
                 deaths = 0
             self._deaths = position, deaths
@@ -144,7 +144,7 @@ class LearnerProcess:
         if self._owner is not None:
             with suppress(StoreError):  # otherwise its lease ends in seconds
                 self._store.release(self._owner)
-        self._ended.wait(_AGAIN)
+        self._ended.wait(_RESTART_SECONDS)
 
 
 def _command() -> list[str]:
@@ -157,18 +157,20 @@ def main() -> None:
     for name in ("SIGINT", "SIGTERM"):  # terminals and systemd send these signals to all processes
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    asked = json.loads(sys.stdin.readline())
-    store = open_store(asked["url"], create=False, reward_wait=asked["reward_wait"], unanswered=asked["unanswered"])
-    told: list[Json] = []
+    settings = json.loads(sys.stdin.readline())
+    store = open_store(
+        settings["url"], create=False, reward_wait=settings["reward_wait"], unanswered=settings["unanswered"]
+    )
+    last_report: list[Json] = []
 
     def tell() -> None:
-        said = {"version": learner.served.version, "learns": learner.learns, "trouble": learner.trouble}
-        if said not in told:
-            told[:] = [said]
+        report = {"version": learner.served.version, "learns": learner.learns, "trouble": learner.trouble}
+        if report not in last_report:
+            last_report[:] = [report]
             with suppress(OSError):  # the process that ranks has ended
-                print(json.dumps({**said, "owner": learner.owner}), flush=True)
+                print(json.dumps({**report, "owner": learner.owner}), flush=True)
 
-    learner = Learner(store, Schedule(*asked["schedule"]), tell, ranks=False)
+    learner = Learner(store, Schedule(*settings["schedule"]), tell, ranks=False)
     learner.start()
     for _ in sys.stdin:
         learner.wake()

@@ -28,9 +28,9 @@ __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 CHAMPION = "champion"
 SHOWN = "shown"  # name under which the rankings that users saw are measured, besides the models
 # Maximum number of verdicts on refits, and of drifts, that are kept.
-_VERDICTS = 20
+_MAX_VERDICTS = 20
 # Maximum number of entries that are learned from again after drift, and bytes of their features.
-_AGAIN, _AGAIN_BYTES = 1000, 64 << 20
+_MAX_REPEATED_ENTRIES, _MAX_REPEATED_BYTES = 1000, 64 << 20
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def looks_back(self) -> int:
         """Number of entries before a checkpoint that a later fit, or learning after drift, may read again."""
-        return max(self.refit_window, _AGAIN)
+        return max(self.refit_window, _MAX_REPEATED_ENTRIES)
 
 
 class _State(msgspec.Struct):
@@ -157,11 +157,11 @@ class Learning:
         elif found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
-            self._change_click_learning(found.entry.says)
+            self._change_click_learning(found.entry.decoded)
         elif found.entry.kind is Kind.FEATURE_RANGE:
-            began = self.range.begins
-            self.range = self.range.with_rule(self.range.rule.changed(found.entry.says))
-            if self.range.begins != began:
+            was_warming_up = self.range.is_warming_up
+            self.range = self.range.with_rule(self.range.rule.changed(found.entry.decoded))
+            if self.range.is_warming_up != was_warming_up:
                 self._remember()
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
@@ -185,15 +185,15 @@ class Learning:
             clicked = np.zeros(len(teams), dtype=bool)
             clicked[lesson.rank[lesson.clicked]] = True
             self.wins.add(teams, clicked)
-        taught = lesson.taught
-        if not len(taught.X):  # all documents are outside the range
+        inside = lesson.inside_range
+        if not len(inside.X):  # all documents are outside the range
             self.skipped += 1
         for name, model in self.models.items():
             # An entry that cannot be learned from must not block later entries; every replay skips the same entries.
             try:
                 if lesson.y is not None or lesson.clicked is not None:  # preferences have no metric
                     self._measure(name, lesson, scores(model, lesson.X))
-                _teach(model, taught)
+                _teach(model, inside)
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
@@ -208,8 +208,8 @@ class Learning:
         if within.inside is not None:
             self.outside += 1
             documents = found.answered.shown.documents
-            says = self.range.described(place, found.answered.X, documents, self.settings.names)
-            self.reason = f"entry {found.seq}, event {found.answered.id}: {says}; it was not learned from."
+            description = self.range.described(place, found.answered.X, documents, self.settings.names)
+            self.reason = f"entry {found.seq}, event {found.answered.id}: {description}; it was not learned from."
         return within
 
     def _follow_range(self, found: LogEntry, X: np.ndarray, inside: np.ndarray | None) -> None:
@@ -219,13 +219,14 @@ class Learning:
             self.reason = (
                 f"entry {found.seq}: an answer before it had features outside their range; models began again."
             )
-        if not self.range.begins:
+        if not self.range.is_warming_up:
             self._beginning = {}
 
     def _remember(self) -> None:
         """Save the present state of the models that learn, while feature ranges rest on few answers."""
-        found = {name: model for name, model in self.models.items() if learns(model)} if self.range.begins else {}
-        self._beginning = {name: model_bytes(model) for name, model in found.items()}
+        self._beginning = {}
+        if self.range.is_warming_up:
+            self._beginning = {name: model_bytes(model) for name, model in self.models.items() if learns(model)}
 
     def _measure(self, name: str, lesson: Lesson, values: np.ndarray) -> None:
         """Add a ranking, given by scores, to a metric computed from labels or to a metric estimated from clicks."""
@@ -251,7 +252,7 @@ class Learning:
         self._detector = detector
         if since is None:
             return
-        self.drifts = [*self.drifts, found.seq][-_VERDICTS:]
+        self.drifts = [*self.drifts, found.seq][-_MAX_VERDICTS:]
         for model in self.models.values():
             if forget(model, KEPT):
                 for earlier in again:
@@ -262,29 +263,29 @@ class Learning:
         """Lessons between the entries ``since`` and ``seq``: the newest, at most 1,000 and 64 MB of features."""
         lessons: deque[Lesson] = deque()
         n_bytes = 0
-        for found in store.entries_between(max(since, seq - 1 - _AGAIN), seq - 1):
+        for found in store.entries_between(max(since, seq - 1 - _MAX_REPEATED_ENTRIES), seq - 1):
             if found.entry.kind is Kind.ACTIVATION:  # the activated model may already have learned from earlier entries
                 lessons.clear()
                 n_bytes = 0
             if found.answered is None or found.seq in passed_over:
                 continue
-            lessons.append(self.range.applied(lesson_of(found, self.click_learning)).taught)
+            lessons.append(self.range.applied(lesson_of(found, self.click_learning)).inside_range)
             n_bytes += lessons[-1].X.nbytes
-            while n_bytes > _AGAIN_BYTES:
+            while n_bytes > _MAX_REPEATED_BYTES:
                 n_bytes -= lessons.popleft().X.nbytes
         return list(lessons)
 
-    def _change_click_learning(self, says: dict[str, Any]) -> None:
+    def _change_click_learning(self, changes: dict[str, Any]) -> None:
         """Change how clicks are learned from: by the choice of an operator, or by an estimate of propensities.
 
         An estimate is ignored if an operator has chosen another source since.
         """
-        is_estimate = "source" not in says and "note" in says
+        is_estimate = "source" not in changes and "note" in changes
         if is_estimate and self.click_learning.source != "estimated":
             return
-        self.click_learning = self.click_learning.changed(says)
+        self.click_learning = self.click_learning.changed(changes)
         self._estimate_at = self.click_learning.next_estimate(self.rankings_with_clicks)
-        if is_estimate and self.click_learning.follow_drift and says.get("rankings"):
+        if is_estimate and self.click_learning.follow_drift and changes.get("rankings"):
             for model in self.models.values():
                 forget(model, KEPT_BY_ESTIMATE)
 
@@ -299,13 +300,13 @@ class Learning:
         return self.click_learning.source == "estimated" and self.rankings_with_clicks >= self._estimate_at
 
     def _activate(self, found: LogEntry, store: Store) -> None:
-        said = found.entry.says
-        checkpoint = store.checkpoint(said["version"])
+        activation = found.entry.decoded
+        checkpoint = store.checkpoint(activation["version"])
         if checkpoint is None:
-            raise StoreError(f"the log activates version {said['version']}, which is not in the store.")
+            raise StoreError(f"the log activates version {activation['version']}, which is not in the store.")
         state = msgspec.msgpack.decode(checkpoint.state, type=_State)
-        if said["model"] in state.models:
-            self.models[CHAMPION] = model_from(state.models[said["model"]])
+        if activation["model"] in state.models:
+            self.models[CHAMPION] = model_from(state.models[activation["model"]])
             self._remember()
 
     def _refit(self, found: LogEntry, store: Store, passed_over: Mapping[int, str]) -> "Refit | None":
@@ -323,7 +324,7 @@ class Learning:
         if refit.model is not None:
             self.models[CHAMPION] = refit.model
         self.verdicts = [*self.verdicts, {"seq": seq, "activated": refit.model is not None, "reason": refit.reason}]
-        self.verdicts = self.verdicts[-_VERDICTS:]
+        self.verdicts = self.verdicts[-_MAX_VERDICTS:]
 
     # -- bytes ---------------------------------------------------------------------------------------------------------
 

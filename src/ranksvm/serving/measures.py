@@ -11,7 +11,7 @@ from ranksvm.metrics import CumulativeMetrics, parse_metric
 __all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
 
 # Maximum number of points in a history; beyond it every second point is dropped.
-_MOST_POINTS = 400
+_MAX_POINTS = 400
 # Number of queries between the first points.
 _FIRST_BLOCK = 16
 # Half the width of a normal 95 % interval, in standard errors.
@@ -43,7 +43,7 @@ class Measure:
             # evaluated later, in batches: one by one would take ten times longer
             self._cumulative.mark()
             self._n_marks += 1
-            if len(self._points) + self._n_marks >= _MOST_POINTS:
+            if len(self._points) + self._n_marks >= _MAX_POINTS:
                 self._add_points()
                 self._points, self._block = self._points[1::2], 2 * self._block
 
@@ -118,7 +118,7 @@ class ClickEstimate:
         self._sums = [total + one for total, one in zip(self._sums, added, strict=True)]
         if self._sums[0] % self._block == 0:
             self._points.append([self._sums[0], *self._sums[2:]])
-            if len(self._points) >= _MOST_POINTS:
+            if len(self._points) >= _MAX_POINTS:
                 self._points, self._block = self._points[1::2], 2 * self._block
 
     @property

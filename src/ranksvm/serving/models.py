@@ -27,7 +27,7 @@ __all__ = [
     "ranking_model_from",
     "scales_by_query",
     "scores",
-    "settled",
+    "make_deterministic",
 ]
 
 # Scalers that transform query by query, by name: importing their classes would import scikit-learn.
@@ -72,7 +72,7 @@ def by_position(model: M) -> M:
     return model
 
 
-def settled(model: M) -> M:
+def make_deterministic(model: M) -> M:
     """Make a model learn the same in every replay, and return it: seed 0 if it has none, and one thread."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:

@@ -140,7 +140,7 @@ class Entry:
     at: float
 
     @property
-    def says(self) -> Any:
+    def decoded(self) -> Any:
         """The decoded content."""
         return msgspec.msgpack.decode(self.content)
 

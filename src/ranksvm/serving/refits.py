@@ -25,7 +25,7 @@ __all__ = ["Refit", "refitted"]
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
 # Maximum bytes of features, and maximum number of listed pairs: a fit uses fewer entries if they exceed either.
-_MOST_BYTES, _MOST_PAIRS = 256 << 20, 1_000_000
+_MAX_BYTES, _MAX_PAIRS = 256 << 20, 1_000_000
 
 
 class Refit(NamedTuple):
@@ -79,7 +79,7 @@ def refitted(
         return Refit(None, f"{len(lessons)} answers with labels or clicks are too few to fit and to compare.")
     known, new = lessons[:-n_held_out], lessons[-n_held_out:]
     try:
-        model = _fitted(champion, [lesson.taught for lesson in known])
+        model = _fitted(champion, [lesson.inside_range for lesson in known])
         labeled = [lesson for lesson in new if lesson.y is not None]
         clicked = [lesson for lesson in new if lesson.clicked is not None]
         if len(labeled) >= len(clicked):
@@ -156,7 +156,7 @@ def _size(lesson: Lesson) -> tuple[int, int, int]:
 
 def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
     # as soon as one lesson has pairs from clicks, pairs implied by labels are also listed
-    return n_bytes > _MOST_BYTES or (n_listed > 0 and n_pairs > _MOST_PAIRS)
+    return n_bytes > _MAX_BYTES or (n_listed > 0 and n_pairs > _MAX_PAIRS)
 
 
 def _qid(lessons: list[Lesson]) -> np.ndarray:

@@ -32,7 +32,7 @@ _EXPLAINED = 8
 # Number of models of earlier versions that are kept for explanations.
 _VERSIONS = 4
 # If there are answers to learn from, but learning makes no progress for this many seconds, it counts as stalled.
-_STANDING = 30.0
+_STALLED_SECONDS = 30.0
 # Number of answers that learning may lag behind before this is reported; a version is written every 1,000 by default.
 _LAG = 2_000
 # Number of checkpoints over which the changes of weights are shown.
@@ -144,8 +144,8 @@ class Service:
             return request.X
         self.outside += 1
         if served.range.rule.outside == "refuse":
-            says = served.range.described(place, request.X, request.documents, self.settings.names)
-            raise Problem(422, "out-of-range", f"{says}.")
+            description = served.range.described(place, request.X, request.documents, self.settings.names)
+            raise Problem(422, "out-of-range", f"{description}.")
         return served.range.clipped(request.X)
 
     def _choice(self, values: np.ndarray, models: Mapping[str, Model], X: np.ndarray) -> policies.Choice:
@@ -245,7 +245,7 @@ class Service:
         if position != moved or position >= last:
             self._moved = moved, at = position, time.monotonic()
         seconds, lag = time.monotonic() - at, last - position
-        stands = seconds > max(_STANDING, 3.0 * self.learner.schedule.seconds)
+        stands = seconds > max(_STALLED_SECONDS, 3.0 * self.learner.schedule.seconds)
         return {
             "position": position,
             "last": last,

@@ -139,14 +139,14 @@ def simulate(
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         cumulative.add(data.y, -rank.astype(np.float64))
-        said: dict[str, Any] = {"labels": data.y.tolist()}
+        answer: dict[str, Any] = {"labels": data.y.tolist()}
         if feedback != "labels":
             gains = gain[order][np.newaxis]
             examined = examination(feedback, gains, np.ones(1), _NOISE)
             (clicked,) = clicks_on_lists(feedback, gains, np.ones_like(gains, dtype=bool), examined, _NOISE, random)
             n_clicks += int(clicked.sum())
-            said = {"clicks": [ranking["order"][place] for place in np.flatnonzero(clicked)]}
-        last = connection.ask("POST", f"/v1/events/{ranking['event']}/feedback", said)["seq"]
+            answer = {"clicks": [ranking["order"][place] for place in np.flatnonzero(clicked)]}
+        last = connection.ask("POST", f"/v1/events/{ranking['event']}/feedback", answer)["seq"]
         while in_step and connection.ask("GET", "/v1/models")["learning"]["position"] < last:
             time.sleep(0.002)
         yield Simulated(cumulative, n_clicks, last, time.perf_counter() - start)

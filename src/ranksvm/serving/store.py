@@ -38,7 +38,7 @@ _EVENT = "events.id, events.at, events.content, events.features"
 # read.
 _SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
 _SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
-_MOST_BYTES = 32 << 20
+_MAX_BYTES = 32 << 20
 # Maximum number of entries that `Store.entries_between` reads at a time.
 _PART = 256
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
@@ -249,7 +249,7 @@ class Store:
             return None, None
         if entry.event is None:
             statement = "UPDATE checkpoints SET kept = 1 WHERE version = ? RETURNING 1"
-            found = cursor.run(statement, entry.says["version"])
+            found = cursor.run(statement, entry.decoded["version"])
             return (None if found else Receipt(Outcome.UNKNOWN)), None
         if entry.event not in known.events:
             return Receipt(Outcome.UNKNOWN), None
@@ -320,7 +320,7 @@ class Store:
         )
         with self._database.reading() as cursor:
             limits = after, 2**62 if until is None else until, limit
-            limit = _number_within(cursor.run(f"SELECT {_SIZE} {own}", *limits), _MOST_BYTES)
+            limit = _number_within(cursor.run(f"SELECT {_SIZE} {own}", *limits), _MAX_BYTES)
             columns = "seq, kind, entries.at, entries.content, entries.digest, event"
             rows = cursor.run(f"SELECT {columns}, {_EVENT} {own}", *limits[:2], limit)
         return [
@@ -372,7 +372,7 @@ class Store:
             "ORDER BY events.id LIMIT ?"
         )
         with self._database.reading() as cursor:
-            limit = _number_within(cursor.run(f"SELECT {_SIZE_OF_ANSWER} {own}", after, limit), _MOST_BYTES)
+            limit = _number_within(cursor.run(f"SELECT {_SIZE_OF_ANSWER} {own}", after, limit), _MAX_BYTES)
             columns = "events.id, events.at, events.content, kind, entries.content, entries.at"
             rows = cursor.run(f"SELECT {columns} {own}", after, limit)
         return [

@@ -15,12 +15,12 @@ __all__ = ["Done", "Writer", "deliver"]
 logger = logging.getLogger("ranksvm.serving")
 
 # Maximum number of events, and of entries, in one transaction: larger transactions are hardly faster.
-_GROUP = 256
+_MAX_GROUP = 256
 # Seconds for which an event may wait, to be stored together with later events; no client waits until it is stored. An
 # entry ends the wait.
-_COMPANY = 0.02
+_BATCH_WAIT_SECONDS = 0.02
 # Seconds between two attempts to store events while the store refuses them.
-_PAUSE = 1.0
+_RETRY_SECONDS = 1.0
 
 
 class Done(Protocol):
@@ -36,7 +36,7 @@ class Done(Protocol):
         """Set its error."""
 
 
-Given = tuple[Entry, Done]
+PendingEntry = tuple[Entry, Done]
 Results = list[tuple[Done, Receipt | StoreError]]
 
 
@@ -72,7 +72,7 @@ class Writer:
         self._bytes, self._most_bytes = 0, most_bytes
         self._news = threading.Condition()
         self._events: deque[Event] = deque()
-        self._entries: deque[Given] = deque()
+        self._entries: deque[PendingEntry] = deque()
         self._idle, self._ended = False, False
         self.dropped = 0
         self.refused: str | None = None  # why the store refused the last transaction
@@ -145,23 +145,23 @@ class Writer:
         else:
             self.refused = None
 
-    def _next_group(self) -> tuple[list[Event], list[Given]]:
+    def _next_group(self) -> tuple[list[Event], list[PendingEntry]]:
         """Wait for items and return them; nothing after `close`, or after a pause if the store does not work."""
         with self._news:
             if not self._events and not self._entries and not self._ended:
                 self._idle = True
-                self._news.wait(None if self.refused is None else _PAUSE)
+                self._news.wait(None if self.refused is None else _RETRY_SECONDS)
                 self._idle = False
             if not self._events and not self._entries:
                 return [], []
-            if not self._entries and len(self._events) < _GROUP and not self._ended:
-                self._news.wait(_COMPANY if self.refused is None else _PAUSE)
+            if not self._entries and len(self._events) < _MAX_GROUP and not self._ended:
+                self._news.wait(_BATCH_WAIT_SECONDS if self.refused is None else _RETRY_SECONDS)
             # all events, if there is an entry: it may answer any of them
-            n_events = len(self._events) if self._entries else min(_GROUP, len(self._events))
+            n_events = len(self._events) if self._entries else min(_MAX_GROUP, len(self._events))
             events = [self._events.popleft() for _ in range(n_events)]
-            return events, [self._entries.popleft() for _ in range(min(_GROUP, len(self._entries)))]
+            return events, [self._entries.popleft() for _ in range(min(_MAX_GROUP, len(self._entries)))]
 
-    def _store_group(self, events: list[Event], entries: list[Given]) -> None:
+    def _store_group(self, events: list[Event], entries: list[PendingEntry]) -> None:
         try:
             receipts = self._store.append([*events, *(entry for entry, _ in entries)])
         except Exception as error:  # the writer continues after any error, and no one waits for ever
@@ -177,7 +177,7 @@ class Writer:
                 self._on_entries()
         self._drop()
 
-    def _refuse(self, events: list[Event], entries: list[Given], error: Exception) -> None:
+    def _refuse(self, events: list[Event], entries: list[PendingEntry], error: Exception) -> None:
         if self.refused != str(error):
             logger.warning("nothing can be stored: %s", error)
         self.refused = str(error)

@@ -27,7 +27,7 @@ class Propensities(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
         from ranksvm.clicks import PositionBias
-        from ranksvm.serving.click_learning import curve, given
+        from ranksvm.serving.click_learning import bias_settings, curve
 
         if value == "estimate":
             return curve("estimated")
@@ -35,7 +35,7 @@ class Propensities(click.ParamType):
         if name == "power":
             number = Number().convert(eta or "1", param, ctx)
             return curve("power", number)
-        return given(PositionBias.load(EXISTING_FILE.convert(value, param, ctx)))
+        return bias_settings(PositionBias.load(EXISTING_FILE.convert(value, param, ctx)))
 
 
 class FeatureRange(click.ParamType):
@@ -314,25 +314,25 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
 
     from ranksvm.serving.records import Entry, Kind
 
-    now = learning.click_learning
+    current = learning.click_learning
     for _, changes in store.pending(Kind.CLICK_LEARNING, learning.position):
-        now = now.changed(changes)
-    says = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
+        current = current.changed(changes)
+    changes = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
     if options["follow_drift"] is not None:
-        says["follow_drift"] = options["follow_drift"]
+        changes["follow_drift"] = options["follow_drift"]
     bias = options["bias"]
     # if the store already uses an estimate, it continues with it
-    if bias is not None and not (bias["source"] == now.source == "estimated"):
-        says |= bias
-    if now.source == "none":
-        says = _click_learning(options)
+    if bias is not None and not (bias["source"] == current.source == "estimated"):
+        changes |= bias
+    if current.source == "none":
+        changes = _click_learning(options)
         warn(
             f"{options['store']} preferred a clicked document to the unclicked ones above it, which does not converge; "
-            f"from now on it learns by the rule {says['rule']}. --click-rule skip-above keeps the old rule."
+            f"from now on it learns by the rule {changes['rule']}. --click-rule skip-above keeps the old rule."
         )
-    if any(getattr(now, name) != value for name, value in says.items()):
-        store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
-    if now.changed(says).rule == "fair_pairs" and options["explore"] != "fair-pairs":
+    if any(getattr(current, name) != value for name, value in changes.items()):
+        store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(changes, order="sorted"), time.time())])
+    if current.changed(changes).rule == "fair_pairs" and options["explore"] != "fair-pairs":
         warn("clicks teach nothing by the rule fair-pairs unless lists are shown with --explore fair-pairs.")
 
 
@@ -344,18 +344,18 @@ def _change_range(store: "Store", learning: "Learning", options: dict[str, Any])
 
     from ranksvm.serving.records import Entry, Kind
 
-    now = learning.range.rule
+    current = learning.range.rule
     for _, changes in store.pending(Kind.FEATURE_RANGE, learning.position):
-        now = now.changed(changes)
-    says = options["feature_range"] or {}
-    if now.outside == "unset" and not says:
-        says = {"outside": "clip"}
+        current = current.changed(changes)
+    changes = options["feature_range"] or {}
+    if current.outside == "unset" and not changes:
+        changes = {"outside": "clip"}
         warn(
             f"{options['store']} had no range of features: from now on features beyond 5 times their usual size are "
             "clipped, and not learned from. --feature-range none keeps the old way."
         )
-    if now.changed(says) != now:
-        store.append([Entry(Kind.FEATURE_RANGE, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
+    if current.changed(changes) != current:
+        store.append([Entry(Kind.FEATURE_RANGE, None, msgspec.msgpack.encode(changes, order="sorted"), time.time())])
 
 
 def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":

@@ -110,4 +110,4 @@ def make_learner(ctx: click.Context, options: dict[str, Any]) -> "OnlineRanker":
             having = ", ".join(name for name, other in ONLINE_CHOICES.items() if option in other.options)
             raise click.UsageError(f"{flag(option)} is an option of {having}, not of {learner}.")
     chosen = {option: options[option] for option in choice.options}
-    return getattr(estimators, choice.estimator)(**choice.settled, **chosen, random_state=options["random_state"])
+    return getattr(estimators, choice.estimator)(**choice.fixed_params, **chosen, random_state=options["random_state"])
