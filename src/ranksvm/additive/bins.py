@@ -85,14 +85,14 @@ class FeatureBins:
         return len(self.cuts)
 
     @property
-    def n_extra(self) -> int:
+    def n_unordered_levels(self) -> int:
         """Number of levels that have a value of their own: categories, and missing values."""
         return (0 if self.categories is None else len(self.categories)) + int(self.missing)
 
     @property
     def n_levels(self) -> int:
         """Number of levels."""
-        return self.n_steps + self.n_extra + 1
+        return self.n_steps + self.n_unordered_levels + 1
 
     def levels_of(self, values: np.ndarray) -> np.ndarray:
         """The level of each value.

@@ -57,11 +57,11 @@ def coded_columns(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> tuple[n
     columns = np.zeros((len(bins) + len(pairs), 7), dtype=np.int64)
     variable = entry = 0
     for c, each in enumerate(bins):
-        columns[c] = each.n_steps, each.n_extra, 0, 0, 0, variable, entry
+        columns[c] = each.n_steps, each.n_unordered_levels, 0, 0, 0, variable, entry
         variable, entry = variable + each.n_levels - 1, entry + each.n_levels
     for c, pair in enumerate(pairs, start=len(bins)):
         a, b = pair.first_bins, pair.second_bins
-        columns[c] = a.n_steps, a.n_extra, b.n_steps, b.n_extra, 1, variable, entry
+        columns[c] = a.n_steps, a.n_unordered_levels, b.n_steps, b.n_unordered_levels, 1, variable, entry
         variable, entry = variable + pair.n_variables, entry + pair.n_cells
     return columns, variable
 

@@ -26,7 +26,7 @@ __all__ = ["weight_intervals"]
 
 # Intervals are refused beyond this interaction. In simulations, 95 % intervals cover 93 to 96 % of the expected weights
 # for interactions up to 3, and 90 % for 10 (800 rows with 500 features and C = 0.001, 0.003, 0.01 and 1).
-MOST_INTERACTION = 3.0
+MAX_INTERACTION = 3.0
 
 
 def weight_intervals(
@@ -141,11 +141,11 @@ def weight_intervals(
         slopes = -full.dual_coef(X, y, queries.numbers(), **given).per_document()
     with one_blas_thread():
         errors = query_jackknife(X, fitted_to.pairs, queries.numbers(), scores, slopes, loss, float(full.C))
-    if errors.interaction > MOST_INTERACTION:
+    if errors.interaction > MAX_INTERACTION:
         raise NoIntervalsError(
             f"the model fits these {errors.n_queries} queries so closely that no interval of a weight can be trusted: "
             f"pairs of queries cause {errors.interaction:.1f} times the variance of the jackknife, and intervals cover "
-            f"up to {MOST_INTERACTION:g}. Use a smaller C than {float(full.C):g}, fewer features, or more queries."
+            f"up to {MAX_INTERACTION:g}. Use a smaller C than {float(full.C):g}, fewer features, or more queries."
         )
     error = float(np.sqrt(2.0 * full.duality_gap_))
     return WeightIntervals(

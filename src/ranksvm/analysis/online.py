@@ -121,13 +121,13 @@ def online_bounds(
             f"the bounds hold for decay=1 and a full covariance only, got decay={ranker.decay!r} and "
             f"covariance={ranker.covariance!r}."
         )
-    learner = _Followed(**ranker.get_params()).set_params(n_passes=1)
+    learner = _BoundTrackingRanker(**ranker.get_params()).set_params(n_passes=1)
     learner.comparator = comparator
     learner.fit(X, y, qid=qid)
     return OnlineBounds(*np.array(learner.after_query).T.copy())
 
 
-class _Followed(SOLARRanker):
+class _BoundTrackingRanker(SOLARRanker):
     """A learner that accumulates the terms of the bounds; it learns from the pairs of a query one by one."""
 
     comparator: ArrayLike
@@ -139,7 +139,7 @@ class _Followed(SOLARRanker):
             raise DataError(
                 f"comparator must have one finite number for each of the {n_features} features, got shape {u.shape}."
             )
-        self.comparator_loss = self.misfit = self.most_square = self.most_loss = 0.0
+        self.comparator_loss = self.misfit = self.max_square = self.max_loss = 0.0
         self.after_query: list[tuple[float, float, float]] = []
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
@@ -151,16 +151,16 @@ class _Followed(SOLARRanker):
             losses[pair] = max(0.0, 1.0 - Z[pair] @ self.weights_) ** 2
             super()._learn(rows, preferred[pair : pair + 1], other[pair : pair + 1], None)
         self.counts_[3] = number + 1.0  # one query, although each pair was a call of its own
-        left = 1.0 - Z @ self._u
-        self.comparator_loss += float(np.sum(np.maximum(0.0, left) ** 2))
-        self.misfit += float(np.sum(left[losses > 0.0] ** 2))
-        self.most_square = max(self.most_square, np.max(np.sum(Z**2, axis=1), initial=0.0))
-        self.most_loss = max(self.most_loss, np.max(losses, initial=0.0))
+        shortfall = 1.0 - Z @ self._u
+        self.comparator_loss += float(np.sum(np.maximum(0.0, shortfall) ** 2))
+        self.misfit += float(np.sum(shortfall[losses > 0.0] ** 2))
+        self.max_square = max(self.max_square, np.max(np.sum(Z**2, axis=1), initial=0.0))
+        self.max_loss = max(self.max_loss, np.max(losses, initial=0.0))
         self.after_query.append((self.cumulative_loss_, self.comparator_loss, self._bound()))
 
     def _bound(self) -> float:
         length = float(self._u @ self._u)
         if self.order == 1:
-            return (self.most_square + 0.5 / self.C) * (length + 2.0 * self.C * self.comparator_loss)
+            return (self.max_square + 0.5 / self.C) * (length + 2.0 * self.C * self.comparator_loss)
         growth = -float(np.linalg.slogdet(self.covariance_)[1])
-        return self.gamma * length + self.misfit + self.most_loss * growth
+        return self.gamma * length + self.misfit + self.max_loss * growth

@@ -22,10 +22,10 @@ __all__ = ["JackknifeErrors", "query_jackknife"]
 HINGE_SCALE = 2.0 / 3.0
 # Maximum number of entries in the array of the changes of the weights by pairs of queries: 64 MiB.
 PAIR_NUMBERS = 1 << 23
-# Leverages are at most 1 - LEAST_REST, so that round-off cannot make them 1.
-LEAST_REST = 1e-12
+# Leverages are at most 1 - MIN_ONE_MINUS_LEVERAGE, so that round-off cannot make them 1.
+MIN_ONE_MINUS_LEVERAGE = 1e-12
 # A function that converts coordinates of the weights to the weights.
-Back = Callable[[np.ndarray], np.ndarray]
+ToWeights = Callable[[np.ndarray], np.ndarray]
 
 
 class JackknifeErrors(NamedTuple):
@@ -100,13 +100,13 @@ def query_jackknife(
             f"than {in_words(memory_bytes(None))} (half of the free memory): give a sample of the queries."
         )
     X = X[parts.rows]
-    columns, back = _centered_columns(X, parts.starts) if n_features <= n_rows else _few_columns(X, parts.starts)
+    columns, to_weights = _centered_columns(X, parts.starts) if n_features <= n_rows else _few_columns(X, parts.starts)
     factors = [parts.factor(q, columns) for q in range(parts.n_queries)]
     hessian = np.eye(columns.shape[1]) + sum(factor.T @ factor for factor in factors)
     gradients = np.column_stack([parts.gradient(q, columns) for q in range(parts.n_queries)])
     changes, interaction = _changes(factors, gradients, linalg.cho_factor(hessian, lower=True))
     changes -= changes.mean(axis=1, keepdims=True)
-    variance = np.sum(back(changes) ** 2, axis=1) * (parts.n_queries - 1) / parts.n_queries
+    variance = np.sum(to_weights(changes) ** 2, axis=1) * (parts.n_queries - 1) / parts.n_queries
     total = float(np.sum(changes**2)) * (parts.n_queries - 1) / parts.n_queries
     s = interaction / total if total > 0.0 else 0.0
     return JackknifeErrors(np.sqrt(variance / (1.0 + s)), parts.n_queries, s)
@@ -128,8 +128,8 @@ def _changes(
     for q, factor in enumerate(factors):
         towards = linalg.cho_solve(hessian, factor.T)
         leverages, axes = np.linalg.eigh(factor @ towards)
-        rest = np.maximum(1.0 - leverages, LEAST_REST)
-        towards = ((towards @ axes) / rest) @ axes.T  # (H - H_q)^-1 F_q' by the identity of Woodbury
+        one_minus_leverages = np.maximum(1.0 - leverages, MIN_ONE_MINUS_LEVERAGE)
+        towards = ((towards @ axes) / one_minus_leverages) @ axes.T  # (H - H_q)^-1 F_q' by the identity of Woodbury
         changes[:, q] += towards @ (factor @ changes[:, q])
         if q in in_pairs:
             carried[q] = towards
@@ -192,13 +192,13 @@ class _QueryParts:
         return root @ columns if n_rows <= n_columns else root
 
 
-def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, Back]:
+def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
     """The features centered in each part, which changes no margin, and the map from their coefficients to weights."""
     dense = X.toarray() if is_sparse(X) else X
     return _centered(np.array(dense, dtype=np.float64), starts), lambda changes: changes
 
 
-def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, Back]:
+def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
     """Coordinates of the centered rows in an orthonormal basis of their space, and the map from it to weights."""
     X = X.astype(np.float64)
     products = (X @ X.T).toarray() if is_sparse(X) else X @ X.T
@@ -207,10 +207,10 @@ def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, Back]:
     real = values > len(values) * np.finfo(np.float64).eps * max(values.max(initial=0.0), 0.0)
     sizes, axes = np.sqrt(values[real]), axes[:, real]
 
-    def back(changes: np.ndarray) -> np.ndarray:
+    def to_weights(changes: np.ndarray) -> np.ndarray:
         return X.T @ _centered(axes @ (changes / sizes[:, np.newaxis]), starts)
 
-    return axes * sizes, back
+    return axes * sizes, to_weights
 
 
 def _centered(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

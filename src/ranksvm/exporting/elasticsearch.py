@@ -13,8 +13,8 @@ from ranksvm.exceptions import OptionError
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.templates import needed, parameters_of
-from ranksvm.exporting.text import curl_line, json_bytes, single, url_word
-from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
+from ranksvm.exporting.text import curl_line, float32_number, json_bytes, url_word
+from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, score_of_trees
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
 
@@ -43,7 +43,7 @@ def write(request: Request) -> bytes:
         model = _linear(features)
         score, test = scale_of_scores(request, features), lucene_test(request, features)
     else:
-        trees, offset = single_trees(request, "the plugin")
+        trees, offset = float32_trees(request, "the plugin")
         names = [request.names[column] for column in request.additive.used.nonzero()[0]]
         definition = [_node(tree, request.names, count(), 0) for tree in trees]
         model = {"type": "model/xgboost+json", "definition": json.dumps(definition, ensure_ascii=False)}
@@ -101,14 +101,14 @@ def _node(tree: Tree, names: list[str], numbers: Iterator[int], depth: int) -> d
     """A node as XGBoost dumps it."""
     number = next(numbers)
     if isinstance(tree, Leaf):
-        return {"nodeid": number, "depth": depth, "leaf": single(tree.value)}
+        return {"nodeid": number, "depth": depth, "leaf": float32_number(tree.value)}
     children = [_node(each, names, numbers, depth + 1) for each in (tree.below, tree.above)]
     yes, no = (child["nodeid"] for child in children)
     return {
         "nodeid": number,
         "depth": depth,
         "split": names[tree.column],
-        "split_condition": single(tree.cut),
+        "split_condition": float32_number(tree.cut),
         "yes": yes,
         "no": no,
         "missing": yes if tree.missing_below else no,

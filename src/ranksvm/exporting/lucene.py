@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request
 from ranksvm.exporting.scaling import Scaling
-from ranksvm.exporting.text import single
+from ranksvm.exporting.text import float32_number
 
 __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scale_of_scores"]
 
@@ -69,7 +69,7 @@ def lucene_features(request: Request) -> list[LuceneFeature]:
     scaling = _shifted(request) if request.ranges is not None else request.scaling
     found, constant = [], []
     for column in request.used_columns():
-        name, weight = request.names[column], single(request.coef[column])
+        name, weight = request.names[column], float32_number(request.coef[column])
         if not np.isfinite(weight):
             raise OptionError(f"the weight of feature {name!r} is beyond the range of float32, in which it is scored.")
         feature = _feature(int(column), name, weight, scaling)
@@ -92,7 +92,7 @@ def _feature(column: int, name: str, weight: float, scaling: Scaling | None) -> 
     if scaling is None or (scaling.shift[column] == 0.0 and scaling.scale[column] == 1.0):
         return LuceneFeature(column, name, weight)
     shift, scale = float(scaling.shift[column]), float(scaling.scale[column])
-    low, high, spread = single(shift), single(shift + scale), single(scale)
+    low, high, spread = float32_number(shift), float32_number(shift + scale), float32_number(scale)
     if not (np.isfinite([low, high, spread]).all() and spread > np.spacing(np.float32(abs(low)))):
         return None
     if scaling.style == "min_max" and abs((high - low) - scale) <= RANGE_ERROR * scale:

@@ -17,7 +17,7 @@ from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scaling import QueryScaling, Scaling
 from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear
 from ranksvm.exporting.tables import Table
-from ranksvm.exporting.trees import Leaf, Tree, single_function, tree_of
+from ranksvm.exporting.trees import Leaf, Tree, float32_function, tree_of
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -83,7 +83,7 @@ def write(request: Request) -> bytes:
         operators["ai.onnx.ml"] = ML_OPSET
         # with unscaled features and cuts, each value is on the same side of a cut as in training
         if request.query_scaling is None:
-            Z, function = X, single_function(request, "ONNX")
+            Z, function = X, float32_function(request, "ONNX")
         scores = _additive(graph, Z, function, TensorProto)
     elif isinstance(function, Fourier):
         scores = _fourier(graph, Z, function, TensorProto)

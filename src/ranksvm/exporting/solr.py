@@ -11,7 +11,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import json_bytes, shell_word, url_word
-from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
+from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, score_of_trees
 
 __all__ = ["SOLR"]
 
@@ -52,7 +52,7 @@ def _linear_model(request: Request) -> bytes:
 
 
 def _trees_model(request: Request) -> bytes:
-    trees, offset = single_trees(request, "Solr")
+    trees, offset = float32_trees(request, "Solr")
     document = {
         **_head(request, "MultipleAdditiveTreesModel"),
         "features": [{"name": request.names[column]} for column in request.used_columns()],

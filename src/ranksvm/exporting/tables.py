@@ -51,7 +51,7 @@ class Axis:
         cuts[int(self.missing) :] = cuts[int(self.missing) :] * scale + shift
         return replace(self, cuts=cuts)
 
-    def single(self) -> "Axis":
+    def to_float32(self) -> "Axis":
         """The same axis with its cuts rounded to float32, so that some may be equal."""
         cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
         if self.category:
@@ -81,10 +81,10 @@ class Table:
         """The value of each row."""
         return self.values[tuple(axis.intervals_of(X[:, axis.feature]) for axis in self.axes)]
 
-    def single(self) -> tuple["Table", int]:
+    def to_float32(self) -> tuple["Table", int]:
         """The same table with cuts of float32, without intervals that become empty, and the number of these."""
         axes, values, n_empty = [], self.values, 0
-        for dimension, axis in enumerate(map(Axis.single, self.axes)):
+        for dimension, axis in enumerate(map(Axis.to_float32, self.axes)):
             empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
             values = np.delete(values, empty + 1, axis=dimension)
             axes.append(replace(axis, cuts=np.delete(axis.cuts, empty)))
@@ -144,8 +144,8 @@ def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
     slack = np.zeros(len(values))
     if offset is not None:
         # if float32 represents all values exactly, they were scaled in float32
-        single = np.array_equal(values.astype(np.float32), values)
-        slack = ROUND_OFF * np.finfo(np.float32 if single else np.float64).eps * (np.abs(values) + offset)
+        is_float32 = np.array_equal(values.astype(np.float32), values)
+        slack = ROUND_OFF * np.finfo(np.float32 if is_float32 else np.float64).eps * (np.abs(values) + offset)
     cuts = values - slack
     if bins.categories is not None:
         ends = np.maximum(values + slack, _after(values))

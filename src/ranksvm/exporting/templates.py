@@ -57,11 +57,11 @@ def needed(features: list[dict[str, Any]], names: list[str]) -> list[dict[str, A
     OptionError
         When one of the names has no feature.
     """
-    there = [feature["name"] for feature in features]
+    known = [feature["name"] for feature in features]
     for name in names:
-        if name not in there:
+        if name not in known:
             raise OptionError(
-                f"templates has no feature {name!r}; its features are {', '.join(map(repr, there))}. Map the names of "
+                f"templates has no feature {name!r}; its features are {', '.join(map(repr, known))}. Map the names of "
                 "the model to them (names=..., or --names FILE)."
             )
     if any(feature.get("template_language", "mustache") != "mustache" for feature in features):

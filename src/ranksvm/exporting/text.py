@@ -10,7 +10,16 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 
-__all__ = ["IDENTIFIER", "curl_line", "exact", "identifier_checked", "json_bytes", "shell_word", "single", "url_word"]
+__all__ = [
+    "IDENTIFIER",
+    "curl_line",
+    "exact",
+    "float32_number",
+    "identifier_checked",
+    "json_bytes",
+    "shell_word",
+    "url_word",
+]
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -20,7 +29,7 @@ def exact(value: float) -> str:
     return repr(float(value))
 
 
-def single(value: float) -> float:
+def float32_number(value: float) -> float:
     """A number rounded to float32, as a float with few digits."""
     with np.errstate(over="ignore"):
         return float(str(np.float32(value)))

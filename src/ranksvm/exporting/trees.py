@@ -10,7 +10,7 @@ from ranksvm.exporting.request import Request
 from ranksvm.exporting.scoring import Additive
 from ranksvm.exporting.tables import Axis, Table
 
-__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "single_function", "single_trees", "tree_of"]
+__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "float32_function", "float32_trees", "tree_of"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
     return between(0, len(axis.cuts))
 
 
-def single_function(request: Request, engine: str) -> Additive:
+def float32_function(request: Request, engine: str) -> Additive:
     """The function of unscaled features for an engine that compares float32; the self-test is scored by it.
 
     A value of the training data that equals a cut still equals it after both are rounded.
@@ -107,7 +107,7 @@ def single_function(request: Request, engine: str) -> Additive:
     """
     function, tables, lost = request.unscaled(), [], 0
     for table in function.tables:
-        found, n_empty = table.single()
+        found, n_empty = table.to_float32()
         tables.append(found)
         lost += n_empty
     if lost:
@@ -120,7 +120,7 @@ def single_function(request: Request, engine: str) -> Additive:
     return function
 
 
-def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
+def float32_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     """The trees for an engine that adds up trees only, in float32.
 
     Parameters
@@ -142,7 +142,7 @@ def single_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     OptionError
         When the model has a linear part.
     """
-    function = single_function(request, engine)
+    function = float32_function(request, engine)
     tables = function.tables
     if function.coef.any() or not tables:
         raise OptionError(

@@ -9,8 +9,8 @@ from ranksvm._util.feature_names import feature_labels
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.exporting.reading import LinearFile
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import json_bytes, single
-from ranksvm.exporting.trees import Leaf, Tree, expected_of, score_of_trees, single_trees
+from ranksvm.exporting.text import float32_number, json_bytes
+from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, score_of_trees
 
 __all__ = ["XGBOOST", "is_xgboost", "read_xgboost"]
 
@@ -33,7 +33,7 @@ def write(request: Request) -> bytes:
     bytes
         JSON, as ``Booster.load_model`` reads it; the attributes of the booster have the self-test.
     """
-    trees, offset = single_trees(request, "XGBoost")
+    trees, offset = float32_trees(request, "XGBoost")
     n_features = str(request.scoring.n_features)
     document = {
         "learner": {
@@ -92,7 +92,7 @@ def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
             children += [(-1, -1), (-1, -1)]
     zeros = [0] * len(nodes)
     return {
-        "base_weights": [single(node.value) if isinstance(node, Leaf) else 0.0 for node in nodes],
+        "base_weights": [float32_number(node.value) if isinstance(node, Leaf) else 0.0 for node in nodes],
         "categories": [],
         "categories_nodes": [],
         "categories_segments": [],
@@ -103,7 +103,7 @@ def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
         "loss_changes": [0.0] * len(nodes),
         "parents": parents,
         "right_children": [right for _, right in children],
-        "split_conditions": [single(node.value if isinstance(node, Leaf) else node.cut) for node in nodes],
+        "split_conditions": [float32_number(node.value if isinstance(node, Leaf) else node.cut) for node in nodes],
         "split_indices": [0 if isinstance(node, Leaf) else node.column for node in nodes],
         "split_type": zeros,
         "sum_hessian": [1.0] * len(nodes),

@@ -138,25 +138,25 @@ def _ritz_values(matrix: KernelMatrix, v: np.ndarray) -> np.ndarray:
     Loss of orthogonality is harmless here: it only repeats values.
     """
     v = v / np.linalg.norm(v)
-    previous, diagonal, beside = np.zeros_like(v), [], [0.0]
+    previous, diagonal, off_diagonal = np.zeros_like(v), [], [0.0]
     for _ in range(LANCZOS_STEPS):
         product = matrix.product(v)
         diagonal.append(float(v @ product))
-        product -= diagonal[-1] * v + beside[-1] * previous
+        product -= diagonal[-1] * v + off_diagonal[-1] * previous
         norm = float(np.linalg.norm(product))
         if norm <= EIGENVALUE_ROUND_OFF * max(np.abs(diagonal)):
             break
-        beside.append(norm)
+        off_diagonal.append(norm)
         previous, v = v, product / norm
-    return scipy.linalg.eigvalsh_tridiagonal(diagonal, beside[1 : len(diagonal)])
+    return scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[1 : len(diagonal)])
 
 
 def _refuse_negative(eigenvalues: np.ndarray, n_rows: int, name: str) -> None:
-    least, largest = float(eigenvalues[0]), float(np.abs(eigenvalues).max())
-    if least < -EIGENVALUE_ROUND_OFF * np.sqrt(n_rows) * largest:
+    smallest, largest = float(eigenvalues[0]), float(np.abs(eigenvalues).max())
+    if smallest < -EIGENVALUE_ROUND_OFF * np.sqrt(n_rows) * largest:
         raise DataError(
             f"The kernel {name!r} is not positive semi-definite on these documents: its matrix has an eigenvalue of "
-            f"{least:.3g} or below, {abs(least) / largest:.1e} of the largest in size, and rounding explains "
+            f"{smallest:.3g} or below, {abs(smallest) / largest:.1e} of the largest in size, and rounding explains "
             f"{EIGENVALUE_ROUND_OFF * np.sqrt(n_rows):.1e}. Use other parameters or another kernel, or project the "
             "matrix onto the positive semi-definite matrices first."
         )

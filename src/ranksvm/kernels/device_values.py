@@ -61,7 +61,7 @@ class _Function:
         return cls(kernel.name, values.get("gamma", 1.0), values.get("coef0", 0.0), values.get("degree", 1))
 
 
-class _DocumentsThere:
+class _DeviceDocuments:
     """Documents on a device, prepared by their kernel: feature by feature if dense, in CSR if sparse."""
 
     def __init__(self, device: Device, rows: Any):
@@ -79,22 +79,22 @@ class _DocumentsThere:
 
 def _make(
     run: Launcher,
-    X: _DocumentsThere,
+    X: _DeviceDocuments,
     rows: DeviceArray | None,
     start: int,
     stop: int,
-    Z: _DocumentsThere,
+    Z: _DeviceDocuments,
     function: _Function,
     out: DeviceArray,
     strides: tuple[int, int],
 ) -> None:
     """Compute the values of the documents ``rows[start:stop]`` with all of Z."""
-    there = rows, start, stop
+    span = rows, start, stop
     if X.sparse:
-        arguments: tuple[Argument, ...] = *X.arrays, *there, *Z.arrays, Z.n_rows, *function.arguments, *strides, out
+        arguments: tuple[Argument, ...] = *X.arrays, *span, *Z.arrays, Z.n_rows, *function.arguments, *strides, out
         run("sparse_pair_values", *arguments, work=(stop - start) * Z.n_rows)
         return
-    arguments = *X.arrays, X.n_rows, *there, *Z.arrays, Z.n_rows, X.n_features, *function.arguments, *strides, out
+    arguments = *X.arrays, X.n_rows, *span, *Z.arrays, Z.n_rows, X.n_features, *function.arguments, *strides, out
     work = run.n_threads * -(-(stop - start) // TILE) * -(-Z.n_rows // TILE)
     run("pair_values", *arguments, work=work, shared=TILE_SHARED)
 
@@ -125,15 +125,15 @@ class DocumentValues:
     def __init__(self, run: Launcher, kernel: Kernel, source: KernelValues):
         self._run = run
         self._function = _Function.of(kernel)
-        self._documents = _DocumentsThere(run.device, source.ready(slice(None)).rows)
+        self._documents = _DeviceDocuments(run.device, source.ready(slice(None)).rows)
 
     def fill(self, start: int, stop: int, out: DeviceArray) -> None:
-        there = self._documents
-        _make(self._run, there, None, start, stop, there, self._function, out, (there.n_rows, 1))
+        documents = self._documents
+        _make(self._run, documents, None, start, stop, documents, self._function, out, (documents.n_rows, 1))
 
     def rows(self, positions: np.ndarray, out: DeviceArray) -> None:
-        there, chosen = self._documents, self._run.copy_in(positions.astype(np.int32))
-        _make(self._run, there, chosen, 0, len(positions), there, self._function, out, (there.n_rows, 1))
+        documents, chosen = self._documents, self._run.copy_in(positions.astype(np.int32))
+        _make(self._run, documents, chosen, 0, len(positions), documents, self._function, out, (documents.n_rows, 1))
 
 
 class GivenValues:
@@ -224,11 +224,11 @@ def basis_on(run: Launcher, functions: Basis) -> Make:
     if isinstance(functions, FourierFeatures):
         return _fourier(run, functions)
     assert isinstance(functions, KernelsOf)
-    function, there = _Function.of(functions.kernel), _DocumentsThere(run.device, functions.documents.rows)
+    function, centers = _Function.of(functions.kernel), _DeviceDocuments(run.device, functions.documents.rows)
 
     def make(X: Features, out: DeviceArray) -> None:
-        documents = _DocumentsThere(run.device, functions.prepared(X).rows)
-        _make(run, documents, None, 0, documents.n_rows, there, function, out, (functions.n_functions, 1))
+        documents = _DeviceDocuments(run.device, functions.prepared(X).rows)
+        _make(run, documents, None, 0, documents.n_rows, centers, function, out, (functions.n_functions, 1))
 
     return make
 
@@ -237,16 +237,16 @@ def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
     """A function that computes features: the kernels with the landmarks, in float64, times the weights."""
     kernel, Z = features.kernel, features.landmarks
     center, function, exact = kernel.center(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
-    landmarks = _DocumentsThere(run.device, kernel.documents(Z, center).rows)
+    landmarks = _DeviceDocuments(run.device, kernel.documents(Z, center).rows)
     # dense documents are stored transposed: W' is stored as W
-    weights = _DocumentsThere(run.device, features.weights.T)
+    weights = _DeviceDocuments(run.device, features.weights.T)
 
     def make(X: Features, out: DeviceArray) -> None:
         n = X.shape[0]
-        documents = _DocumentsThere(run.device, kernel.documents(X, center).rows)
+        documents = _DeviceDocuments(run.device, kernel.documents(X, center).rows)
         basis = exact.scratch("basis", n * features.n_functions)
         _make(exact, documents, None, 0, n, landmarks, function, basis, (1, n))
-        by_features = _There(n, features.n_functions, (basis,))
+        by_features = _DeviceValues(n, features.n_functions, (basis,))
         _make(run, by_features, None, 0, n, weights, _Function("sum"), out, (features.n_features, 1))
 
     return make
@@ -257,12 +257,12 @@ def _fourier(run: Launcher, features: FeatureMap) -> Make:
     assert isinstance(features, FourierFeatures)
     n_frequencies = len(features.frequencies)
     factor = 1.0 / np.sqrt(n_frequencies)
-    known: dict[bool, _DocumentsThere] = {}
+    known: dict[bool, _DeviceDocuments] = {}
 
     def make(X: Features, out: DeviceArray) -> None:
-        documents = _DocumentsThere(run.device, _plain_rows(X))
+        documents = _DeviceDocuments(run.device, _plain_rows(X))
         if documents.sparse not in known:
-            known[documents.sparse] = _DocumentsThere(run.device, _like(X, features.frequencies))
+            known[documents.sparse] = _DeviceDocuments(run.device, _like(X, features.frequencies))
         for place, kind in enumerate(("cos", "sin")):
             target = out.part(place * n_frequencies, out.size)
             strides = features.n_features, 1
@@ -272,7 +272,7 @@ def _fourier(run: Launcher, features: FeatureMap) -> Make:
     return make
 
 
-class _There(_DocumentsThere):
+class _DeviceValues(_DeviceDocuments):
     """Values, feature by feature, that are already on a device."""
 
     def __init__(self, n_rows: int, n_features: int, arrays: tuple[DeviceArray, ...]):

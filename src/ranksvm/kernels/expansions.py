@@ -136,7 +136,7 @@ class KernelsOf:
             X = X.toarray()
         return self.kernel.documents(X, self._center)
 
-    def among(self, some: slice, others: slice) -> np.ndarray:
+    def submatrix(self, some: slice, others: slice) -> np.ndarray:
         """Kernel values of some of the documents with others of them.
 
         Parameters

@@ -98,8 +98,8 @@ class LinearKernelMatrix:
         self._tiles.columns(positions, np.arange(len(positions)), 0, self.n_rows, out, self._n_threads)
         return out
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
-        """The values between some documents: see `MeasuredProducts.among`. The first call computes all of Q."""
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The values between some documents: see `MeasuredProducts.submatrix`. The first call computes all of Q."""
         if self._values is None:
             self._values = self._design.gram(None)
         return self._values[np.ix_(positions, positions)].astype(dtype, copy=False)

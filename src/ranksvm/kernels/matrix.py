@@ -46,7 +46,7 @@ class KernelMatrix(Protocol):
     def columns(self, positions: np.ndarray) -> np.ndarray:
         """``Q[:, positions]`` in float64, the values that `product` uses."""
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """``Q[positions][:, positions]`` for ascending positions; only the lower triangle need be filled in."""
 
     def diagonal(self) -> np.ndarray:

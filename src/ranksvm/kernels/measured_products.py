@@ -59,7 +59,7 @@ class MeasuredProducts:
         """Some columns of Q, the values that products use."""
         raise NotImplementedError
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """The values between some documents.
 
         Parameters

@@ -135,10 +135,10 @@ class PackedKernelMatrix(MeasuredProducts):
         self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
-        """The values between some documents, in the lower triangle: see `MeasuredProducts.among`."""
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The values between some documents, in the lower triangle: see `MeasuredProducts.submatrix`."""
         if self._made_tasks:
-            return super().among(positions, dtype)
+            return super().submatrix(positions, dtype)
         out = np.empty((len(positions), len(positions)), dtype=dtype)
 
         def read(rows: tuple[int, int]) -> None:

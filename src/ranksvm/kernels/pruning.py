@@ -110,11 +110,11 @@ def _squared_norms_of_sums(functions: KernelsOf, coef: np.ndarray, n_threads: in
         before = np.zeros(stop - start)
         for first in range(0, start, BLOCK_OTHERS):
             others = slice(first, min(first + BLOCK_OTHERS, start))
-            before += functions.among(block, others) @ coef[others]
-        among = functions.among(block, block)
+            before += functions.submatrix(block, others) @ coef[others]
+        submatrix = functions.submatrix(block, block)
         c = coef[start:stop]
-        before += np.tril(among, -1) @ c
-        growth[start:stop] = c * (2.0 * before + np.diagonal(among) * c)
+        before += np.tril(submatrix, -1) @ c
+        growth[start:stop] = c * (2.0 * before + np.diagonal(submatrix) * c)
 
     with one_blas_thread():
         parallel_map(grow, range(0, n_terms, BLOCK_TERMS), n_threads if functions.parallel else 1)

@@ -45,8 +45,8 @@ class Metric:
     """
 
     label: ClassVar[str]
-    # value of a query without a ranking
-    of_nothing: ClassVar[float] = 0.0
+    # value of a judged query that a run has no ranking of
+    missing_query_value: ClassVar[float] = 0.0
 
     @property
     def name(self) -> str:
@@ -344,7 +344,7 @@ class PairwiseAccuracy(Metric):
     """
 
     label: ClassVar[str] = "pairwise_accuracy"
-    of_nothing: ClassVar[float] = math.nan
+    missing_query_value: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant = rankings.pair_counts[:2]
@@ -369,7 +369,7 @@ class KendallTau(Metric):
     """
 
     label: ClassVar[str] = "kendall_tau"
-    of_nothing: ClassVar[float] = math.nan
+    missing_query_value: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant, discordant, different = rankings.pair_counts.astype(np.float64)

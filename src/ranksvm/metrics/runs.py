@@ -168,7 +168,7 @@ def evaluate_run(
         n_missing=judged.n_queries - len(ranked),
     )
     for metric in parsed:
-        values, weights = np.full(len(counted), metric.of_nothing), np.zeros(len(counted))
+        values, weights = np.full(len(counted), metric.missing_query_value), np.zeros(len(counted))
         weights[:] = ~np.isnan(values)
         values[at], weights[at] = values_and_weights(metric, rankings)
         add_means(result, metric.name, values, weights)

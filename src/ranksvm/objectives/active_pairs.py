@@ -135,7 +135,7 @@ class Values(Protocol):
     @property
     def largest(self) -> float: ...
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """``Q[positions][:, positions]`` for ascending positions; only the lower triangle need be filled in."""
 
 
@@ -174,7 +174,7 @@ def correction_by_active_pairs(
         return np.zeros_like
     with np.errstate(over="ignore", invalid="ignore"):  # an inverse that overflows is refused
         single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
-        values = matrix.among(positions, np.float32 if single else np.float64)
+        values = matrix.submatrix(positions, np.float32 if single else np.float64)
         if _have_long_lists(_active_sizes(positions, pointers)):
             solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
         else:

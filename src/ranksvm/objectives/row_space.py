@@ -128,7 +128,7 @@ class Gram:
         self.values = values
         self.largest = float(np.diagonal(values).max(initial=0.0))
 
-    def among(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """The products of some rows.
 
         Parameters
