@@ -11,7 +11,7 @@ from ranksvm.model_files.schema import (
     Flag,
     Matrix,
     Number,
-    Plain,
+    PlainDict,
     SchemaError,
     Text,
     Texts,
@@ -39,12 +39,12 @@ def test_fields():
     accepted(Number(), 1, 1.5, np.float32(2), np.int64(3))
     refused(Number(), "1", True, None, np.nan, np.inf, 10**400, np.array(1.0), [1])
     accepted(Number(finite=False), np.nan, np.inf)
-    accepted(Number(integer=True, least=0, most=5), 0, 5, np.int32(2))
-    refused(Number(integer=True, least=0, most=5), -1, 6, 1.0, "0")
+    accepted(Number(integer=True, minimum=0, maximum=5), 0, 5, np.int32(2))
+    refused(Number(integer=True, minimum=0, maximum=5), -1, 6, 1.0, "0")
     accepted(Text(), "", "ä")
     refused(Text(), b"a", 1, None)
-    accepted(Plain(), {}, {"a": 1, "b": None, "c": "x", "d": True})
-    refused(Plain(), [], {1: 2}, {"a": []}, {"a": {}}, None)
+    accepted(PlainDict(), {}, {"a": 1, "b": None, "c": "x", "d": True})
+    refused(PlainDict(), [], {1: 2}, {"a": []}, {"a": {}}, None)
     accepted(Trace(), {}, {"a": [1, 2.0, None, np.nan]}, {"valid_0": {"ndcg": [0.5]}})
     refused(Trace(), {"a": 1}, {"a": ["x"]}, {1: []}, {"a": {"b": 3}}, {"a": [True]})
 
@@ -55,7 +55,7 @@ def test_arrays():
     refused(vector, np.ones(4), np.ones((3, 1)), np.ones(3, dtype=np.float32), np.ones(3, dtype=">f8"), **sizes)
     refused(vector, [1.0, 2.0, 3.0], np.array([1.0, np.nan, 0.0]), np.array(1.0), np.ones(3, dtype=object), **sizes)
     accepted(Array("n", finite=False), np.full(3, np.nan), **sizes)
-    refused(Array("n", least=0.0), np.array([1.0, -1.0, 0.0]), **sizes)
+    refused(Array("n", minimum=0.0), np.array([1.0, -1.0, 0.0]), **sizes)
     accepted(Array("n - 1"), np.ones(2), **sizes)
     accepted(Array("2 * n", 4, dtype="int64"), np.ones((6, 4), dtype=np.int64), **sizes)
     refused(Array("2 * n", 4, dtype="int64"), np.ones((6, 4)), np.ones((6, 5), dtype=np.int64), **sizes)

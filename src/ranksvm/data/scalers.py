@@ -32,7 +32,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 
     _fitted_schema: ClassVar[Schema] = {
-        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "n_features_in_": Number(integer=True, minimum=1, size="n_features"),
         "feature_names_in_": Texts("n_features", required=False),
     }
     copy: bool

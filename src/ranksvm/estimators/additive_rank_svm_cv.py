@@ -15,7 +15,7 @@ from ranksvm._util.types import Splits
 from ranksvm.estimators.additive_rank_svm import DEFAULT_CS, AdditiveRankSVM
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.arguments import ConventionLike, Interactions, LossLike, Monotone
-from ranksvm.estimators.base.choosing_ranker import ChoosingRanker, Fold, Held
+from ranksvm.estimators.base.choosing_ranker import ChoosingRanker, FoldFactory, HeldOutData
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.options import additive_options
 from ranksvm.exceptions import OptionError
@@ -117,10 +117,10 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
 
     _with_one_c = AdditiveRankSVM
     _fitted_schema: ClassVar[Schema] = {
-        "step_weight_": Number(least=0.0),
-        "n_interactions_": Number(integer=True, least=0),
+        "step_weight_": Number(minimum=0.0),
+        "n_interactions_": Number(integer=True, minimum=0),
         "step_weights_": Array("n_settings"),
-        "interaction_counts_": Array("n_settings", dtype="int64", least=-1),
+        "interaction_counts_": Array("n_settings", dtype="int64", minimum=-1),
         "scores_": Array("n_settings", "n_Cs", "n_folds", finite=False),
         "mean_scores_": Array("n_settings", "n_Cs", finite=False),
         "standard_errors_": Array("n_settings", "n_Cs", finite=False),
@@ -208,7 +208,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     def _training_set(self, given: TrainingArguments, options: Any) -> Any:
         return additive_training_set(given, options, getattr(self, "feature_names_in_", None))
 
-    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[FoldFactory]:
         return [partial(_with_own_bounds, fold) for fold in super()._folds_of_pairs(data, listed)]
 
     def _part_of_file(self, data: Any, options: Any) -> Any:
@@ -290,7 +290,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         return None
 
 
-def _with_own_bounds(made: Fold) -> tuple[AdditiveTrainingSet, Held]:
+def _with_own_bounds(make_fold: FoldFactory) -> tuple[AdditiveTrainingSet, HeldOutData]:
     """A fold whose interactions are ordered by its own training part, not by that of another fold."""
-    fold, held_out = made()
+    fold, held_out = make_fold()
     return replace(fold, levels=replace(fold.levels, bounds={})), held_out

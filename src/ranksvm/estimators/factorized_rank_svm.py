@@ -176,8 +176,8 @@ class FactorizedRankSVM(LowRankRanker):
 
     _model_params = ("C", "n_components")
     _fitted_schema: ClassVar[Schema] = {
-        "factors_": Array("n_samples", "n_components", least=0.0, most=1e150),
-        "best_iteration_": Number(integer=True, least=0, nullable=True, default=None),
+        "factors_": Array("n_samples", "n_components", minimum=0.0, maximum=1e150),
+        "best_iteration_": Number(integer=True, minimum=0, nullable=True, default=None),
         "best_score_": Number(finite=False, nullable=True, default=None),
     }
 

@@ -143,9 +143,9 @@ class PRanker(OnlineRanker):
         assert self.levels is not None
         return np.unique(numeric_column("levels", self.levels))
 
-    def _shaping(self) -> dict[str, bool]:
+    def _state_matches_params(self) -> dict[str, bool]:
         same = self.levels is None or np.array_equal(self._given_levels(), self.levels_)
-        return super()._shaping() | {"levels": same}
+        return super()._state_matches_params() | {"levels": same}
 
     def _begin(self, n_features: int) -> None:
         self.thresholds_ = np.zeros(len(self.levels_) - 1)

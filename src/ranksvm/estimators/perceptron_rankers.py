@@ -149,8 +149,8 @@ class PerceptronCommitteeRanker(OnlineRanker):
     average = False
     _fitted_schema: ClassVar[Schema] = {
         "experts_": Array("n_members", "n_features"),
-        "survivals_": Array("n_members", least=0.0),
-        "survival_": Array(1, least=0.0),
+        "survivals_": Array("n_members", minimum=0.0),
+        "survival_": Array(1, minimum=0.0),
     }
 
     _model_kind: ClassVar[str] = "committee"
@@ -184,8 +184,8 @@ class PerceptronCommitteeRanker(OnlineRanker):
         weights: np.ndarray = self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_
         return weights
 
-    def _shaping(self) -> dict[str, bool]:
-        return super()._shaping() | {"n_experts": self.n_experts == len(self.experts_)}
+    def _state_matches_params(self) -> dict[str, bool]:
+        return super()._state_matches_params() | {"n_experts": self.n_experts == len(self.experts_)}
 
     def _begin(self, n_features: int) -> None:
         self.experts_ = np.zeros((int(self.n_experts), n_features))

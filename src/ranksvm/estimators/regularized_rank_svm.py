@@ -182,11 +182,11 @@ class RegularizedRankSVM(LowRankRanker):
     _model_params = ("C", "gamma", "lam")
     _fitted_schema: ClassVar[Schema] = {
         "duality_gap_": Number(finite=False),
-        "ranks_": Array("n_queries", dtype="int64", least=0),
-        "singular_values_": Array("n_values", least=0.0),
+        "ranks_": Array("n_queries", dtype="int64", minimum=0),
+        "singular_values_": Array("n_values", minimum=0.0),
         "left_factors_": Array("n_entries"),
         "right_factors_": Array("n_entries"),
-        "pair_alpha_": Array("n_alpha", least=0.0, nullable=True, default=None),
+        "pair_alpha_": Array("n_alpha", minimum=0.0, nullable=True, default=None),
     }
 
     def __init__(

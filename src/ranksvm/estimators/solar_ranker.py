@@ -12,7 +12,7 @@ from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files.registry import storable
-from ranksvm.model_files.schema import Array, Plain, Schema
+from ranksvm.model_files.schema import Array, PlainDict, Schema
 
 __all__ = ["SOLARRanker"]
 
@@ -115,7 +115,7 @@ class SOLARRanker(OnlineRanker):
 
     _model_params = ("order", "covariance")
     _fitted_schema: ClassVar[Schema] = {
-        "fitted_params_": Plain(),
+        "fitted_params_": PlainDict(),
         "_covariance_": Array("n_covariance", nullable=True),
     }
 
@@ -240,11 +240,11 @@ class SOLARRanker(OnlineRanker):
         if order not in (1, 2) or (None if S is None else len(S)) != size:
             raise ModelFileError(f"_covariance_ does not belong to order {order!r} and covariance {covariance!r}.")
 
-    def _shaping(self) -> dict[str, bool]:
+    def _state_matches_params(self) -> dict[str, bool]:
         S, n_features = self._covariance_, len(self.weights_)
         second = self.order == 2
         size = n_features**2 if self.covariance == "full" else n_features
-        return super()._shaping() | {
+        return super()._state_matches_params() | {
             "order": second == (S is not None),
             "covariance": not second or S is None or len(S) == size,
         }

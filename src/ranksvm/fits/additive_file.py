@@ -199,10 +199,10 @@ def _collected(
     """Some features of the rows ``numbers``, in this order; also mark features with missing values in ``missing``."""
 
     def of_block(first: int, last: int, X: Features) -> tuple[np.ndarray, Features, np.ndarray | None]:
-        there: np.ndarray | None = None
+        has_missing: np.ndarray | None = None
         if missing is not None:
             rows.check_finite((first, last), X, missing=True)
-            there = missing_features(as_floats(X))
+            has_missing = missing_features(as_floats(X))
         places, positions, place = [], [], 0
         for start, stop in rows.runs.segments(first, last).tolist():
             low, high = np.searchsorted(numbers, [start, stop])
@@ -212,12 +212,12 @@ def _collected(
         rows_of_block = np.concatenate(positions)
         # a slice of copied rows would keep the whole copy in memory
         block = X[rows_of_block][:, columns] if is_sparse(X) else X[rows_of_block, columns]
-        return np.concatenate(places), as_floats(block), there
+        return np.concatenate(places), as_floats(block), has_missing
 
     found = backend.each(of_block)
-    for _, _, there in found:
+    for _, _, has_missing in found:
         if missing is not None:
-            missing |= there
+            missing |= has_missing
     order = np.argsort(np.concatenate([places for places, _, _ in found]), kind="stable")
     blocks: list[Any] = [block for _, block, _ in found]  # all dense, or all sparse
     if is_sparse(blocks[0]):

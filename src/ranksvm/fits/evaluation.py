@@ -251,8 +251,8 @@ def metrics_of_sets(
     own = [] if deciding is None else parse_metrics(deciding)
     if eval_metric is None and eval_at is None:
         return own or parse_metrics(DEFAULT_METRIC)
-    asked = metrics_at(parse_metrics("ndcg" if eval_metric is None else eval_metric), eval_at)
-    return list(dict.fromkeys(own + asked))
+    requested = metrics_at(parse_metrics("ndcg" if eval_metric is None else eval_metric), eval_at)
+    return list(dict.fromkeys(own + requested))
 
 
 class Evaluated(Protocol):

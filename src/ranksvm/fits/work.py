@@ -17,7 +17,7 @@ __all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
 # synthetic features with C = 1 and 0.001 and the default tolerance: 12 to 92 passes and 1 to 3 explicit Hessians for
 # smooth losses, 20 to 1,100 passes and 1 to 34 explicit Hessians for the hinge.
 SMOOTH, HINGE = (12.0, 0.1), (25.0, 1.0)
-FEW_ROWS, MOST_FEATURES = 2e4, 1000
+FEW_ROWS, MAX_FEATURES = 2e4, 1000
 PASSES_OF_HESSIAN = 6.0
 # Maximum number of rows for each variable of an explicit Hessian, and maximum number of its variables
 # (hessian_cost.py).
@@ -191,13 +191,13 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     n_rows, n = pairs.n_rows, design.n_features
     size = n_rows * design.row_bytes
     constant, per_feature = HINGE if loss.smoothed else SMOOTH
-    passes = constant + per_feature * min(n, MOST_FEATURES) * min(1.0, FEW_ROWS / max(1, n_rows))
+    passes = constant + per_feature * min(n, MAX_FEATURES) * min(1.0, FEW_ROWS / max(1, n_rows))
     multiplications = 0.0
     if n <= HESSIAN_VARIABLES:
         multiplications = passes / PASSES_OF_HESSIAN * min(n_rows, HESSIAN_ROWS * n) * float(n) ** 2
     n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     listed = isinstance(pairs, PairList)
-    there = size if design.dense else 2.0 * size  # a sparse X is stored by rows and by columns
+    device_bytes = size if design.dense else 2.0 * size  # a sparse X is stored by rows and by columns
     variant = Variant(listed, not design.dense, "float" if design.dtype == np.float32 else "double")
     return Work(
         cpu=passes * (CPU_PASS + CPU_BYTE * size + CPU_ROW * n_rows) + CPU_MULTIPLICATION * multiplications,
@@ -207,8 +207,8 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         # each pair is visited from both of its documents
         visits=2.0 * VISITS * n_pairs * passes + MULTIPLICATION * multiplications,
         rows=float(n_rows),
-        resident=there,
-        copied=there,
+        resident=device_bytes,
+        copied=device_bytes,
         made=0.0,
         streams=design.dense,
         variant=variant,

@@ -132,7 +132,7 @@ def metrics_at(metrics: Iterable[Metric], cutoffs: int | Iterable[int] | None) -
     return list(dict.fromkeys(found))
 
 
-def only_metric(what: str, own: Metric, asked: Metric) -> Metric:
+def only_metric(what: str, own: Metric, requested: Metric) -> Metric:
     """The one metric of data without labels.
 
     Parameters
@@ -141,7 +141,7 @@ def only_metric(what: str, own: Metric, asked: Metric) -> Metric:
         What the data are, for the message.
     own : Metric
         Their metric.
-    asked : Metric
+    requested : Metric
         The requested metric: ``own``, or the default metric, which ``own`` replaces.
 
     Returns
@@ -154,8 +154,8 @@ def only_metric(what: str, own: Metric, asked: Metric) -> Metric:
     OptionError
         When another metric was asked for.
     """
-    if asked.name not in (own.name, DEFAULT_METRIC):
-        raise OptionError(f"metric={asked.name!r} needs labels: {what} are evaluated by {own.name!r} only.")
+    if requested.name not in (own.name, DEFAULT_METRIC):
+        raise OptionError(f"metric={requested.name!r} needs labels: {what} are evaluated by {own.name!r} only.")
     return own
 
 

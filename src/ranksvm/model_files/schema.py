@@ -22,7 +22,7 @@ __all__ = [
     "Flag",
     "Matrix",
     "Number",
-    "Plain",
+    "PlainDict",
     "Schema",
     "SchemaError",
     "Text",
@@ -93,8 +93,8 @@ class Number(Field):
 
     integer: bool = False
     finite: bool = True
-    least: float = -math.inf
-    most: float = math.inf
+    minimum: float = -math.inf
+    maximum: float = math.inf
     size: str | None = None
 
     def sizes(self, value: Any) -> Sizes:
@@ -107,8 +107,8 @@ class Number(Field):
             raise SchemaError(f"is {value!r:.50}, not {kind}")
         if self.finite and not _is_finite(value):
             raise SchemaError(f"is {value}, not finite")
-        if value < self.least or value > self.most:
-            raise SchemaError(f"is {value}, not within {self.least} and {self.most}")
+        if value < self.minimum or value > self.maximum:
+            raise SchemaError(f"is {value}, not within {self.minimum} and {self.maximum}")
         return value
 
 
@@ -123,7 +123,7 @@ class Text(Field):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plain(Field):
+class PlainDict(Field):
     """A dict of strings to strings, numbers, True, False and None."""
 
     def _checked(self, value: object, sizes: Sizes) -> object:
@@ -200,23 +200,23 @@ class _Shaped(Field):
 
 @dataclass(frozen=True, init=False)
 class Array(_Shaped):
-    """An array of numbers, as ``Array("n_support", "n_features", least=0.0)``.
+    """An array of numbers, as ``Array("n_support", "n_features", minimum=0.0)``.
 
-    ``dtype`` is "float64", "int64", or "floating" for float32 or float64; ``finite``, ``least``, ``most`` and
+    ``dtype`` is "float64", "int64", or "floating" for float32 or float64; ``finite``, ``minimum``, ``maximum`` and
     ``ascending``, each value larger than the one before, are conditions on all values. The checked array is
     C-contiguous unless the order of its axes does not matter (``any_order``).
     """
 
     dtype: str = "float64"
     finite: bool = True
-    least: float = -math.inf
-    most: float = math.inf
+    minimum: float = -math.inf
+    maximum: float = math.inf
     ascending: bool = False
     any_order: bool = False
 
     @classmethod
     def _options(cls) -> tuple[str, ...]:
-        return "dtype", "finite", "least", "most", "ascending", "any_order"
+        return "dtype", "finite", "minimum", "maximum", "ascending", "any_order"
 
     def _checked(self, value: object, sizes: Sizes) -> object:
         allowed = [np.dtype(name) for name in _FLOATING] if self.dtype == "floating" else [np.dtype(self.dtype)]
@@ -225,8 +225,8 @@ class Array(_Shaped):
         self._check_shape(value, sizes)
         if self.finite and not np.isfinite(value).all():
             raise SchemaError("has values that are not finite")
-        if value.size and ((value < self.least).any() or (value > self.most).any()):
-            raise SchemaError(f"has values that are not within {self.least} and {self.most}")
+        if value.size and ((value < self.minimum).any() or (value > self.maximum).any()):
+            raise SchemaError(f"has values that are not within {self.minimum} and {self.maximum}")
         if self.ascending and (value[1:] <= value[:-1]).any():
             raise SchemaError("has values that do not ascend")
         # methods that continue learning change it in place, in contiguous memory

@@ -5,7 +5,7 @@ from ranksvm.model_files.schema import Array, Field, Number, Schema, Texts
 __all__ = ["SKLEARN_CLASSES", "SKLEARN_SCHEMAS"]
 
 _FEATURES: Schema = {
-    "n_features_in_": Number(integer=True, least=1, size="n_features"),
+    "n_features_in_": Number(integer=True, minimum=1, size="n_features"),
     "feature_names_in_": Texts("n_features", required=False),
 }
 
@@ -26,14 +26,14 @@ SKLEARN_SCHEMAS: dict[str, Schema] = {
     "StandardScaler": {
         **_FEATURES,
         **_columns("mean_", "var_", "scale_", nullable=True),
-        "n_samples_seen_": Number(least=0.0),
+        "n_samples_seen_": Number(minimum=0.0),
     },
     "MinMaxScaler": {
         **_FEATURES,
         **_columns("min_", "scale_", "data_min_", "data_max_", "data_range_"),
-        "n_samples_seen_": Number(least=0.0),
+        "n_samples_seen_": Number(minimum=0.0),
     },
-    "MaxAbsScaler": {**_FEATURES, **_columns("max_abs_", "scale_"), "n_samples_seen_": Number(least=0.0)},
+    "MaxAbsScaler": {**_FEATURES, **_columns("max_abs_", "scale_"), "n_samples_seen_": Number(minimum=0.0)},
     "RobustScaler": {**_FEATURES, **_columns("center_", "scale_", nullable=True)},
     "Pipeline": {},
 }

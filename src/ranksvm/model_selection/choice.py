@@ -22,11 +22,11 @@ def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     errors : ndarray of float64, shape (n_models,)
         The standard errors; NaN with fewer than two values.
     """
-    there = ~np.isnan(scores)
-    n = there.sum(axis=1)
-    values = np.where(there, scores, 0.0)
+    has_value = ~np.isnan(scores)
+    n = has_value.sum(axis=1)
+    values = np.where(has_value, scores, 0.0)
     means = np.divide(values.sum(axis=1), n, out=np.full(len(scores), np.nan), where=n > 0)
-    squares = np.where(there, np.square(scores - means[:, np.newaxis]), 0.0).sum(axis=1)
+    squares = np.where(has_value, np.square(scores - means[:, np.newaxis]), 0.0).sum(axis=1)
     variances = np.divide(squares, n * (n - 1.0), out=np.full(len(scores), np.nan), where=n > 1)
     return means, np.sqrt(variances)
 

@@ -316,8 +316,8 @@ def cross_validate(
             result = listed.evaluate(scores, split[1])
         else:
             assert labels is not None
-            there = {name: per_row[name][test] for name in ("sample_weight", "event") if name in per_row}
-            result = evaluate(labels[test], scores, ids[test], parsed, convention=rules, **there)
+            weights = {name: per_row[name][test] for name in ("sample_weight", "event") if name in per_row}
+            result = evaluate(labels[test], scores, ids[test], parsed, convention=rules, **weights)
         return fitted if return_estimator else None, result, middle - started, ended - middle
 
     estimators, folds, fit_seconds, predict_seconds = zip(

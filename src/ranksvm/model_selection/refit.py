@@ -15,7 +15,7 @@ from ranksvm.exceptions import DataError, OptionError
 __all__ = ["Refit"]
 
 # Features, labels and numbers of queries of some rows.
-Seen = tuple[Features, np.ndarray, np.ndarray]
+SeenRows = tuple[Features, np.ndarray, np.ndarray]
 
 
 class Refit(BaseEstimator):
@@ -88,7 +88,7 @@ class Refit(BaseEstimator):
         if not hasattr(self, "estimator_"):
             self.estimator_ = clone(self.estimator)
             self.n_queries_ = self.n_fits_ = self._n_queries_fitted = 0
-            self._seen: list[Seen] = []
+            self._seen: list[SeenRows] = []
             self._has_pairs = False
         if self._seen and X.shape[1:] != self._seen[0][0].shape[1:]:
             raise DataError(f"X has shape {X.shape}, but the queries seen have {self._seen[0][0].shape[1]} features.")
@@ -119,7 +119,7 @@ class Refit(BaseEstimator):
             return np.zeros(n_rows_of(X))
         return self.estimator_.predict(_rows(X))
 
-    def _fit(self, seen: list[Seen]) -> list[Seen]:
+    def _fit(self, seen: list[SeenRows]) -> list[SeenRows]:
         """Fit to all queries; returns them joined."""
         parts, labels, qid = zip(*seen, strict=True)
         X = frames.stacked(*parts)

@@ -130,10 +130,10 @@ def examine(
         systems[str(other)] = _scores(given, data) if hasattr(given, "predict") else given
     cutoffs = [f"ndcg@{k}" for k in range(1, max(2, min(CUTOFFS, int(data.queries.sizes.max(initial=2)))) + 1)]
 
-    def evaluations(asked: Sequence[str]) -> dict[str, Evaluation]:
+    def evaluations(requested: Sequence[str]) -> dict[str, Evaluation]:
         qid = data.query_ids
         return {
-            system: evaluate(data.y, values, qid, asked, convention=convention, docid=data.docid)
+            system: evaluate(data.y, values, qid, requested, convention=convention, docid=data.docid)
             for system, values in systems.items()
         }
 

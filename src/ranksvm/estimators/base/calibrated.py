@@ -64,7 +64,7 @@ class _WithProbabilities(Generic[Arguments, Result]):
 class CalibratedMixin(Ranker):
     """Base of the rankers whose score differences can be calibrated on pairs."""
 
-    _fitted_schema: ClassVar[Schema] = {"calibration_slope_": Number(least=0.0, required=False)}
+    _fitted_schema: ClassVar[Schema] = {"calibration_slope_": Number(minimum=0.0, required=False)}
 
     calibration_slope_: float
 

@@ -57,9 +57,9 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 # Data on which a solution is evaluated.
-Held = EvaluationSet | PairEvaluationSet | FileRows
+HeldOutData = EvaluationSet | PairEvaluationSet | FileRows
 # Makes the training and the test part of a fold.
-Fold = Callable[[], tuple[Any, Held]]
+FoldFactory = Callable[[], tuple[Any, HeldOutData]]
 
 
 @contextmanager
@@ -107,7 +107,7 @@ class Choice:
     errors: np.ndarray
 
 
-class Chosen(NamedTuple):
+class ChosenSolution(NamedTuple):
     """A choice, and the solution for it."""
 
     choice: Choice
@@ -125,9 +125,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     """
 
     _fitted_schema: ClassVar[Schema] = {
-        "C_": Number(least=0.0),
+        "C_": Number(minimum=0.0),
         "best_score_": Number(finite=False),
-        "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
+        "best_iteration_": Number(integer=True, minimum=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
     # the class of the same estimator with a single C, given as a hyper-parameter
@@ -349,7 +349,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         rounds: EvaluationRounds,
-    ) -> "Chosen":
+    ) -> "ChosenSolution":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
         steps = Steps(len(settings) * len(Cs))
@@ -357,7 +357,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             for setting in settings:
                 problem = self._problem(data, options, setting, len(Cs))
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
+                results, evaluations = self._solve_and_evaluate_path(
+                    problem, Cs, rounds.sets, where, steps, rounds, interrupted
+                )
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
@@ -373,7 +375,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         if interrupted is not None and interrupted.is_set():
             outcome = replace(outcome, status=Status.INTERRUPTED.value)
         of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
-        return Chosen(choice, problem, result.w, outcome, of_sets)
+        return ChosenSolution(choice, problem, result.w, outcome, of_sets)
 
     def _choose_by_folds(
         self,
@@ -383,23 +385,25 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        folds: list[Fold],
-    ) -> "Chosen":
+        folds: list[FoldFactory],
+    ) -> "ChosenSolution":
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
         steps = Steps(len(settings) * len(Cs) * len(folds))
-        for number, made in enumerate(folds):
+        for number, make_fold in enumerate(folds):
             with _naming_fold(number):
-                fold, held_out = made()
+                fold, held_out = make_fold()
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
                 with _naming_fold(number):  # for a file, `_problem` finds the pairs
                     problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
-                    evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)
+                    evaluations = self._solve_and_evaluate_path_in_file(
+                        problem, Cs, held_out, metric, convention, where, steps
+                    )
                 else:
                     test_set = EvaluationSets([name], [held_out], [metric], convention)
-                    _, evaluations = self._along(problem, Cs, test_set, where, steps)
+                    _, evaluations = self._solve_and_evaluate_path(problem, Cs, test_set, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
@@ -409,9 +413,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         logger.info(line, problem.label, power(choice.C), metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
-        return Chosen(choice, problem, result.w, problem.outcome(result), {})
+        return ChosenSolution(choice, problem, result.w, problem.outcome(result), {})
 
-    def _folds(self, data: Any, given: TrainingArguments, options: FitOptions) -> list[Fold]:
+    def _folds(self, data: Any, given: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
         """The folds of the data."""
         if isinstance(given.X, FileData):
             return self._folds_of_file(data, options)
@@ -419,15 +423,15 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             return self._folds_of_pairs(data, data.listed)
         return self._folds_of_queries(data, given, options)
 
-    def _folds_of_file(self, data: Any, options: FitOptions) -> list[Fold]:
+    def _folds_of_file(self, data: Any, options: FitOptions) -> list[FoldFactory]:
         """Folds of data in a file, whose rows stay there."""
 
-        def parts(train: Any, test: Held) -> tuple[Any, Held]:
+        def parts(train: Any, test: HeldOutData) -> tuple[Any, HeldOutData]:
             return self._part_of_file(train, options), test
 
         return [partial(parts, *fold) for fold in file_folds(getattr(data, "file", data), self.cv)]
 
-    def _folds_of_queries(self, data: TrainingSet, given: TrainingArguments, options: FitOptions) -> list[Fold]:
+    def _folds_of_queries(self, data: TrainingSet, given: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
         """Folds whose training and test parts have copies of their rows."""
         X, y = data.X, data.labels
         assert y is not None
@@ -435,33 +439,35 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         numbers, weights = grouping.numbers(), given.weights()
 
         def divided(rows: np.ndarray) -> dict[str, Any]:
-            there = {name: value for name, value in weights.items() if value is not None}
-            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
+            known = {name: np.asarray(value) for name, value in weights.items() if value is not None}
+            return weights | {name: np.broadcast_to(value, len(y))[rows] for name, value in known.items()}
 
-        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, HeldOutData]:
             part = self._features_of(X, train, train)
             largest = None if self._takes_missing else validation.largest_values(part, options.n_threads)
             arguments = TrainingArguments(part, y[train], qid=numbers[train], largest=largest, **divided(train))
-            X_test, there = self._features_of(X, test, train), divided(test)
-            held_out = EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+            X_test, test_weights = self._features_of(X, test, train), divided(test)
+            held_out = EvaluationSet(
+                X_test, y[test], numbers[test], test_weights["sample_weight"], test_weights["event"]
+            )
             return self._training_set(arguments, options), held_out
 
         divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
         return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
 
-    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[FoldFactory]:
         """Folds whose training and test parts do not copy their rows."""
         blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
         groups = listed.groups()
 
-        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, HeldOutData]:
             held_out = PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
             return replace(data, pairs=listed.taken(train)), held_out
 
         splits = query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
         return [partial(parts, *split) for split in splits]
 
-    def _along(
+    def _solve_and_evaluate_path(
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
@@ -485,7 +491,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 break
         return results, evaluations
 
-    def _along_in_file(
+    def _solve_and_evaluate_path_in_file(
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
@@ -558,9 +564,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 def _leave_out_interrupted(tried: list[tuple[RankSVMProblem, list[SolverResult]]], found: list[list[Parts]]) -> None:
     """Remove the solutions that an interrupt has cut short, and their scores, unless there are no others."""
     results, evaluations = tried[-1][1], found[-1]
-    whole = sum(result.status is not Status.INTERRUPTED for result in results)
-    if not whole and len(tried) == 1:
+    n_finished = sum(result.status is not Status.INTERRUPTED for result in results)
+    if not n_finished and len(tried) == 1:
         return
-    del results[whole:], evaluations[whole:]
-    if not whole:
+    del results[n_finished:], evaluations[n_finished:]
+    if not n_finished:
         del tried[-1], found[-1]

@@ -18,7 +18,7 @@ from ranksvm.fits.results.dual import DualCoef, KeptDualCoef
 from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import TrainingArguments, training_pairs
 from ranksvm.losses import Pairs
-from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
+from ranksvm.model_files.schema import Array, Flag, Number, PlainDict, Schema, Text, Trace
 
 __all__ = ["DualMixin"]
 
@@ -40,15 +40,15 @@ class DualMixin(Ranker):
         "duality_gap_": Number(finite=False),
         "converged_": Flag(),
         "status_": Text(),
-        "n_iter_": Number(integer=True, least=0),
+        "n_iter_": Number(integer=True, minimum=0),
         "solver_": Text(),
         "history_": Trace(),
-        "n_pairs_": Number(integer=True, least=0, size="n_pairs"),
-        "n_queries_": Number(integer=True, least=0),
+        "n_pairs_": Number(integer=True, minimum=0, size="n_pairs"),
+        "n_queries_": Number(integer=True, minimum=0),
         "censored_": Flag(default=False),
-        "width_": Number(least=0.0, nullable=True, default=None),
+        "width_": Number(minimum=0.0, nullable=True, default=None),
         "pair_alpha_": Array("n_pairs", nullable=True, default=None),
-        "fitted_params_": Plain(required=False),
+        "fitted_params_": PlainDict(required=False),
         "evals_result_": Trace(required=False),
     }
 

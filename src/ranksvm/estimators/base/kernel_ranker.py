@@ -27,7 +27,7 @@ from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms
-from ranksvm.model_files.schema import Array, Matrix, Number, Plain, Schema, Text
+from ranksvm.model_files.schema import Array, Matrix, Number, PlainDict, Schema, Text
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -47,15 +47,15 @@ class KernelRanker(Ranker, BaseEstimator):
     _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "dual_coef_": Array("n_support", required=False),
-        "support_": Array("n_support", dtype="int64", least=0, ascending=True, required=False),
+        "support_": Array("n_support", dtype="int64", minimum=0, ascending=True, required=False),
         "support_vectors_": Matrix("n_support", "n_features", required=False),
         "coef_": Array("n_features", required=False),
         "frequencies_": Array("n_frequencies", "n_features", any_order=True, required=False),
         "feature_coef_": Array("2 * n_frequencies", required=False),
-        "pruned_": Plain(required=False),
-        "gamma_": Number(least=0.0, nullable=True),
+        "pruned_": PlainDict(required=False),
+        "gamma_": Number(minimum=0.0, nullable=True),
         "kernel_dtype_": Text(),
-        "n_kernel_products_": Number(integer=True, least=0),
+        "n_kernel_products_": Number(integer=True, minimum=0),
     }
     kernel: str | Callable[..., Any]
     gamma_: float | None

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ranksvm.kernels.expansions import ScoringFunction
 
 # The sign constraints on the weights; earlier versions had none.
-SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
+SIGNS_SCHEMA: Schema = {
+    "monotone_": Array("n_features", dtype="int64", minimum=-1, maximum=1, nullable=True, default=None)
+}
 
 
 class LinearRanker(Ranker):

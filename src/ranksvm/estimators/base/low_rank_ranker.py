@@ -17,7 +17,7 @@ from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import DataError
 from ranksvm.fits.results.dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet
-from ranksvm.model_files.schema import Array, Flag, Number, Plain, Schema, Text, Trace
+from ranksvm.model_files.schema import Array, Flag, Number, PlainDict, Schema, Text, Trace
 
 # Features, queries, labels and pairs of the training data.
 DataOfFit = tuple[Features, Queries, np.ndarray, ComparablePairs]
@@ -34,11 +34,11 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         "objective_": Number(),
         "converged_": Flag(),
         "status_": Text(),
-        "n_iter_": Number(integer=True, least=0),
+        "n_iter_": Number(integer=True, minimum=0),
         "history_": Trace(),
-        "n_pairs_": Number(integer=True, least=0),
-        "n_queries_": Number(integer=True, least=0, size="n_queries"),
-        "fitted_params_": Plain(),
+        "n_pairs_": Number(integer=True, minimum=0),
+        "n_queries_": Number(integer=True, minimum=0, size="n_queries"),
+        "fitted_params_": PlainDict(),
         "evals_result_": Trace(required=False),
     }
     objective_: float

@@ -60,10 +60,10 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     _fitted_schema: ClassVar[Schema] = {
         "weights_": Array("n_features"),
         "lag_": Array("n_features", nullable=True),
-        "counts_": Array(4, least=0.0),
-        "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
+        "counts_": Array(4, minimum=0.0),
+        "seed_": Number(integer=True, minimum=0, maximum=np.iinfo(np.int32).max),
         "evals_result_": Trace(required=False),
-        "best_iteration_": Number(integer=True, least=1, nullable=True, required=False),
+        "best_iteration_": Number(integer=True, minimum=1, nullable=True, required=False),
         "best_score_": Number(finite=False, nullable=True, required=False),
     }
     n_passes: int
@@ -439,7 +439,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Refuse invalid hyper-parameters."""
         checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind))
 
-    def _shaping(self) -> dict[str, bool]:
+    def _state_matches_params(self) -> dict[str, bool]:
         """Hyper-parameters that determine the form of the state -> whether the current state has that form."""
         return {"average": bool(self.average) == (self.lag_ is not None)}
 
@@ -469,8 +469,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Whether nothing has been learned yet; an existing state must agree with the hyper-parameters."""
         if not hasattr(self, "weights_"):
             return True
-        for name, agrees in self._shaping().items():
-            if not agrees:
+        for name, matches in self._state_matches_params().items():
+            if not matches:
                 raise OptionError(
                     f"{name} is {getattr(self, name)!r}, but the model was started with another value: set it back, "
                     "or start again with fit or a clone."

@@ -87,7 +87,7 @@ class Ranker:
     qid_column_: str | None
 
     _fitted_schema: ClassVar[Schema] = {
-        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "n_features_in_": Number(integer=True, minimum=1, size="n_features"),
         "feature_names_in_": Texts("n_features", required=False),
         "qid_column_": Text(nullable=True, default=None),
         "frame_type_": Text(nullable=True, default=None),
