@@ -437,7 +437,7 @@ def test_a_file_of_text_larger_than_memory(ranksvm, texts, monkeypatch):
     import ranksvm.fits.file_training_set as file_training_set
 
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
     out, caches = texts / "model", texts / "caches"
     options = (*ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "--tol", 1e-8, "-o", out)
     result = ranksvm("train", texts / "train.csv", *options, "--memory-limit", "20KB", "--cache-dir", caches)

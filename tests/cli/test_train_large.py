@@ -16,7 +16,7 @@ from ranksvm.terms.parts import file_backend
 def little_memory(monkeypatch):
     """A limit of a few kB is one of the fit alone, and blocks are a few queries."""
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
     monkeypatch.setattr(file_backend, "BLOCK_BYTES", 1000)
 
 

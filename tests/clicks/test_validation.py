@@ -63,7 +63,7 @@ def test_a_grid_of_our_own_goes_on_beyond_its_edge(bad_ranker, monkeypatch):
     assert len(found.Cs) == 6
     np.testing.assert_allclose(np.diff(np.log10(found.Cs)), 1.0)
     assert found.model.C == found.C == found.Cs[np.argmax(values_of(found))] > found.Cs[2]
-    monkeypatch.setattr("ranksvm.clicks.validation._MOST_BEYOND", 1)
+    monkeypatch.setattr("ranksvm.clicks.validation._MAX_BEYOND", 1)
     with pytest.warns(GridEdgeWarning, match="the largest of the 4 values tried"):
         fit_from_clicks(RankSVM(), *bad_ranker)
 

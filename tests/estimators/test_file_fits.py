@@ -139,7 +139,7 @@ def test_a_sample_that_memory_does_not_hold_is_refused(tmp_path, monkeypatch):
     """A smaller one would give another model than with more memory."""
     data = made(tmp_path)
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
     RankSVM(memory_limit="60KB").fit(data)
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 41_000)
     with pytest.raises(OptionError, match=r"the sample of the file has .* 5.7 KB are left for it: raise memory_limit"):
@@ -236,7 +236,7 @@ def test_the_path_of_a_file(tmp_path, monkeypatch, suffix):
     write_data(data, path)
     expected = RankSVM(C=0.05, tol=1e-9).fit(data.X, data.y, qid=data.qid)
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
     for _ in range(2):
         same(RankSVM(C=0.05, tol=1e-9, memory_limit="30KB").fit(path), expected, 1e-6)
         caches = list((tmp_path / "caches" / "ranksvm").glob("*")) if suffix != ".rsd" else []
@@ -290,7 +290,7 @@ def test_too_little_memory(tmp_path, monkeypatch):
     with pytest.raises(OptionError, match=r"memory_limit='1MB': the process takes .* before the fit begins"):
         RankSVM(memory_limit="1MB").fit(data)
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
-    monkeypatch.setattr(file_training_set, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
     with pytest.raises(OptionError, match=r"query \d+ has .* of features, more than memory_limit leaves"):
         RankSVM(memory_limit="1KB").fit(data)
     for limit in ("nonsense", 0, -1):

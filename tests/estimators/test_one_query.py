@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import ranksvm
-from ranksvm.data.validation import MOST_ROWS_WITHOUT_QID
+from ranksvm.data.validation import MAX_ROWS_WITHOUT_QID
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 MODELS = [
@@ -34,7 +34,7 @@ def arguments(model, X, y):
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_many_rows_are_refused_and_few_told(model):
-    X, y = rows(MOST_ROWS_WITHOUT_QID + 1)
+    X, y = rows(MAX_ROWS_WITHOUT_QID + 1)
     with pytest.raises(DataError, match=r"fit got 1,001 rows without query ids.* qid=.* group=\[1001\]"):
         model.fit(X, y, **arguments(model, X, y))
     X, y = rows(60)

@@ -14,7 +14,7 @@ __all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compre
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _CHUNK = 1 << 14  # compressed bytes read at a time
-_MOST_TEXT = 1 << 20  # text returned at a time
+_MAX_TEXT = 1 << 20  # text returned at a time
 
 
 class BrokenStreamError(Exception):
@@ -96,13 +96,13 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
 def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:
     """Text of some compressed bytes, a bounded amount at a time if the library supports it."""
     if kind == "gzip":
-        while text := stream.decompress(data, _MOST_TEXT):
+        while text := stream.decompress(data, _MAX_TEXT):
             yield text
             data = stream.unconsumed_tail
     elif kind != "zstd" or not hasattr(stream, "flush"):
-        yield stream.decompress(data, _MOST_TEXT)
+        yield stream.decompress(data, _MAX_TEXT)
         while not (stream.needs_input or stream.eof):
-            yield stream.decompress(b"", _MOST_TEXT)
+            yield stream.decompress(b"", _MAX_TEXT)
     else:  # the zstandard package
         yield stream.decompress(data)
 

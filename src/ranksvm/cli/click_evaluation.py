@@ -34,7 +34,7 @@ __all__ = [
 
 _METRICS = "dcg@10,mean_relevant_rank"
 # maximum number of rankers of a log that have their own rows in the table
-_MOST_RANKERS = 6
+_MAX_RANKERS = 6
 # the first bytes of a database of SQLite
 _SQLITE = b"SQLite format 3\0"
 
@@ -159,7 +159,7 @@ def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:
     """Share of the documents at the first ten ranks that are in no list of the log, and in no list of each ranker."""
     rows = [["never shown", *(f"{100 * found.unseen_share:.1f} %" for found in results)]]
     rankers = list(results[0].unseen_by_ranker)
-    if 1 < len(rankers) <= _MOST_RANKERS:
+    if 1 < len(rankers) <= _MAX_RANKERS:
         for ranker in rankers:
             shares = (100 * found.unseen_by_ranker[ranker] for found in results)
             rows.append([f"never shown by {ranker}", *(f"{share:.1f} %" for share in shares)])

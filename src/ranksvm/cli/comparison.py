@@ -145,8 +145,8 @@ class Comparison:
     @property
     def columns(self) -> list[str]:
         """Headings of the settings that differ between combinations; the loss if none does."""
-        told = {name: {_cell(each, name) for each in self.combinations} for name in HEADINGS}
-        return [HEADINGS[name] for name in HEADINGS if len(told[name]) > 1] or [HEADINGS["loss"]]
+        values = {name: {_cell(each, name) for each in self.combinations} for name in HEADINGS}
+        return [HEADINGS[name] for name in HEADINGS if len(values[name]) > 1] or [HEADINGS["loss"]]
 
     def cells(self, settings: dict[str, Any]) -> list[str]:
         """The values of a combination in these columns."""

@@ -51,10 +51,10 @@ def coded(name: str, values: Ids) -> Coded:
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
         if high - low <= 4 * len(array):  # a lookup table over the range is faster than sorting
-            there = np.zeros(high - low + 1, dtype=bool)
-            there[array - low] = True
-            place = np.cumsum(there, dtype=np.int32) - 1
-            return Coded(place[array - low], np.flatnonzero(there).astype(array.dtype) + array.dtype.type(low))
+            is_used = np.zeros(high - low + 1, dtype=bool)
+            is_used[array - low] = True
+            place = np.cumsum(is_used, dtype=np.int32) - 1
+            return Coded(place[array - low], np.flatnonzero(is_used).astype(array.dtype) + array.dtype.type(low))
     if array.dtype.kind in "OTUV":
         return Encoder().encode(array)
     ids, codes = np.unique(array, return_inverse=True)

@@ -337,9 +337,9 @@ def _probabilistic_credit(
     difference = np.zeros((len(clicked), 2 * width + 1))
     difference[:, width] = 1.0
     for place in range(width):
-        p, here = of_a[:, place, None], clicked[:, place]
+        p, is_clicked = of_a[:, place, None], clicked[:, place]
         moved = np.zeros_like(difference)
         moved[:, 1:] += p * difference[:, :-1]
         moved[:, :-1] += (1.0 - p) * difference[:, 1:]
-        difference[here] = moved[here]
+        difference[is_clicked] = moved[is_clicked]
     return difference[:, width + 1 :].sum(axis=1) - difference[:, :width].sum(axis=1)

@@ -57,9 +57,9 @@ def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     If either kind is text, both are compared as text: ids that are numbers in LETOR files are text in service stores.
     """
     text = any(ids.dtype.kind in "US" for ids in (known, wanted))
-    names, asked = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
+    names, wanted_names = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
     place = {value: number for number, value in enumerate(names)}
-    return np.array([place.get(value, -1) for value in asked], dtype=np.int64)
+    return np.array([place.get(value, -1) for value in wanted_names], dtype=np.int64)
 
 
 def _rows_by_place(log: ClickLog, query: np.ndarray, queries: Queries) -> np.ndarray:

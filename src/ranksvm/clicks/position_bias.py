@@ -29,7 +29,7 @@ __all__ = ["position_bias"]
 
 _METHODS = ("harvest", "swap", "em")
 _CURVES = ("free", "power")
-_MOST_TRUST_GROUPS = 1_000
+_MAX_TRUST_GROUPS = 1_000
 
 
 def position_bias(
@@ -255,7 +255,7 @@ def _trust_moments(counts: ClickCounts) -> np.ndarray:
     sums are those of w, w x, w y, w x^2 and w x y. ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
     """
     item = counts.item
-    group, n_groups = groups_of(counts.query, _MOST_TRUST_GROUPS)
+    group, n_groups = groups_of(counts.query, _MAX_TRUST_GROUPS)
     first = np.flatnonzero((counts.rank == 0) & (counts.shown >= 2))
     place = np.full(int(item[-1]) + 1, -1)
     place[item[first]] = first

@@ -14,7 +14,7 @@ FEW_CLICKS = 100
 
 # Maximum size of a table of groups and pairs of ranks: 64 MB.
 _NUMBERS = 8_000_000
-_MOST_GROUPS = 1_000
+_MAX_GROUPS = 1_000
 _STEPS = 50
 
 
@@ -26,7 +26,7 @@ def harvested(counts: ClickCounts) -> np.ndarray:
     expectations of these two terms are p_k and p_l times the same number.
     """
     n_ranks = counts.n_ranks
-    group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // n_ranks**2)))
+    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, _NUMBERS // n_ranks**2)))
     item, size = counts.item, n_ranks * n_ranks
     found = np.zeros(n_groups * size)
     for offset in range(1, n_ranks):
@@ -46,7 +46,7 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks by group of queries, rank before randomization and rank shown."""
     n_base = int(counts.base_rank.max()) + 1
     size = n_base * counts.n_ranks
-    group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // size)))
+    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, _NUMBERS // size)))
     place = group * size + counts.base_rank * counts.n_ranks + counts.rank
     shape = n_groups, n_base, counts.n_ranks
     shown, clicks = (np.bincount(place, values, n_groups * size) for values in (counts.shown, counts.clicks))

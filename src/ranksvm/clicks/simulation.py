@@ -139,8 +139,8 @@ def simulate_clicks(
     if not rankers:
         raise OptionError("ranker is an empty dict: give at least one ranker.")
     depth = None if swap == "last" else n_ranks  # whole rankings take memory
-    whole = np.stack([_lists(_scores(data, one), queries, depth) for one in rankers.values()])
-    lists = whole[:, :, :n_ranks]
+    full_lists = np.stack([_lists(_scores(data, one), queries, depth) for one in rankers.values()])
+    lists = full_lists[:, :, :n_ranks]
     gain = attractiveness(data, 0.0, relevance)
     popularity = _popularity(query_popularity, queries.n_queries)
     parts = []
@@ -150,7 +150,7 @@ def simulate_clicks(
         who = rng.integers(len(rankers), size=size)
         rows = lists[who, query]
         if swap == "last":
-            rows, base = _explored(rows, whole, (who, query), queries.sizes[query], rng)
+            rows, base = _explored(rows, full_lists, (who, query), queries.sizes[query], rng)
         else:
             rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
@@ -254,7 +254,7 @@ def _swapped(rows: np.ndarray, swap: str, rng: np.random.Generator) -> tuple[np.
 
 def _explored(
     rows: np.ndarray,
-    whole: np.ndarray,
+    full_lists: np.ndarray,
     which: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
     rng: np.random.Generator,
@@ -264,7 +264,7 @@ def _explored(
     each, last = np.arange(n), np.minimum((rows >= 0).sum(axis=1), width) - 1
     chosen = rng.integers(last, sizes)
     rows, place = rows.copy(), np.broadcast_to(np.arange(width), rows.shape).copy()
-    rows[each, last], place[each, last] = whole[(*which, chosen)], chosen
+    rows[each, last], place[each, last] = full_lists[(*which, chosen)], chosen
     return rows, place + 1
 
 
@@ -294,7 +294,7 @@ def examination(model: str, gain: np.ndarray, severity: np.ndarray, noise: float
 
 
 def clicks_on_lists(
-    model: str, gain: np.ndarray, there: np.ndarray, examined: np.ndarray, noise: float, rng: np.random.Generator
+    model: str, gain: np.ndarray, has_document: np.ndarray, examined: np.ndarray, noise: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Clicks of users on lists, by a model of `simulate_clicks`.
 
@@ -304,7 +304,7 @@ def clicks_on_lists(
         "position", "cascade" or "trust".
     gain : ndarray of shape (n_lists, n_ranks)
         Relevance g of the document at each rank, from the top.
-    there : ndarray of bool, shape (n_lists, n_ranks)
+    has_document : ndarray of bool, shape (n_lists, n_ranks)
         Whether there is a document: lists may be shorter.
     examined : ndarray of shape (n_lists, n_ranks)
         Probabilities of `examination`.
@@ -321,14 +321,14 @@ def clicks_on_lists(
     rank = np.arange(1, gain.shape[1] + 1)
     attractive = noise + (1.0 - noise) * gain
     if model == "cascade":
-        would = (rng.random(gain.shape) < attractive) & there
+        would = (rng.random(gain.shape) < attractive) & has_document
         first = np.cumsum(would, axis=1) == 1
         return would & first
     if model == "trust":
         relevant = 1.0 - (np.minimum(rank, 20) + 1) / 100.0
         other = np.maximum(noise, 0.65 / np.minimum(rank, 10))
         attractive = gain * relevant + (1.0 - gain) * other
-    return (rng.random(gain.shape) < examined * attractive) & there
+    return (rng.random(gain.shape) < examined * attractive) & has_document
 
 
 def _log(
@@ -342,22 +342,22 @@ def _log(
     base: np.ndarray | None,
     examined: np.ndarray | None,
 ) -> ClickLog:
-    there = rows >= 0
-    sizes = there.sum(axis=1)
-    shown = rows[there]
+    has_document = rows >= 0
+    sizes = has_document.sum(axis=1)
+    shown = rows[has_document]
     if data.docid is None:
         document = Coded(shown.astype(np.int32), np.arange(data.n_rows))
     else:
         ids, codes = np.unique(data.docid, return_inverse=True)
         document = Coded(codes.reshape(-1).astype(np.int32)[shown], ids)
-    rank = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)[there]
+    rank = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)[has_document]
     return ClickLog(
         Coded(np.repeat(query, sizes).astype(np.int32), data.queries.ids),
         document,
         rank,
-        clicked[there],
+        clicked[has_document],
         ranker=Coded(np.repeat(who, sizes).astype(np.int32), np.array([str(name) for name in names])),
-        base_rank=None if base is None else base[there],
-        propensity=None if examined is None else examined[there],
+        base_rank=None if base is None else base[has_document],
+        propensity=None if examined is None else examined[has_document],
         time=np.repeat(time, sizes),
     )

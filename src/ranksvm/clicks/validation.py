@@ -28,7 +28,7 @@ _BUDGETS = 10.0 ** np.arange(6)
 # share of the queries used to compare values of C
 _HELD_OUT = 0.25
 # maximum number of values added beyond the edges of the default grid, one at a time while the best value is at an edge
-_MOST_BEYOND = 3
+_MAX_BEYOND = 3
 # minimum gain that counts as better, as a share of the interval's width: models with small C rank almost alike, and
 # their estimates differ only in the last digits
 _MATERIAL = 0.02
@@ -174,15 +174,15 @@ def fit_from_clicks(
 
     values = learner.grid(problem) if Cs is None else np.sort(numeric_column("Cs", Cs).reshape(-1))
     estimates = [measured(C) for C in values.tolist()]
-    for _ in range(_MOST_BEYOND if Cs is None else 0):
+    for _ in range(_MAX_BEYOND if Cs is None else 0):
         if (beyond := _beyond(values, estimates)) is None:
             break
         place = 0 if beyond < values[0] else len(values)
         values = np.insert(values, place, beyond)
         estimates.insert(place, measured(beyond))
-    whole = learner.problem(log)
+    full_problem = learner.problem(log)
     if Cs is None:  # C times the sum of the weights stays the same for the whole log
-        values = values * (learner.scale(problem) / learner.scale(whole))
+        values = values * (learner.scale(problem) / learner.scale(full_problem))
     C = float(values[_best(estimates)])
     if (beyond := _beyond(values, estimates)) is not None:
         which, other = ("smallest", "smaller") if beyond < C else ("largest", "larger")
@@ -193,7 +193,7 @@ def fit_from_clicks(
             GridEdgeWarning,
             stacklevel=2,
         )
-    return ClickValidation(learner.fit(whole, C), C, values, estimates, next(iter(estimates[0].means)))
+    return ClickValidation(learner.fit(full_problem, C), C, values, estimates, next(iter(estimates[0].means)))
 
 
 def _scores(estimates: list[CounterfactualEstimate]) -> np.ndarray:
@@ -296,9 +296,10 @@ class _RelevanceLearner(_Learner[Weighted]):
         """Rows that were shown, their relevance, and weights in proportion to the impressions of their query."""
         label = relevance(log, self._data, self._bias)
         rows = np.flatnonzero(~np.isnan(label))
-        number = self._data.queries.numbers()
-        asked = np.bincount(number[log.rows(self._data)[log.pointers[:-1]]], minlength=self._data.queries.n_queries)
-        weight = asked[number[rows]].astype(np.float64)
+        queries = self._data.queries
+        number = queries.numbers()
+        n_impressions = np.bincount(number[log.rows(self._data)[log.pointers[:-1]]], minlength=queries.n_queries)
+        weight = n_impressions[number[rows]].astype(np.float64)
         return rows, label[rows], weight / weight.mean()
 
     def scale(self, problem: Weighted) -> float:

@@ -21,7 +21,7 @@ logger = logging.getLogger("ranksvm.dask")
 
 # If more than this share of the rows would move, all rows are shuffled instead. Either way, a row is sent over the
 # network at most once. But moves need a task for each pair of parts that share queries, at worst for all pairs.
-MOST_MOVED = 0.25
+MAX_MOVED_SHARE = 0.25
 # The share of a worker's memory that one query may take: its rows are in memory twice while they are joined.
 QUERY_SHARE = 0.3
 
@@ -116,7 +116,7 @@ def whole_parts(cluster: Cluster, rows: list[Future], reports: Sequence[Report])
     row_bytes = max(report.row_bytes for report in reports)
     _check_sizes(cluster, rows, reports, row_bytes)
     size = f"{needed.n_rows:,} of {n_rows:,} rows ({needed.n_rows * row_bytes / 1e6:,.1f} MB)"
-    if needed.n_rows <= MOST_MOVED * n_rows:
+    if needed.n_rows <= MAX_MOVED_SHARE * n_rows:
         logger.info("%d queries are in several parts: %s move to where most of them are", needed.n_queries, size)
         return _moved(cluster.client, rows, needed)
     logger.warning(

@@ -41,9 +41,9 @@ class DeviceFeatures:
 
     def __getitem__(self, rows: np.ndarray) -> "DeviceFeatures":
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        there = self.array
+        array = self.array
         strides = self.shape[1] * self.dtype.itemsize, self.dtype.itemsize
-        taken = as_rows(Foreign(self.device.name, there.pointer, self.shape, strides, self.dtype, there), rows)
+        taken = as_rows(Foreign(self.device.name, array.pointer, self.shape, strides, self.dtype, array), rows)
         return DeviceFeatures(*taken, self.original)
 
     def largest(self) -> np.ndarray:

@@ -304,9 +304,9 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     """
     values = host_sparse(values)
     if isinstance(values, DeviceFeatures) or (is_on_device(values) and len(foreign(values).shape) == 2):
-        there = device_features(values)
-        assert there is not None
-        return there[rows]
+        on_device = device_features(values)
+        assert on_device is not None
+        return on_device[rows]
     values = host_values(values)
     if is_sparse(values):
         return values.tocsr()[rows]

@@ -32,7 +32,7 @@ FEATURE_CHECKS: dict[str, Any] = {
 CHUNK = 1 << 20
 # Largest number of rows that are accepted without query ids. Published query lists have up to about 1,000 documents
 # (OHSUMED 320, MQ2008 121, MSLR 1,251); training data have more rows.
-MOST_ROWS_WITHOUT_QID = 1000
+MAX_ROWS_WITHOUT_QID = 1000
 
 
 def labels(y: ArrayLike, n_rows: int) -> np.ndarray:
@@ -90,7 +90,7 @@ def check_grouped(
     """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
 
     A few rows are probably one query, as in a first trial and in scikit-learn's checks of estimators. More than
-    `MOST_ROWS_WITHOUT_QID` rows probably belong to several queries, and rows of different queries must not be compared.
+    `MAX_ROWS_WITHOUT_QID` rows probably belong to several queries, and rows of different queries must not be compared.
     The message names the function, ``caller``, and the operation ``done`` on any two rows of a query.
     """
     if qid is not None or group is not None or n_rows < 2:
@@ -101,7 +101,7 @@ def check_grouped(
         f"Pass qid= ({ids})" + " or group= (sizes of consecutive queries)" * takes_group + ". "
         "If all rows are one query, say so: " + f"group=[{n_rows}], or " * takes_group + f"qid=np.zeros({n_rows})."
     )
-    if n_rows > MOST_ROWS_WITHOUT_QID:
+    if n_rows > MAX_ROWS_WITHOUT_QID:
         raise DataError(
             f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {cure} "
             "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "

@@ -332,7 +332,7 @@ def _refusal(name: str, error: Exception, names: list[str] | None = None, column
     place = "" if line is None else f" in line {line}"
     return DataError(
         f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
-        f"docid; --qid, --docid at the command line). {columns.cure_of_text}"
+        f"docid; --qid, --docid at the command line). {columns.text_column_advice}"
     )
 
 

@@ -226,7 +226,8 @@ def _dense_type(
         kind = schema.field(column).type
         if not _is_numeric(pa, kind):
             raise DataError(
-                f"column {column!r} of {known.name} has type {kind}: features must be numbers. {columns.cure_of_text}"
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. "
+                f"{columns.text_column_advice}"
             )
     if dtype is not None:
         return dtype

@@ -56,7 +56,7 @@ class Qrels:
     label: np.ndarray
 
     def __post_init__(self) -> None:
-        _settle(self, "label", label_column(self.label), "judged")
+        _normalize_columns(self, "label", label_column(self.label), "judged")
 
     @classmethod
     def from_dict(cls, judgments: ByQuery) -> "Qrels":
@@ -200,7 +200,7 @@ class Run:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or without_spaces(self.name) != self.name:
             raise OptionError(f"the name of a run must be one word, got {self.name!r}.")
-        _settle(self, "score", numeric_column("score", self.score, finite=False), "ranked")
+        _normalize_columns(self, "score", numeric_column("score", self.score, finite=False), "ranked")
 
     @classmethod
     def from_dict(cls, rankings: ByQuery, name: str = "ranksvm") -> "Run":
@@ -395,7 +395,7 @@ def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
     )
 
 
-def _settle(record: Qrels | Run, name: str, values: np.ndarray, done: str) -> None:
+def _normalize_columns(record: Qrels | Run, name: str, values: np.ndarray, done: str) -> None:
     """Convert the columns of a frozen record; check that they agree and that no document occurs twice in a query."""
     for column in ("qid", "docid"):
         ids = np.asarray(getattr(record, column))

@@ -77,7 +77,7 @@ class Columns:
             )
 
     @property
-    def cure_of_text(self) -> str:
+    def text_column_advice(self) -> str:
         """What to do about a feature that holds text, for messages."""
         if isinstance(self.categorical, Mapping):
             return (
@@ -187,8 +187,8 @@ class Table:
             places |= {text: place for place, text in enumerate(self.categories[title])}
             numbers = [places[text] for text in texts]
         else:
-            there = [None if text in self.missing_texts else text for text in texts]
-            numbers = pa.array(there, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False).tolist()
+            texts_or_null = [None if text in self.missing_texts else text for text in texts]
+            numbers = pa.array(texts_or_null, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False).tolist()
         values = np.array([*numbers, np.nan])[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)]
         if not missing:
             self._refuse_rows(np.isnan(values), "missing values", title, first_row)
@@ -250,23 +250,23 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise DataError(f"{name} has two columns called {twice!r}: rename one of them.")
-    there = f"its columns are {_some(names)}"
+    columns_text = f"its columns are {_some(names)}"
     label: str | None = columns.label
     if columns.label not in names:
         if columns.require_labels or columns.label != _LABEL:
             raise DataError(
-                f"{name} has no column {columns.label!r} for the labels; {there}. Name the one that holds "
+                f"{name} has no column {columns.label!r} for the labels; {columns_text}. Name the one that holds "
                 "them (label; --label at the command line)."
             )
         label = None
     for option, column, usual in (("qid", columns.qid, _QID), ("docid", columns.docid, _DOCID)):
         if column not in names and column != usual:
-            raise DataError(f"{name} has no column {column!r} ({option}); {there}.")
+            raise DataError(f"{name} has no column {column!r} ({option}); {columns_text}.")
     qid = columns.qid if columns.qid in names else None
     docid = columns.docid if columns.docid in names else None
     for column in columns.ignore:
         if column not in names:
-            raise DataError(f"{name} has no column {column!r} to ignore; {there}.")
+            raise DataError(f"{name} has no column {column!r} to ignore; {columns_text}.")
     others = {label, qid, docid, *columns.ignore}
     features = [column for column in names if column not in others]
     if not known_features and (reserved := reserved_column(features)):

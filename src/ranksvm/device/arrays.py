@@ -146,9 +146,9 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     n_rows, n = values.shape if rows is None else (len(rows), values.shape[1])
     out = device.empty((n_rows, n), dtype)
     places = None if rows is None else run.copy_in(as_int32(rows))
-    there = DeviceArray(values.pointer, values.shape, values.dtype, values.owner)
+    foreign_array = DeviceArray(values.pointer, values.shape, values.dtype, values.owner)
     layout = _TYPES.index(name), *values.strides, places, n_rows, n
-    run("convert", there, *layout, out, work=run.n_threads * n_rows)
+    run("convert", foreign_array, *layout, out, work=run.n_threads * n_rows)
     device.synchronise()  # the array may be gone after this
     return device, out
 

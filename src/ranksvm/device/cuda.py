@@ -33,19 +33,19 @@ N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
 # Shared memory is assigned to a block in multiples of this number of bytes, or of a fraction of it.
 SHARED_UNIT = 1024
-# The share of the L2 cache that may hold rows until they are read a second time. If it is below LEAST_CACHED_BYTES,
+# The share of the L2 cache that may hold rows until they are read a second time. If it is below MIN_CACHED_BYTES,
 # reading the rows from memory again takes less time than the additional launches. Not yet measured.
-CACHE_SHARE, LEAST_CACHED_BYTES = 0.5, 8 << 20
+CACHE_SHARE, MIN_CACHED_BYTES = 0.5, 8 << 20
 # The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
 DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # CUDA may still read an array of the host after the call that copies it has returned. So a copy of an array of up to
 # KEPT_BYTES is kept until CUDA has read it. The call waits if the array is larger, or if all kept copies take more than
 # ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
-# An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most MOST_COPYING
-# threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an H100 can take
-# 55 GB/s.
-STAGED_BYTES, PINNED_BYTES, MOST_COPYING = 16 << 20, 2 << 20, 8
+# An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most
+# MAX_COPYING_THREADS threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an H100
+# can take 55 GB/s.
+STAGED_BYTES, PINNED_BYTES, MAX_COPYING_THREADS = 16 << 20, 2 << 20, 8
 
 
 class CudaDevice:
@@ -71,16 +71,16 @@ class CudaDevice:
         self.name = f"cuda:{number}"
         n_devices = _n_gpus(self._driver, f"device={self.name!r}")
         if number >= n_devices:
-            there = "none" if not n_devices else f"{n_devices}, numbered from 0"
-            raise DeviceError(f"device={self.name!r}: the number of CUDA GPUs here is {there}. Use device='cpu'.")
+            gpus = "none" if not n_devices else f"{n_devices}, numbered from 0"
+            raise DeviceError(f"device={self.name!r}: the number of CUDA GPUs here is {gpus}. Use device='cpu'.")
         _check_compiler()
         self._device = core.Device(number)
         capability = tuple(self._device.compute_capability)
         if capability < CAPABILITY:
-            found, least = (".".join(map(str, version)) for version in (capability, CAPABILITY))
+            found, required = (".".join(map(str, version)) for version in (capability, CAPABILITY))
             raise DeviceError(
                 f"device={self.name!r}: {self._device.name} has compute capability {found}, and NVRTC compiles for "
-                f"{least} and newer. Use device='cpu'."
+                f"{required} and newer. Use device='cpu'."
             )
         self._core = core
         (self._context,) = self._checked(self._driver.cuDevicePrimaryCtxRetain(number))
@@ -133,14 +133,14 @@ class CudaDevice:
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None, n_threads: int = 1) -> DeviceArray:
         if n_threads > 1 and values.nbytes >= STAGED_BYTES:
-            return self._copied_in_parts(np.ascontiguousarray(values), into, min(n_threads, MOST_COPYING))
+            return self._copied_in_parts(np.ascontiguousarray(values), into, min(n_threads, MAX_COPYING_THREADS))
         small = values.nbytes <= KEPT_BYTES
         values = np.array(values, order="C") if small else np.ascontiguousarray(values)
         array = self.empty(values.shape, values.dtype) if into is None else into
         if values.nbytes:
             with self._current():
-                there = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
-                self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+                arguments = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
+                self._checked(self._driver.cuMemcpyHtoDAsync(*arguments))
             with self._lock:  # after the call, so that whoever takes the list waits for this copy
                 self._kept.append(values)
                 self._kept_bytes += values.nbytes
@@ -151,7 +151,7 @@ class CudaDevice:
     def _copied_in_parts(self, values: np.ndarray, into: DeviceArray | None, n_threads: int) -> DeviceArray:
         """Copy through pinned buffers, which threads fill while earlier parts are on their way."""
         array = self.empty(values.shape, values.dtype) if into is None else into
-        given = values.reshape(-1).view(np.uint8)
+        content = values.reshape(-1).view(np.uint8)
         with self._lock:
             for _ in range(2 * n_threads - self._n_buffers):
                 self._buffers.put(_Buffer(self))
@@ -160,11 +160,11 @@ class CudaDevice:
         def copy(start: int) -> None:
             buffer = self._buffers.get()
             try:
-                buffer.send(given[start : start + PINNED_BYTES], array.pointer + start)
+                buffer.send(content[start : start + PINNED_BYTES], array.pointer + start)
             finally:
                 self._buffers.put(buffer)
 
-        parallel_map(copy, range(0, len(given), PINNED_BYTES), n_threads)
+        parallel_map(copy, range(0, len(content), PINNED_BYTES), n_threads)
         self._wait_for_stream()
         return array
 
@@ -172,8 +172,8 @@ class CudaDevice:
         values = np.empty(array.shape, dtype=array.dtype)
         if values.nbytes:
             with self._current():
-                here = values.ctypes.data, array.pointer, values.nbytes, self._stream.handle
-                self._checked(self._driver.cuMemcpyDtoHAsync(*here))
+                arguments = values.ctypes.data, array.pointer, values.nbytes, self._stream.handle
+                self._checked(self._driver.cuMemcpyDtoHAsync(*arguments))
         self._wait_for_stream()
         return values
 
@@ -196,8 +196,8 @@ class CudaDevice:
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> "_Copy":
         with self._current(), self._failures():
             self._copies.wait(self._stream.record())
-            there = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
-            self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+            arguments = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
+            self._checked(self._driver.cuMemcpyHtoDAsync(*arguments))
             return _Copy(self, self._copies.record(), values)
 
     def await_copy(self, copy: "_Copy") -> None:
@@ -227,11 +227,11 @@ class CudaDevice:
         code = self._compiled(variant, part_of(kernel))
         with self._failures(", by the compiler of its kernels"):
             compiled = code.result()
-        most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        attribute = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         with self._current(), self._failures(f", by the kernel {kernel}"):
             found = compiled.get_kernel(kernel)
             number = self._device.device_id
-            self._checked(self._driver.cuKernelSetAttribute(most, self.shared_bytes, found.handle, number))
+            self._checked(self._driver.cuKernelSetAttribute(attribute, self.shared_bytes, found.handle, number))
         self._kernels[variant, kernel] = found
         return found
 
@@ -317,7 +317,7 @@ def cached_bytes(cache: int) -> int:
         Bytes.
     """
     share = int(CACHE_SHARE * cache)
-    return share if share >= LEAST_CACHED_BYTES else 0
+    return share if share >= MIN_CACHED_BYTES else 0
 
 
 def gpu_names() -> list[str]:
@@ -430,8 +430,8 @@ class _Buffer:
             if self._end is not None:
                 self._end.sync()
             self._values[: len(values)] = values
-            there = pointer, self._values.ctypes.data, len(values), device._stream.handle
-            device._checked(device._driver.cuMemcpyHtoDAsync(*there))
+            arguments = pointer, self._values.ctypes.data, len(values), device._stream.handle
+            device._checked(device._driver.cuMemcpyHtoDAsync(*arguments))
             self._end = device._stream.record()
 
 

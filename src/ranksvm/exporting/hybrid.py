@@ -17,7 +17,7 @@ __all__ = ["ELASTICSEARCH", "OPENSEARCH", "VESPA"]
 # Number of best documents of each retriever whose scores are combined.
 WINDOW = 100
 # Maximum number of queries in a hybrid query of OpenSearch.
-MOST_QUERIES = 5
+MAX_QUERIES = 5
 # Kinds of retrievers of Elasticsearch; any other template is a query for a `standard` retriever.
 _RETRIEVERS = {
     "standard",
@@ -80,10 +80,10 @@ def write_opensearch(request: Request) -> bytes:
             "OpenSearch normalizes the scores of every hybrid query, so the weights have to be trained for that: put a "
             'RetrieverScaler(engine="opensearch") before the ranker.'
         )
-    if len(request.names) > MOST_QUERIES:
+    if len(request.names) > MAX_QUERIES:
         raise OptionError(
             f"the model has {len(request.names)} retrievers, but a hybrid query of OpenSearch has at most "
-            f"{MOST_QUERIES} queries."
+            f"{MAX_QUERIES} queries."
         )
     processor = {
         "normalization": {"technique": _TECHNIQUES[normalizer]},

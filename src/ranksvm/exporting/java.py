@@ -12,7 +12,7 @@ __all__ = ["JAVA"]
 # bytes, and a class as many constants.
 LARGEST = 5_000
 # Maximum number of functions in an additive model, each of which takes 7 integers.
-MOST_TABLES = 1_000
+MAX_TABLES = 1_000
 
 _FILE = """// $about
 // Install: copy this file, $name.java, to your sources; a package line may be added.
@@ -235,10 +235,10 @@ def _write(request: Request) -> bytes:
             f"a Java class cannot hold the arrays of {request.scoring.n_features:,} features, only about "
             f"{LARGEST:,}: export to onnx or json."
         )
-    if request.additive is not None and len(request.additive.tables) > MOST_TABLES:
+    if request.additive is not None and len(request.additive.tables) > MAX_TABLES:
         raise OptionError(
             f"a Java class cannot hold {len(request.additive.tables):,} functions of features, only about "
-            f"{MOST_TABLES:,}: export to onnx or json."
+            f"{MAX_TABLES:,}: export to onnx or json."
         )
     if request.file.endswith(".java") and request.file != f"{request.name}.java":
         raise OptionError(f"a Java file must be called like its class: {request.name}.java.")

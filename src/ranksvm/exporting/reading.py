@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 # A larger id counts as damage unless the number of features is given, because the weights would fill the memory.
-MOST_FEATURES = 100_000_000
+MAX_FEATURES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]]
     largest = max((label for _, vector in terms for label, _ in vector), default=0)
     if largest < 1 and n_features is None:
         raise ModelFileError(f"{path}: the model has no weights.")
-    if n_features is None and largest > MOST_FEATURES:
+    if n_features is None and largest > MAX_FEATURES:
         raise ModelFileError(f"{path}: it has a feature {largest}. If the file is not damaged, say how many there are.")
     coef = np.zeros(max(1, largest if n_features is None else n_features))
     if largest > len(coef):

@@ -18,7 +18,7 @@ __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_wit
 
 
 # Codes are kept for at most this number of validation sets, the latest ones.
-MOST_CODED = 8
+MAX_CODED = 8
 
 # The class of a problem, and of its variants with other variables.
 Problem = TypeVar("Problem")
@@ -74,7 +74,7 @@ class AdditiveLevels:
                 return codes
         codes = codes_of(self.terms.bins, X, n_threads, self.feature_names)
         self.codes.append((X, codes))
-        del self.codes[:-MOST_CODED]
+        del self.codes[:-MAX_CODED]
         return codes
 
 

@@ -21,7 +21,7 @@ from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 __all__ = ["FileTrainingSet", "block_bytes", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
 
 # Minimum number of bytes for a fit.
-LEAST_MEMORY = 8_000_000
+MIN_MEMORY = 8_000_000
 
 
 # The sizes of a block and of the sample affect the last bits of a model, so they depend on the data and on
@@ -191,9 +191,9 @@ def memory_for(limit: MemoryLimit) -> int:
         When there is too little memory to start.
     """
     allowed, used = memory_bytes(limit), used_memory()
-    if allowed - used < LEAST_MEMORY:
+    if allowed - used < MIN_MEMORY:
         raise OptionError(
             f"memory_limit={limit!r}: the process takes {in_words(used)} before the fit begins, which leaves too "
-            f"little to read the file in parts: raise memory_limit to {in_words(used + 4 * LEAST_MEMORY)} or more."
+            f"little to read the file in parts: raise memory_limit to {in_words(used + 4 * MIN_MEMORY)} or more."
         )
     return allowed - used

@@ -26,7 +26,7 @@ BATCH = 32
 # sizes, a quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
 # With at most this number of rows the recursion starts with the whole matrix.
-FEWEST_ROWS = 32
+MIN_ROWS = 32
 
 
 def choose_landmarks(
@@ -164,7 +164,7 @@ def _by_leverage(
     """
     diagonal = kernel.diagonal(X)
     sizes = [X.shape[0]]
-    while sizes[-1] > max(n_landmarks, FEWEST_ROWS):
+    while sizes[-1] > max(n_landmarks, MIN_ROWS):
         sizes.append(-(-sizes[-1] // 2))
     sample, weights = np.arange(sizes[-1]), np.ones(sizes[-1])
     for size in reversed(sizes[:-1] or sizes):

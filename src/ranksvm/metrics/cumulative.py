@@ -18,8 +18,8 @@ __all__ = ["CumulativeMetrics"]
 
 # Queries are buffered up to this number, or this number of rows, and then evaluated together: a single query costs
 # about 200 microseconds of calls, a query in a batch about five.
-_MOST_QUERIES = 256
-_MOST_ROWS = 1 << 16
+_MAX_QUERIES = 256
+_MAX_ROWS = 1 << 16
 
 
 def check_scale(metrics: Iterable[Metric], max_label: float | None) -> None:
@@ -108,7 +108,7 @@ class CumulativeMetrics:
         self._waiting.append((labels.copy(), values.copy(), None if ids is None else ids.copy()))
         self._n_queries += 1
         self._n_waiting_rows += len(labels)
-        if len(self._waiting) >= _MOST_QUERIES or self._n_waiting_rows >= _MOST_ROWS:
+        if len(self._waiting) >= _MAX_QUERIES or self._n_waiting_rows >= _MAX_ROWS:
             self._measure()
 
     def mark(self) -> None:

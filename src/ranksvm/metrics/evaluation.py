@@ -24,7 +24,7 @@ from ranksvm.metrics.rankings import Rankings
 __all__ = ["Evaluation", "column", "document_ids", "evaluate", "t_test"]
 
 # Published judgments have up to 5 grades.
-_MOST_GRADES = 5
+_MAX_GRADES = 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -403,7 +403,7 @@ def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
     if (scores < 0.0).any() or (scores != np.floor(scores)).any() or (labels == np.floor(labels)).all():
         return
     grades = len(np.unique(scores))
-    if 1 < grades <= _MOST_GRADES and len(np.unique(labels)) > 2 * grades:
+    if 1 < grades <= _MAX_GRADES and len(np.unique(labels)) > 2 * grades:
         warnings.warn(
             f"evaluate(y, scores) got scores that are {grades} grades, and labels y that are not whole numbers: they "
             "look swapped. The labels come first.",

@@ -119,12 +119,12 @@ def _package(name: str, needs: str) -> dict[str, Any]:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return {"name": name, "version": None, "needs": needs, "too_old": False}
-    least = re.search(r"[>=]=\s*([\d.]+\d)", needs)
+    required = re.search(r"[>=]=\s*([\d.]+\d)", needs)
     return {
         "name": name,
         "version": version,
         "needs": needs,
-        "too_old": least is not None and _numbers(version) < _numbers(least[1]),
+        "too_old": required is not None and _numbers(version) < _numbers(required[1]),
     }
 
 

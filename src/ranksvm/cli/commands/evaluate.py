@@ -140,7 +140,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name} needs a click log: give --clicks as well.")
 
-    _settle(inputs, options)
+    _resolve_options(inputs, options)
     _refuse_without_use(ctx, options)
     metrics = [metric.name for metric in parse_metrics(options["metrics"])]
     results = _Evaluator(options, metrics).results()
@@ -155,7 +155,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
         _show(results, comparisons, options)
 
 
-def _settle(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
+def _resolve_options(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
     """Tell data from runs among the arguments, and set the defaults that depend on this."""
     options["data"] = None
     for path in inputs:

@@ -136,11 +136,11 @@ def _row(explanation: "Explanation", number: int, doc: str, labels: list[str]) -
     return rows[0]
 
 
-def _rows_called(doc: str, labels: list[str], among: Iterable[int]) -> list[int]:
+def _rows_called(doc: str, labels: list[str], candidates: Iterable[int]) -> list[int]:
     """Rows of the documents with this id; if there are none, the row with this number."""
-    among = list(among)
-    called = [row for row in among if labels[row] == doc]
-    return called or [row for row in among if str(row) == doc]
+    candidates = list(candidates)
+    called = [row for row in candidates if labels[row] == doc]
+    return called or [row for row in candidates if str(row) == doc]
 
 
 def _importances(explanation: "Explanation", importance: "np.ndarray", top: int | None) -> list[dict[str, Any]]:
@@ -212,7 +212,7 @@ def _show_difference(found: dict[str, Any]) -> None:
         (
             item["feature"],
             *(f"{item[weight]:.4g}" for weight in weights),
-            *_beside(item["value"], item["other_value"]),
+            *_value_texts(item["value"], item["other_value"]),
             contribution,
         )
         for item, contribution in zip(features, signed, strict=True)
@@ -232,7 +232,7 @@ def _have_weights(features: list[dict[str, Any]]) -> bool:
     return all(item["weight"] is not None for item in features)
 
 
-def _beside(*values: float | str | None) -> list[str]:
+def _value_texts(*values: float | str | None) -> list[str]:
     """Values of one feature as text; one that is only round-off beside another, such as a mean of 0, becomes 0."""
     negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
     return [

@@ -109,7 +109,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
         "valid": folds[0].valid,
         "keep_on_interrupt": False,
     }
-    _settle(ctx, options)
+    _resolve_options(ctx, options)
     _check_outputs(folds, options)
     watch, tested = Stopwatch(), []
     with Progress(options["quiet"], iterations_from=2, fits_from=1) as progress:
@@ -131,7 +131,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     _show(tested, table, options, written, watch)
 
 
-def _settle(ctx: click.Context, options: dict[str, Any]) -> None:
+def _resolve_options(ctx: click.Context, options: dict[str, Any]) -> None:
     """Refuse options that conflict, and choose C from a range unless it is given."""
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # the C of a settings file

@@ -67,10 +67,10 @@ class _OnlineCommand(click.Command):
     """The command; ``--checkpoint N`` is ``--checkpoint every N``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        whole = [args[:1]]
+        words = [args[:1]]
         for option, value in itertools.pairwise(args):
-            whole.append(["every", value] if option == "--checkpoint" and value.isdecimal() else [value])
-        return super().parse_args(ctx, list(itertools.chain.from_iterable(whole)))
+            words.append(["every", value] if option == "--checkpoint" and value.isdecimal() else [value])
+        return super().parse_args(ctx, list(itertools.chain.from_iterable(words)))
 
 
 @click.command("online", cls=_OnlineCommand, short_help="Learn from a stream, query by query.")
@@ -145,7 +145,7 @@ def online_command(ctx: click.Context, **options: Any) -> None:
       ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
       zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
     """
-    _settle(options)
+    _resolve_options(options)
     watch = Stopwatch()
     with Progress(options["quiet"]) as progress, _run_file(options["run"]) as file:
         online = _Online(ctx, options, progress, file)
@@ -177,7 +177,7 @@ def _run_file(path: Path | None) -> "Iterator[IO[bytes] | None]":
         yield file
 
 
-def _settle(options: dict[str, Any]) -> None:
+def _resolve_options(options: dict[str, Any]) -> None:
     """Fill in defaults that depend on other options; refuse to overwrite a file that was not named."""
     checkpoint = options["checkpoint"] and options["checkpoint"][1]
     options["checkpoint"] = checkpoint
@@ -316,11 +316,11 @@ class _Online:
     def _tell(self, every: int) -> None:
         """Report progress: continuously on a terminal, after every ``every`` queries elsewhere."""
         now = time.monotonic()
-        whole = self._run.n_queries % every == 0
-        if not self._options["quiet"] and (whole or now - self._shown > LIVE):
+        is_due = self._run.n_queries % every == 0
+        if not self._options["quiet"] and (is_due or now - self._shown > LIVE):
             means = ", ".join(f"{name} {number(mean)}" for name, mean in self._run.metrics.means.items())
             text = f"{queries(self._run.n_queries)}: {means}"
-            if whole:
+            if is_due:
                 self._progress.iteration(text)
             else:
                 self._progress.now(text)

@@ -19,7 +19,7 @@ SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and 
 _OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
 # Longer lists of names are moved from the metavar to the help text, which can be broken into lines.
-MOST_CHARACTERS = 60
+MAX_CHARACTERS = 60
 
 
 class _WordOrNumber(Number):
@@ -60,7 +60,7 @@ def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
     if parameter.name == "linear":
         return click.option("--linear-part/--no-linear-part", "linear", default=None, help=parameter.help)
     metavar, text, names = parameter.metavar, parameter.help, _names(parameter)
-    if names is not None and len("|".join(names)) > MOST_CHARACTERS:
+    if names is not None and len("|".join(names)) > MAX_CHARACTERS:
         metavar, text = "NAME", f"{text}  [{', '.join(names)}]"
     return click.option(
         flag(parameter.name),

@@ -93,11 +93,11 @@ class OneSentenceErrors(click.Command):
             except Exception as error:
                 if _is_broken_pipe(error):
                     raise
-                told = _as_click_exception(error)
-                _answer(told, ctx.meta[_ARGUMENTS], ctx)
+                click_error = _as_click_exception(error)
+                _answer(click_error, ctx.meta[_ARGUMENTS], ctx)
                 if is_debugging(ctx):
                     raise
-                raise told from error
+                raise click_error from error
 
 
 class Program(OneSentenceErrors, click.Group):

@@ -38,7 +38,7 @@ BAR_WIDTH = 24
 # a terminal narrower than this breaks the lines
 NARROWEST = 20
 # a table with headings is not squeezed below this width, in characters: a narrower terminal breaks its lines
-LEAST_WIDTH = 80
+MIN_WIDTH = 80
 # key in the context of click: whether the current command has printed its document
 ANSWERED = "ranksvm.answered"
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
@@ -152,7 +152,7 @@ def _print(title: str | None, table: "Table") -> None:
             console.print(_text(title, style="bold"))
         if table.box is not None:
             # a narrow terminal breaks the lines: rich would cut numbers, and leave out columns
-            console.width = max(width, min(needed(), LEAST_WIDTH))
+            console.width = max(width, min(needed(), MIN_WIDTH))
         console.print(table)
     # rich pads lines with spaces
     for line in capture.get().splitlines():

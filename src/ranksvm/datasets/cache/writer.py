@@ -32,7 +32,7 @@ _WORDS = 1 << 16
 # Bytes reserved for the header: a constant, plus the names of features, plus a number per block of the expected size.
 _ROOM = 1 << 12
 _ROOM_PER_BLOCK = 16
-_MOST_ROOM = 1 << 20
+_MAX_ROOM = 1 << 20
 
 
 class CacheWriter:
@@ -124,7 +124,7 @@ class CacheWriter:
         kind = {"name": "X.data" if self._sparse else "X", "dtype": values.dtype.newbyteorder("=").str}
         self._values_entry = {**kind, "shape": None, "offset": 0}
         names = len(json.dumps([self._names, self._categories]))
-        room = _ROOM + names + min(_MOST_ROOM, _ROOM_PER_BLOCK * (self._expected // layout.BLOCK))
+        room = _ROOM + names + min(_MAX_ROOM, _ROOM_PER_BLOCK * (self._expected // layout.BLOCK))
         self._room = room + -(PREAMBLE_BYTES + room) % ALIGNMENT
         self._file.seek(PREAMBLE_BYTES + self._room)
         self._values = _Sum()
