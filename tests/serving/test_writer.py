@@ -186,7 +186,7 @@ def test_an_error_reaches_those_whose_entries_were_not_stored(gate, error):
 
 
 def test_the_oldest_events_are_dropped_while_the_store_refuses(gate):
-    writer = Writer(gate, most_events=3)
+    writer = Writer(gate, max_events=3)
     done = put(writer, feedback("e000000"))
     gate.wait()
     for number in range(5):
@@ -262,7 +262,7 @@ def test_kinds_of_entries_share_the_order(gate):
 def test_what_waits_is_bounded_in_bytes(store):
     size, gate = _size_of(event(0)), Gate(store)
     gate.error = StoreError("the disk of the store is full.")
-    writer = Writer(gate, most_bytes=3 * size + size // 2)
+    writer = Writer(gate, max_bytes=3 * size + size // 2)
     for number in range(3):
         writer.put_event(event(number))
     with pytest.raises(StoreError, match="wait for the store already"):

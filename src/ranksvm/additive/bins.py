@@ -132,11 +132,11 @@ class FeatureBins:
         FeatureBins
             The new levels, which are unions of the levels of this object.
         """
-        most = n_levels - 1 - int(self.missing)
+        max_other_levels = n_levels - 1 - int(self.missing)
         if self.categories is not None:
-            kept = np.sort(np.argsort(-shares[1 : 1 + len(self.categories)], kind="stable")[:most])
+            kept = np.sort(np.argsort(-shares[1 : 1 + len(self.categories)], kind="stable")[:max_other_levels])
             return FeatureBins(self.cuts, self.missing, self.categories[kept])
-        at = _equal_cuts(shares[: self.n_steps + 1], most + 1)
+        at = _equal_cuts(shares[: self.n_steps + 1], max_other_levels + 1)
         return FeatureBins(self.cuts[at - 1], self.missing)
 
 

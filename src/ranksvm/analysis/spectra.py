@@ -15,7 +15,7 @@ __all__ = ["DualSpectra", "compare_ranks"]
 # A share of the energy counts as reached if round-off keeps the sum below it by at most this relative amount.
 ROUND_OFF = 1e-12
 # The share of the dimensions, and the share of the energy, that Xu et al. report.
-FEW, MOST = 0.3, 0.9
+DIMENSION_SHARE, ENERGY_SHARE = 0.3, 0.9
 
 
 class DualSpectra:
@@ -181,7 +181,7 @@ class DualSpectra:
         counts = np.bincount(np.minimum(bin_of_query, bins - 1), minlength=bins)
         return counts.astype(np.int64), np.linspace(0.0, 1.0, int(bins) + 1)
 
-    def share_below(self, ratio: float = FEW, t: float = MOST) -> float:
+    def share_below(self, ratio: float = DIMENSION_SHARE, t: float = ENERGY_SHARE) -> float:
         """Share of the queries that need less than ``ratio`` of their dimensions for the share t of the energy.
 
         Parameters
@@ -282,7 +282,7 @@ class DualSpectra:
                     "median_dimensions": float(np.median(dimensions)) if len(dimensions) else float("nan"),
                     "median_ratio": float(np.median(ratios)) if len(ratios) else float("nan"),
                     "mean_ratio": float(np.mean(ratios)) if len(ratios) else float("nan"),
-                    "share_below_0.3": self.share_below(FEW, t),
+                    "share_below_0.3": self.share_below(DIMENSION_SHARE, t),
                     "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
                 }
             )

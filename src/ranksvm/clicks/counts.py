@@ -140,13 +140,13 @@ class ClickCounts:
         return np.concatenate(([0], np.cumsum(new)))
 
 
-def groups_of(query: np.ndarray, most: int) -> tuple[np.ndarray, int]:
-    """Group of each entry's query, and the number of groups; more than ``most`` queries form random groups.
+def groups_of(query: np.ndarray, max_groups: int) -> tuple[np.ndarray, int]:
+    """Group of each entry's query, and the number of groups; more than ``max_groups`` queries form random groups.
 
     A bootstrap over random groups of queries has the same mean square error as one over queries, and needs less memory.
     """
     different, number = np.unique(query, return_inverse=True)
-    if len(different) <= most:
+    if len(different) <= max_groups:
         return number.reshape(-1), len(different)
-    group = np.random.default_rng(0).permutation(len(different)) % most
-    return group[number.reshape(-1)], most
+    group = np.random.default_rng(0).permutation(len(different)) % max_groups
+    return group[number.reshape(-1)], max_groups

@@ -168,12 +168,12 @@ def _add_up(found: list[Any]) -> Any:
     return tree_sum(found, add)
 
 
-def _groups(start: int, stop: int, most: int) -> list[tuple[int, int]]:
-    """The subtrees of `tree_sum` with at most ``most`` leaves, as ranges of leaves."""
-    if stop - start <= most:
+def _groups(start: int, stop: int, max_parts: int) -> list[tuple[int, int]]:
+    """The subtrees of `tree_sum` with at most ``max_parts`` leaves, as ranges of leaves."""
+    if stop - start <= max_parts:
         return [(start, stop)]
     middle = start + (stop - start + 1) // 2
-    return _groups(start, middle, most) + _groups(middle, stop, most)
+    return _groups(start, middle, max_parts) + _groups(middle, stop, max_parts)
 
 
 def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:

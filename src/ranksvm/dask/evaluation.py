@@ -70,7 +70,7 @@ class Sums(NamedTuple):
         return float(np.sqrt(self.n / (self.n - 1) * squares) / self.weight)
 
 
-NOTHING = Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+ZERO_SUMS = Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +174,7 @@ def sums_of_pairs(rows: Rows, models: list[Scorer], listed: Listed) -> list[dict
     """The sums of the accuracy of each model on the pairs of one part."""
     pairs = pairs_in_part(rows, listed)
     if not len(pairs.numbers):
-        return [{ACCURACY.name: NOTHING} for _ in models]
+        return [{ACCURACY.name: ZERO_SUMS} for _ in models]
     groups = rows.queries.numbers()[pairs.places[:, 0]] if listed.groups is None else listed.groups[pairs.numbers]
     used, places = np.unique(pairs.places, return_inverse=True)
     some = rows.taken(used)
@@ -203,7 +203,7 @@ def sums_of(
 ) -> dict[str, Sums]:
     """The sums of each metric for one model on one part."""
     if not len(rows.y):
-        return dict.fromkeys((metric.name for metric in metrics), NOTHING)
+        return dict.fromkeys((metric.name for metric in metrics), ZERO_SUMS)
     scores = scores_of(rows, model)
     sample_weight, event = rows.weights.get("sample_weight"), rows.weights.get("event")
     options: dict[str, Any] = {"convention": convention, "sample_weight": sample_weight, "event": event}

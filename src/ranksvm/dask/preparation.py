@@ -288,11 +288,11 @@ def default_names(n_features: int) -> tuple[str, ...]:
     return tuple(f"f{number}" for number in range(1, n_features + 1))
 
 
-def _merged(cluster: Cluster, rows: list[Future], sizes: Sequence[int], most: int) -> list[Future]:
+def _merged(cluster: Cluster, rows: list[Future], sizes: Sequence[int], n_parts: int) -> list[Future]:
     """Merge consecutive parts, into parts of about equal numbers of rows."""
     middle = np.cumsum(sizes) - 0.5 * np.asarray(sizes)
-    group = np.minimum((middle * most / max(1, sum(sizes))).astype(int), most - 1)
-    groups = [[rows[place] for place in np.flatnonzero(group == number)] for number in range(most)]
+    group = np.minimum((middle * n_parts / max(1, sum(sizes))).astype(int), n_parts - 1)
+    groups = [[rows[place] for place in np.flatnonzero(group == number)] for number in range(n_parts)]
     client = cluster.client
     return [
         members[0] if len(members) == 1 else client.submit(together, members, pure=False)

@@ -85,7 +85,7 @@ def as_int32(numbers: np.ndarray) -> np.ndarray:
     DataError
         When a number is too large.
     """
-    most = np.iinfo(np.int32).max
-    if numbers.dtype != np.int32 and numbers.max(initial=0) > most:
-        raise DataError(f"A GPU takes at most {most:,} rows and columns, and these data have more: use device='cpu'.")
+    limit = np.iinfo(np.int32).max
+    if numbers.dtype != np.int32 and numbers.max(initial=0) > limit:
+        raise DataError(f"A GPU takes at most {limit:,} rows and columns, and these data have more: use device='cpu'.")
     return numbers.astype(np.int32, copy=False)

@@ -298,7 +298,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 "AdditiveRankSVMCV."
             )
         with all_or_nothing(self):
-            given = TrainingArguments(
+            training = TrainingArguments(
                 X,
                 y,
                 qid=qid,
@@ -310,14 +310,14 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 propensity=propensity,
                 event=event,
             )
-            given = resolve_files(given, self.memory_limit, missing=True, categorical=self.categorical)
-            given = read_training_data(self, given)
+            training = resolve_files(training, self.memory_limit, missing=True, categorical=self.categorical)
+            training = read_training_data(self, training)
             self.censored_ = event is not None
-            data = additive_training_set(given, options, getattr(self, "feature_names_in_", None))
+            data = additive_training_set(training, options, getattr(self, "feature_names_in_", None))
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
-                given.X,
+                training.X,
                 data.n_queries,
             )
             problem = additive_problem(data, options)

@@ -197,16 +197,16 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     def _default_cs(self) -> np.ndarray:
         return DEFAULT_CS
 
-    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        return resolve_files(given, self.memory_limit, missing=True, categorical=self.categorical)
+    def _resolved(self, training: TrainingArguments) -> TrainingArguments:
+        return resolve_files(training, self.memory_limit, missing=True, categorical=self.categorical)
 
     def _options(self) -> AdditiveOptions:
         counts = self._counts()
         listed = 0 if counts is not None else self.interactions
         return additive_options(self, interactions=listed, step_weight=max(self._step_weights()))
 
-    def _training_set(self, given: TrainingArguments, options: Any) -> Any:
-        return additive_training_set(given, options, getattr(self, "feature_names_in_", None))
+    def _training_set(self, training: TrainingArguments, options: Any) -> Any:
+        return additive_training_set(training, options, getattr(self, "feature_names_in_", None))
 
     def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[FoldFactory]:
         return [partial(_with_own_bounds, fold) for fold in super()._folds_of_pairs(data, listed)]

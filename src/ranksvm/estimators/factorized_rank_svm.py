@@ -39,7 +39,7 @@ NOTHING_LEARNT = (
 )
 # Objectives whose relative difference is below this are treated as objectives of the same data, perhaps in another
 # precision. The difference is relative to the sum of the two terms of the objective.
-SAME = 1e-4
+SAME_OBJECTIVE_TOLERANCE = 1e-4
 
 
 @storable
@@ -363,7 +363,7 @@ class FactorizedRankSVM(LowRankRanker):
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
         dual = FactorizedDual(as_design_matrix(features), pairs, C, n_components, random, n_threads=n_threads)
         dual.start(self.factors_)
-        if not abs(dual.value - self.objective_) <= SAME * (2.0 * dual.scale - dual.value):
+        if not abs(dual.value - self.objective_) <= SAME_OBJECTIVE_TOLERANCE * (2.0 * dual.scale - dual.value):
             raise DataError(
                 f"With these data the objective of the factors is {dual.value:.6g}, with the data of fit it was "
                 f"{self.objective_:.6g}: give the data of fit, rows in the same order."

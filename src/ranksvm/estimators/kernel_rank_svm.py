@@ -317,7 +317,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._kernel_options()
         with all_or_nothing(self), verbosity(self.verbose):
-            given = read_training_data(
+            training = read_training_data(
                 self,
                 TrainingArguments(
                     X,
@@ -333,11 +333,11 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
                 ),
             )
             self.censored_ = event is not None
-            data = kernel_training_set(given, options)
+            data = kernel_training_set(training, options)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
-                given.X,
+                training.X,
                 data.n_queries,
             )
             problem = kernel_problem(data, options, gamma_of(self.kernel, self.gamma, data.X))

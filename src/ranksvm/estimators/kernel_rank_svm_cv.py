@@ -179,8 +179,8 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     def _options(self) -> KernelOptions:
         return self._kernel_options()
 
-    def _training_set(self, given: TrainingArguments, options: Any) -> TrainingSet:
-        return kernel_training_set(given, options)
+    def _training_set(self, training: TrainingArguments, options: Any) -> TrainingSet:
+        return kernel_training_set(training, options)
 
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The values of gamma, ascending: a larger gamma allows a function to vary more."""

@@ -103,10 +103,10 @@ class PRanker(OnlineRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_data(self, given: TrainingArguments, first: bool) -> None:
-        if given.query_weight is not None or given.propensity is not None:
+    def _check_data(self, training: TrainingArguments, first: bool) -> None:
+        if training.query_weight is not None or training.propensity is not None:
             raise DataError("PRank learns from documents one by one, not from pairs: it takes no weights.")
-        y = given.y
+        y = training.y
         if first:
             self.levels_ = np.unique(y) if self.levels is None else self._given_levels()
         unknown = y[~np.isin(y, self.levels_)]

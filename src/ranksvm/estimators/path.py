@@ -148,7 +148,7 @@ def regularization_path(
     )
     options = linear_options(estimator)
     values = np.sort(c_values(Cs))
-    given = TrainingArguments(
+    training = TrainingArguments(
         X,
         y,
         qid=qid,
@@ -161,9 +161,9 @@ def regularization_path(
         event=event,
     )
     with overflow_refused():
-        given = read_training_data(estimator, resolve_files(given, memory_limit))
+        training = read_training_data(estimator, resolve_files(training, memory_limit))
         names = getattr(estimator, "feature_names_in_", None)
-        problem = linear_problem(linear_training_set(given, options), options, names, n_fits=len(values))
+        problem = linear_problem(linear_training_set(training, options), options, names, n_fits=len(values))
         solutions = [result for _, result in solve_along(problem, values)]
     return RegularizationPath(
         Cs=values,

@@ -363,7 +363,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = linear_options(self)
         with all_or_nothing(self):
-            given = TrainingArguments(
+            training = TrainingArguments(
                 X,
                 y,
                 qid=qid,
@@ -375,13 +375,13 @@ class RankSVMCore(DualMixin, LinearRanker):
                 propensity=propensity,
                 event=event,
             )
-            given = read_training_data(self, resolve_files(given, self.memory_limit))
+            training = read_training_data(self, resolve_files(training, self.memory_limit))
             self.censored_ = event is not None
-            data = linear_training_set(given, options)
+            data = linear_training_set(training, options)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
-                given.X,
+                training.X,
                 data.n_queries,
             )
             problem = linear_problem(data, options, getattr(self, "feature_names_in_", None))

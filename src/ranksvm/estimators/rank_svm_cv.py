@@ -160,14 +160,14 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
-        return resolve_files(given, self.memory_limit)
+    def _resolved(self, training: TrainingArguments) -> TrainingArguments:
+        return resolve_files(training, self.memory_limit)
 
     def _options(self) -> LinearOptions:
         return linear_options(self)
 
-    def _training_set(self, given: TrainingArguments, options: Any) -> Any:
-        return linear_training_set(given, options)
+    def _training_set(self, training: TrainingArguments, options: Any) -> Any:
+        return linear_training_set(training, options)
 
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]

@@ -17,7 +17,7 @@ __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scal
 RANGE_ERROR = 1e-6
 # If the values of a feature exceed its range by this factor, its range is not extended to 0: float32 would have no
 # digits left for differences.
-FAR = 1e3
+FAR_RATIO = 1e3
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _shifted(request: Request) -> Scaling:
     """
     assert request.ranges is not None
     low, high = (np.asarray(values, dtype=np.float64) for values in request.ranges)
-    far = np.maximum(np.abs(low), np.abs(high)) > FAR * (high - low)
+    far = np.maximum(np.abs(low), np.abs(high)) > FAR_RATIO * (high - low)
     far &= ((low > 0.0) | (high < 0.0)) & (high > low)
     low, high = np.where(far, low, np.minimum(low, 0.0)), np.where(far, high, np.maximum(high, 0.0))
     if far.any() and request.coef[far].any():

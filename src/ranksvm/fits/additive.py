@@ -79,13 +79,13 @@ class AdditiveTrainingSet(TrainingSet):
 
 
 def additive_training_set(
-    given: TrainingArguments, options: AdditiveOptions, feature_names: Sequence[str] | None = None
+    training: TrainingArguments, options: AdditiveOptions, feature_names: Sequence[str] | None = None
 ) -> "AdditiveTrainingSet | FileAdditiveTrainingSet":
     """The training set of an additive model, with the levels of its features.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``, as arrays; NaN in X is a missing value.
     options : AdditiveOptions
         The hyper-parameters.
@@ -97,18 +97,18 @@ def additive_training_set(
     AdditiveTrainingSet or FileAdditiveTrainingSet
         The training set, whose rows are in memory or stay in their file.
     """
-    if isinstance(given.X, FileData):
+    if isinstance(training.X, FileData):
         # imported for files only: a program loads only the modules it uses
         from ranksvm.fits.additive_file import file_additive_training_set
         from ranksvm.fits.file_training_set import file_training_set
 
-        return file_additive_training_set(file_training_set(given, options), options, feature_names)
-    data = training_set(given, options)
+        return file_additive_training_set(file_training_set(training, options), options, feature_names)
+    data = training_set(training, options)
     X = data.X
     categorical, signs = levels_with(options, data.n_features, feature_names)
-    weight = _sample_weight(given, data.n_rows)
+    weight = _sample_weight(training, data.n_rows)
     bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
-    names = given.feature_names if feature_names is None else feature_names
+    names = training.feature_names if feature_names is None else feature_names
     codes = codes_of(bins, X, data.n_threads, names)
     shares, scales = level_shares(bins, codes, weight, data.n_threads), feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
@@ -117,13 +117,13 @@ def additive_training_set(
 
 
 def fitted_problem(
-    given: TrainingArguments, options: AdditiveOptions, function: AdditiveFunction, signs: np.ndarray | None
+    training: TrainingArguments, options: AdditiveOptions, function: AdditiveFunction, signs: np.ndarray | None
 ) -> "AdditiveProblem":
     """The problem that a function was fitted to, with its levels and interactions.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``, as arrays.
     options : AdditiveOptions
         The hyper-parameters.
@@ -142,10 +142,10 @@ def fitted_problem(
     DataError
         When the shares of the rows at the levels differ: the function was fitted to other data.
     """
-    data = training_set(given, options)
+    data = training_set(training, options)
     codes = codes_of(function.bins, data.X, data.n_threads, function.names)
     terms = fitted_terms(function, options)
-    shares = level_shares(function.bins, codes, _sample_weight(given, data.n_rows), data.n_threads)
+    shares = level_shares(function.bins, codes, _sample_weight(training, data.n_rows), data.n_threads)
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):
         raise DataError("these are not the data that the model was fitted to: their values have another distribution.")
     assert function.training is not None
@@ -178,10 +178,12 @@ def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> Additi
     )
 
 
-def _sample_weight(given: TrainingArguments, n_rows: int) -> np.ndarray | None:
+def _sample_weight(training: TrainingArguments, n_rows: int) -> np.ndarray | None:
     """How often each row counts; None if all count once."""
     return (
-        None if given.sample_weight is None else checked_weights("sample_weight", given.sample_weight, n_rows, "rows")
+        None
+        if training.sample_weight is None
+        else checked_weights("sample_weight", training.sample_weight, n_rows, "rows")
     )
 
 

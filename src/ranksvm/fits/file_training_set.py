@@ -66,12 +66,12 @@ class FileTrainingSet(NamedTuple):
         return int(self.rows.file.n_features)
 
 
-def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrainingSet:
+def file_training_set(training: TrainingArguments, options: FitOptions) -> FileTrainingSet:
     """The training set of rows that stay in their file.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``; X is `FileData`. Labels and queries that are given replace those of the file.
     options : FitOptions
         The hyper-parameters.
@@ -93,12 +93,12 @@ def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrai
             f"device={options.device!r}, but these data are read in passes, on the CPU: leave device at 'cpu', "
             "or raise memory_limit so that the rows are kept in memory."
         )
-    given.check_pairs(options.pair_selection, options.pair_weighting)
-    X, y, qid, group = given.X, given.y, given.qid, given.group
+    training.check_pairs(options.pair_selection, options.pair_weighting)
+    X, y, qid, group = training.X, training.y, training.qid, training.group
     file = CacheFile(X.path)
     if not file.n_features:
         raise DataError(f"{file.path} has no features.")
-    if given.event is None and qid is None and not (file.has_qid and X.has_qid):
+    if training.event is None and qid is None and not (file.has_qid and X.has_qid):
         validation.check_grouped(None, group, file.n_rows)
     labels = None if y is None else labels_of(y, file.n_rows)
     rows = FileRows(
@@ -107,7 +107,7 @@ def file_training_set(given: TrainingArguments, options: FitOptions) -> FileTrai
         labels,
         selection=options.pair_selection,
         weighting=options.pair_weighting,
-        **given.weights(),
+        **training.weights(),
     )
     return FileTrainingSet(rows, options.n_threads)
 

@@ -74,12 +74,12 @@ WIDEN = 30.0
 ROUNDING = 0.5
 
 
-def kernel_training_set(given: TrainingArguments, options: KernelOptions) -> TrainingSet:
+def kernel_training_set(training: TrainingArguments, options: KernelOptions) -> TrainingSet:
     """The training set of a kernel model: documents on the host, in one array, or a precomputed kernel matrix.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``, as arrays.
     options : KernelOptions
         The hyper-parameters.
@@ -89,9 +89,9 @@ def kernel_training_set(given: TrainingArguments, options: KernelOptions) -> Tra
     TrainingSet
         The training set.
     """
-    if options.precomputed and isinstance(given.X, TwoBlocks):
+    if options.precomputed and isinstance(training.X, TwoBlocks):
         raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
-    data = training_set(given, options)
+    data = training_set(training, options)
     if isinstance(data.X, TwoBlocks):
         data = replace(data, X=data.X.stacked())
     if isinstance(data.X, DeviceFeatures):  # kernels prepare documents on the host

@@ -33,12 +33,12 @@ DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
 
 
-def linear_training_set(given: TrainingArguments, options: LinearOptions) -> "TrainingSet | FileTrainingSet":
+def linear_training_set(training: TrainingArguments, options: LinearOptions) -> "TrainingSet | FileTrainingSet":
     """The training set of a linear model, whose rows are in memory or stay in their file.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``, as arrays.
     options : LinearOptions
         The hyper-parameters.
@@ -48,12 +48,12 @@ def linear_training_set(given: TrainingArguments, options: LinearOptions) -> "Tr
     TrainingSet or FileTrainingSet
         The training set.
     """
-    if not isinstance(given.X, FileData):
-        return training_set(given, options)
+    if not isinstance(training.X, FileData):
+        return training_set(training, options)
     # imported for files only: a program loads only the modules it uses
     from ranksvm.fits.file_training_set import file_training_set
 
-    return file_training_set(given, options)
+    return file_training_set(training, options)
 
 
 def linear_problem(

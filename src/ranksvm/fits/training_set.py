@@ -210,12 +210,12 @@ class ListedPairs:
         return PairList.from_pairs(self.queries, self.rows[numbers], pair_weight=self.weight[numbers], **self.options)
 
 
-def training_set(given: TrainingArguments, options: FitOptions) -> TrainingSet:
+def training_set(training: TrainingArguments, options: FitOptions) -> TrainingSet:
     """The training set of arrays in memory: the queries, and the pairs that the fit learns from.
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments of ``fit``, as arrays.
     options : FitOptions
         The hyper-parameters.
@@ -234,31 +234,33 @@ def training_set(given: TrainingArguments, options: FitOptions) -> TrainingSet:
     OptionError
         When an option is for labels, and pairs are passed.
     """
-    given.check_pairs(options.pair_selection, options.pair_weighting)
-    X = given.X
-    if given.pairs is None and given.event is None:  # without qid, the times of a study are one query
-        validation.check_grouped(given.qid, given.group, X.shape[0])
-    grouping = validation.queries(given.qid, given.group, X.shape[0])
-    pairs = training_pairs(grouping, given, options.pair_selection, options.pair_weighting, options.n_threads)
+    training.check_pairs(options.pair_selection, options.pair_weighting)
+    X = training.X
+    if training.pairs is None and training.event is None:  # without qid, the times of a study are one query
+        validation.check_grouped(training.qid, training.group, X.shape[0])
+    grouping = validation.queries(training.qid, training.group, X.shape[0])
+    pairs = training_pairs(grouping, training, options.pair_selection, options.pair_weighting, options.n_threads)
     listed = None
-    if given.pairs is not None:
-        rows = np.asarray(given.pairs, dtype=np.int64)
-        each = checked_weights("pair_weight", given.pair_weight, len(rows), "pairs")
-        by_row = {name: value for name, value in given.weights().items() if name != "event"}
+    if training.pairs is not None:
+        rows = np.asarray(training.pairs, dtype=np.int64)
+        each = checked_weights("pair_weight", training.pair_weight, len(rows), "pairs")
+        by_row = {name: value for name, value in training.weights().items() if name != "event"}
         listed = ListedPairs(grouping, rows, each, {"weighting": options.pair_weighting, **by_row})
-    return TrainingSet(X, pairs, grouping.n_queries, options.n_threads, given.y, listed, given.largest)
+    return TrainingSet(X, pairs, grouping.n_queries, options.n_threads, training.y, listed, training.largest)
 
 
 def training_pairs(
-    grouping: Queries, given: TrainingArguments, selection: str, weighting: str, n_threads: int
+    grouping: Queries, training: TrainingArguments, selection: str, weighting: str, n_threads: int
 ) -> Pairs:
     """The pairs that a fit learns from: those implied by labels, or the listed ones."""
-    weights = given.weights()
+    weights = training.weights()
     event = weights.pop("event")
-    if given.pairs is not None:
-        return PairList.from_pairs(grouping, given.pairs, pair_weight=given.pair_weight, weighting=weighting, **weights)
+    if training.pairs is not None:
+        return PairList.from_pairs(
+            grouping, training.pairs, pair_weight=training.pair_weight, weighting=weighting, **weights
+        )
     if event is not None:
         weights["event"] = checked_event(event, grouping.n_rows)
     return ComparablePairs.from_labels(
-        grouping, given.y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
+        grouping, training.y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
     )

@@ -102,16 +102,16 @@ def choose_landmarks(
     return np.sort(rows[chosen])
 
 
-def _different_documents(X: Features, order: np.ndarray, most: int) -> np.ndarray:
-    """The first ``most`` distinct documents among rows in this order."""
+def _different_documents(X: Features, order: np.ndarray, max_documents: int) -> np.ndarray:
+    """The first ``max_documents`` distinct documents among rows in this order."""
     rows: dict[bytes, int] = {}
     at = 0
-    while len(rows) < most and at < len(order):
-        part = order[at : at + max(BLOCK_ROWS, most)]
+    while len(rows) < max_documents and at < len(order):
+        part = order[at : at + max(BLOCK_ROWS, max_documents)]
         for row, key in zip(part, _keys(X[part]), strict=True):
             rows.setdefault(key, row)
         at += len(part)
-    return np.fromiter(islice(rows.values(), most), dtype=np.int64)
+    return np.fromiter(islice(rows.values(), max_documents), dtype=np.int64)
 
 
 def _keys(X: Any) -> list[bytes]:

@@ -63,11 +63,11 @@ class PackedKernelMatrix(MeasuredProducts):
     """
 
     def __init__(self, source: ValueSource, *, memory: int, dtype: str = "float32", n_threads: int = 1):
-        most = max(TASKS, TASKS_PER_THREAD * n_threads)
-        width, self._n_kept = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1, most)
+        max_tasks = max(TASKS, TASKS_PER_THREAD * n_threads)
+        width, self._n_kept = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1, max_tasks)
         super().__init__(source, Tiles(source, np.dtype(dtype), width), n_threads)
-        self._kept_tasks = _tasks(0, self._n_kept, most)
-        self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), most)
+        self._kept_tasks = _tasks(0, self._n_kept, max_tasks)
+        self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), max_tasks)
         self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
@@ -190,12 +190,12 @@ def _n_values(n_panels: int, n_rows: int) -> int:
     return values if whole == n_panels else values + (n_rows - whole * HEIGHT) * n_rows
 
 
-def _tasks(first: int, last: int, most: int) -> list[tuple[int, int]]:
+def _tasks(first: int, last: int, max_tasks: int) -> list[tuple[int, int]]:
     """Ranges of panels that have about equal numbers of values."""
     areas = np.cumsum(np.arange(first, last) + 1) * HEIGHT * HEIGHT
     if not len(areas):
         return []
-    n_tasks = min(most, max(1, int(areas[-1]) // VALUES_PER_TASK))
+    n_tasks = min(max_tasks, max(1, int(areas[-1]) // VALUES_PER_TASK))
     cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
     bounds = np.unique([first, *cuts, last]).tolist()
     return list(itertools.pairwise(bounds))

@@ -29,8 +29,8 @@ __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective",
 # most REDUCE_BELOW times as much, the width is multiplied by LEAST_REDUCTION or less.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
-# The same if the inverse of the Hessian predicts the solution for the next width: it needs no accurate solution for this
-# one. (MQ2008, hinge, gamma = 2^-1, C = 32: 53 steps in float32 instead of 69.)
+# The same if the inverse of the Hessian predicts the solution for the next width, which needs no accurate solution for
+# this one. (MQ2008, hinge, gamma = 2^-1, C = 32: 53 steps in float32 instead of 69.)
 REDUCE_BELOW_BY_INVERSE = 1.0
 LEAST_REDUCTION = 0.5
 # However much is reserved for round-off, this share of the allowed gap is left for the solver.

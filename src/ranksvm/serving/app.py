@@ -335,9 +335,9 @@ def _media_type(request: HTTPRequest) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _number(text: str, name: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
-        raise Problem(422, name, f"{name} must be a whole number from {least} to {most}.")
+def _number(text: str, name: str, minimum: int, maximum: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum):
+        raise Problem(422, name, f"{name} must be a whole number from {minimum} to {maximum}.")
     return int(text)
 
 

@@ -36,7 +36,7 @@ class Connections:
 
     def __init__(self, limits: Limits, proxies: tuple[str, ...] = ()):
         self.limits = limits
-        self._most = _most_connections()
+        self._max_connections = _find_max_connections()
         self._of_client: Counter[str] = Counter()
         self._proxies = [ipaddress.ip_network(proxy) for proxy in proxies]
         self._open: set[Connection] = set()
@@ -48,11 +48,11 @@ class Connections:
         client = client_of(address)
         self._of_client[client] += 1
         # one client's connections leave room for others, even if the process may open few files
-        most = min(self.limits.connections, self._most // 2)
+        most = min(self.limits.connections, self._max_connections // 2)
         if self._of_client[client] > most and not self._is_proxy(address):
             return Problem(429, "connections", f"the client has more than {most} connections.")
-        if len(self._open) > self._most:
-            return Problem(503, "connections", f"the service has more than {self._most} connections.")
+        if len(self._open) > self._max_connections:
+            return Problem(503, "connections", f"the service has more than {self._max_connections} connections.")
         return None
 
     def closed(self, connection: "Connection", address: str) -> None:
@@ -211,7 +211,7 @@ class Connection(HttpToolsProtocol):
         return Problem(431, "head", f"the head of the request is larger than {self._limits.head} bytes.")
 
 
-def _most_connections() -> int:
+def _find_max_connections() -> int:
     """Maximum number of connections that leaves file descriptors for the store and other files."""
     try:
         import resource

@@ -76,7 +76,7 @@ class FeatureRange:
         # size of each feature, 0 if the feature was always 0; None before the first answer
         self._size: np.ndarray | None = None
         # number of answers in which each feature was not 0, and the largest size that it may have in this hour
-        self._answers = self._most = np.zeros(0)
+        self._answers = self._max_hourly_size = np.zeros(0)
         self._hour = 0  # number of the hour since 1970
         # the largest values in each of the first answers (None after them), and the largest values among the documents
         # that models have learned from
@@ -84,7 +84,8 @@ class FeatureRange:
         self._learned = np.zeros(0)
         if state is not None and state["size"] is not None:
             self._size, self._answers = _array(state["size"]), _array(state["answers"])
-            self._most, self._hour, self._learned = _array(state["most"]), state["hour"], _array(state["learned"])
+            self._max_hourly_size, self._hour = _array(state["most"]), state["hour"]
+            self._learned = _array(state["learned"])
             self._first = None if state["first"] is None else [_array(one) for one in state["first"]]
         self._limit()
 
@@ -96,7 +97,7 @@ class FeatureRange:
     @property
     def state(self) -> dict[str, Any]:
         """State from which a range can be restored, besides the rule; equal ranges have equal states."""
-        arrays = {"answers": self._answers, "most": self._most, "learned": self._learned}
+        arrays = {"answers": self._answers, "most": self._max_hourly_size, "learned": self._learned}
         return {
             "size": None if self._size is None else self._size.tobytes(),
             **{name: values.tobytes() for name, values in arrays.items()},
@@ -156,7 +157,7 @@ class FeatureRange:
             return False
         self._first = [*self._first, size]
         self._size, self._answers = _quantiles(np.stack(self._first))
-        self._most, self._hour = _MAX_HOURLY_FACTOR * self._size, hour
+        self._max_hourly_size, self._hour = _MAX_HOURLY_FACTOR * self._size, hour
         self._limit()
         learned = size if inside is None else _largest(X[inside])
         self._learned = np.maximum(learned, self._learned) if len(self._learned) else learned
@@ -183,16 +184,16 @@ class FeatureRange:
         """Move the sizes of an answer's nonzero features toward the quantile."""
         assert self._size is not None
         if hour > self._hour:
-            self._hour, self._most = hour, np.minimum(_MAX_HOURLY_FACTOR * self._size, _MAX_SIZE)
+            self._hour, self._max_hourly_size = hour, np.minimum(_MAX_HOURLY_FACTOR * self._size, _MAX_SIZE)
         is_nonzero, new = size > 0.0, None
         if not self._answers.all():
             new = is_nonzero & (self._answers == 0.0)
         moved = self._size * np.where(size > self._size, _UP, 1.0 / _DOWN)
-        np.minimum(moved, self._most, out=moved)
+        np.minimum(moved, self._max_hourly_size, out=moved)
         np.maximum(moved, _MIN_SIZE, out=moved)
         if new is not None:
             moved[new] = np.minimum(size[new], self._size.max())
-            self._most = np.where(new, _MAX_HOURLY_FACTOR * moved, self._most)
+            self._max_hourly_size = np.where(new, _MAX_HOURLY_FACTOR * moved, self._max_hourly_size)
         self._size = np.where(is_nonzero, moved, self._size)
         self._answers = self._answers + is_nonzero
 

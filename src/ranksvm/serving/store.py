@@ -703,9 +703,9 @@ def _found(cursor: Cursor, statement: str, values: Sequence[Value]) -> list[tupl
     return found
 
 
-def _number_within(sizes: list[tuple[int]], most: int) -> int:
-    """How many of the sizes, from the first one on, add up to at most ``most``; at least 1."""
-    within = sum(total <= most for total in accumulate(size for (size,) in sizes))
+def _number_within(sizes: list[tuple[int]], max_bytes: int) -> int:
+    """How many of the sizes, from the first one on, add up to at most ``max_bytes``; at least 1."""
+    within = sum(total <= max_bytes for total in accumulate(size for (size,) in sizes))
     return max(1, within)
 
 

@@ -44,8 +44,8 @@ class Writer:
     """Stores events and entries in the order of their arrival, but events before entries.
 
     No one waits until an event is on disk, but it is stored before any later item, such as its feedback. While the
-    store fails, up to ``most_events`` events wait in memory, and entries are refused. Items that would exceed
-    ``most_bytes`` are refused.
+    store fails, up to ``max_events`` events wait in memory, and entries are refused. Items that would exceed
+    ``max_bytes`` are refused.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class Writer:
     on_entries : callable, optional
         Called in the writer's thread after a transaction that stored at least one new entry, when the receipts have
         been delivered.
-    most_events : int, default 10000
+    max_events : int, default 10000
         Maximum number of waiting events; the oldest beyond it are dropped, and counted in ``dropped``.
-    most_bytes : int, default 268435456
+    max_bytes : int, default 268435456
         Maximum bytes of waiting events and entries.
     """
 
@@ -65,11 +65,11 @@ class Writer:
         store: Store,
         *,
         on_entries: Callable[[], None] | None = None,
-        most_events: int = 10_000,
-        most_bytes: int = 256 << 20,
+        max_events: int = 10_000,
+        max_bytes: int = 256 << 20,
     ):
-        self._store, self._on_entries, self._most = store, on_entries, most_events
-        self._bytes, self._most_bytes = 0, most_bytes
+        self._store, self._on_entries, self._max_events = store, on_entries, max_events
+        self._bytes, self._max_bytes = 0, max_bytes
         self._news = threading.Condition()
         self._events: deque[Event] = deque()
         self._entries: deque[PendingEntry] = deque()
@@ -115,7 +115,7 @@ class Writer:
 
     def _take(self, size: int) -> None:
         """Add the bytes of a new waiting item."""
-        if self._bytes + size > self._most_bytes:
+        if self._bytes + size > self._max_bytes:
             raise StoreError(f"{self._bytes >> 20} MB of events and answers wait for the store already.")
         self._bytes += size
 
@@ -194,7 +194,7 @@ class Writer:
     def _drop(self) -> None:
         """Drop the oldest events beyond the maximum number."""
         with self._news:
-            while len(self._events) > self._most:
+            while len(self._events) > self._max_events:
                 self._bytes -= _size_of(self._events.popleft())
                 self.dropped += 1
 

@@ -185,13 +185,13 @@ class CacheFile:
             raise DataError(f"{self.path} is damaged: its column numbers do not belong to features.") from None
         return X
 
-    def _pointers(self, name: str, start: int, stop: int, most: int) -> np.ndarray:
+    def _pointers(self, name: str, start: int, stop: int, maximum: int) -> np.ndarray:
         """Some entries of an array of positions, which must ascend; if ``start`` is -1, a 0 precedes the entries."""
         found = self.column(name, max(0, start), stop).astype(np.int64)
         if start < 0:
             found = np.concatenate(([0], found))
-        if found[0] < 0 or found[-1] > most or (found[1:] < found[:-1]).any():
-            raise DataError(f"{self.path} is damaged: {name} has places that do not ascend from 0 to {most}.")
+        if found[0] < 0 or found[-1] > maximum or (found[1:] < found[:-1]).any():
+            raise DataError(f"{self.path} is damaged: {name} has places that do not ascend from 0 to {maximum}.")
         return found
 
     def _read_into(self, out: np.ndarray, offset: int) -> None:

@@ -235,12 +235,12 @@ class _Spool:
         self._file.write(_bytes_of(np.ascontiguousarray(values)))
         self.length += len(values)
 
-    def chunks(self, most: int = _COPIED) -> Iterator[np.ndarray]:
+    def chunks(self, max_values: int = _COPIED) -> Iterator[np.ndarray]:
         """The values from the first one on, in chunks of limited size."""
         self._file.seek(0)
         if self.dtype is None:
             return
-        count = min(most, max(1, _COPIED // self.dtype.itemsize))
+        count = min(max_values, max(1, _COPIED // self.dtype.itemsize))
         while content := self._file.read(count * self.dtype.itemsize):
             yield np.frombuffer(content, dtype=self.dtype)
 

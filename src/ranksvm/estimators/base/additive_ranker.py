@@ -302,7 +302,7 @@ class AdditiveRanker(Ranker):
         edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
         if X is not None:
             rows = self._host_features(X)
-            given = TrainingArguments(
+            training = TrainingArguments(
                 rows,
                 None if y is None else validation.labels(y, rows.shape[0]),
                 qid=self._query_ids(X, qid),
@@ -314,7 +314,7 @@ class AdditiveRanker(Ranker):
                 pair_weight=pair_weight,
                 event=event,
             )
-            problem = fitted_problem(given, options, function, self.monotone_)
+            problem = fitted_problem(training, options, function, self.monotone_)
             objective, gap = problem.certificate(function, float(self.fitted_params_["C"]), self.width_)
             edited.objective_ = objective
             # the lower bound on the minimum from before the edit still holds

@@ -244,7 +244,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
         options = self._options()
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
-            given = TrainingArguments(
+            training = TrainingArguments(
                 X,
                 y,
                 qid=qid,
@@ -256,15 +256,15 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 propensity=propensity,
                 event=event,
             )
-            given = read_training_data(self, self._resolved(given))
+            training = read_training_data(self, self._resolved(training))
             self.censored_ = event is not None
             Cs = self._tried_cs()
-            data = self._training_set(given, options)
+            data = self._training_set(training, options)
             settings = self._settings(data)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
-                given.X,
+                training.X,
                 data.n_queries,
                 deciding=metric,
                 convention=convention,
@@ -274,11 +274,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
                 chosen = self._choose_on_validation(data, options, settings, Cs, metric, rounds)
             else:
-                if given.pairs is not None:
+                if training.pairs is not None:
                     metric = only_metric("pairs", ACCURACY, metric)
                 elif event is not None:
                     metric = only_metric("censored times", CONCORDANCE, metric)
-                folds = self._folds(data, given, options)
+                folds = self._folds(data, training, options)
                 chosen = self._choose_by_folds(data, options, settings, Cs, metric, convention, folds)
             self._assign_outcome(chosen.outcome)
             self._assign_choice(chosen.choice)
@@ -303,15 +303,15 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """The values of C to try if the user gives none; None: the default values of `c_values`."""
         return None
 
-    def _resolved(self, given: TrainingArguments) -> TrainingArguments:
+    def _resolved(self, training: TrainingArguments) -> TrainingArguments:
         """The arguments of ``fit``, with a path or RankingData replaced by its data, if the estimator accepts these."""
-        return given
+        return training
 
     def _options(self) -> FitOptions:
         """The validated hyper-parameters."""
         raise NotImplementedError
 
-    def _training_set(self, given: TrainingArguments, options: FitOptions) -> TrainingSet:
+    def _training_set(self, training: TrainingArguments, options: FitOptions) -> TrainingSet:
         """The training set made from arrays: from all data, or from the data of one fold."""
         raise NotImplementedError
 
@@ -415,13 +415,13 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             result = problem.solve(choice.C, interrupted=interrupted)
         return ChosenSolution(choice, problem, result.w, problem.outcome(result), {})
 
-    def _folds(self, data: Any, given: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
+    def _folds(self, data: Any, training: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
         """The folds of the data."""
-        if isinstance(given.X, FileData):
+        if isinstance(training.X, FileData):
             return self._folds_of_file(data, options)
         if data.listed is not None:
             return self._folds_of_pairs(data, data.listed)
-        return self._folds_of_queries(data, given, options)
+        return self._folds_of_queries(data, training, options)
 
     def _folds_of_file(self, data: Any, options: FitOptions) -> list[FoldFactory]:
         """Folds of data in a file, whose rows stay there."""
@@ -431,12 +431,14 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 
         return [partial(parts, *fold) for fold in file_folds(getattr(data, "file", data), self.cv)]
 
-    def _folds_of_queries(self, data: TrainingSet, given: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
+    def _folds_of_queries(
+        self, data: TrainingSet, training: TrainingArguments, options: FitOptions
+    ) -> list[FoldFactory]:
         """Folds whose training and test parts have copies of their rows."""
         X, y = data.X, data.labels
         assert y is not None
-        grouping = validation.queries(given.qid, given.group, data.n_rows)
-        numbers, weights = grouping.numbers(), given.weights()
+        grouping = validation.queries(training.qid, training.group, data.n_rows)
+        numbers, weights = grouping.numbers(), training.weights()
 
         def divided(rows: np.ndarray) -> dict[str, Any]:
             known = {name: np.asarray(value) for name, value in weights.items() if value is not None}

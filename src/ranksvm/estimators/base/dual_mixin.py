@@ -167,16 +167,16 @@ class DualMixin(Ranker):
 
         return DualCoef(found, queries, labels, alpha)
 
-    def _fitted_pairs(self, given: TrainingArguments) -> "FittedPairs":
+    def _fitted_pairs(self, training: TrainingArguments) -> "FittedPairs":
         """The pairs that ``fit`` learned from, for the same arguments."""
         check_is_fitted(self)
         selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
-        given.check_pairs(selection, weighting)
-        X, ids = self._features(given.X), self._query_ids(given.X, given.qid)
-        queries = validation.queries(ids, given.group, X.shape[0])
-        labels = None if given.pairs is not None else validation.labels(given.y, X.shape[0])
-        given = replace(given, y=labels)
-        found = training_pairs(queries, given, selection, weighting, effective_n_jobs(self.n_jobs))
+        training.check_pairs(selection, weighting)
+        X, ids = self._features(training.X), self._query_ids(training.X, training.qid)
+        queries = validation.queries(ids, training.group, X.shape[0])
+        labels = None if training.pairs is not None else validation.labels(training.y, X.shape[0])
+        training = replace(training, y=labels)
+        found = training_pairs(queries, training, selection, weighting, effective_n_jobs(self.n_jobs))
         return FittedPairs(X, queries, labels, found)
 
     def _assign_outcome(self, outcome: Outcome) -> None:

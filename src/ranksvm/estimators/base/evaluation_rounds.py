@@ -76,7 +76,7 @@ class EvaluationRounds:
         The sets and metrics; without sets nothing is evaluated.
     callbacks : sequence of callable
         Called with a `CallbackEnv` after each round.
-    most : int
+    max_rounds : int
         The maximum number of rounds.
     patience : int or None
         Stop after this number of rounds without a better value on the first set. None: stop only after a callback
@@ -90,7 +90,7 @@ class EvaluationRounds:
         estimator: "BaseEstimator",
         sets: EvaluationSets,
         callbacks: Callbacks,
-        most: int,
+        max_rounds: int,
         patience: int | None,
         what: str = "epoch",
     ):
@@ -100,7 +100,7 @@ class EvaluationRounds:
         self.best_round: int | None = None
         self.best_score: float | None = None
         self.ended = False
-        self._estimator, self._callbacks, self._most, self._what = estimator, callbacks, most, what
+        self._estimator, self._callbacks, self._max_rounds, self._what = estimator, callbacks, max_rounds, what
         self._rounds: list[Parts] = []
 
     def record(self, scores: Callable[[Any], Any], model: Callable[[], Any]) -> bool:
@@ -164,7 +164,7 @@ class EvaluationRounds:
             return False
         params = self._estimator.get_params(deep=False)
         values = self._values(parts)
-        env = CallbackEnv(self._estimator, params, len(self._rounds) - 1, 0, self._most, values)
+        env = CallbackEnv(self._estimator, params, len(self._rounds) - 1, 0, self._max_rounds, values)
         answers = [callback(env) for callback in self._callbacks]
         self.ended = any(answer is True for answer in answers)
         return self.ended

@@ -54,7 +54,7 @@ __all__ = [
 
 
 def resolve_files(
-    given: TrainingArguments,
+    training: TrainingArguments,
     memory_limit: MemoryLimit,
     missing: bool = False,
     categorical: Sequence[str | int] | None = None,
@@ -63,7 +63,7 @@ def resolve_files(
 
     Parameters
     ----------
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments, as the user passed them.
     memory_limit : int, str or None
         The memory limit: larger data stay in their file, and X becomes `FileData`.
@@ -77,15 +77,17 @@ def resolve_files(
     TrainingArguments
         The arguments.
     """
-    if _is_plain(given.X) and memory_limit is None:
-        return given
+    if _is_plain(training.X) and memory_limit is None:
+        return training
     listed = [] if categorical is None else list(categorical)
-    X, y, qid, texts = unpacked(given.X, given.y, given.qid, given.group, given.pairs, memory_limit, missing, listed)
-    names = given.X.feature_names if isinstance(given.X, RankingData) else None
-    return replace(given, X=X, y=y, qid=qid, text_features=texts, feature_names=names)
+    X, y, qid, texts = unpacked(
+        training.X, training.y, training.qid, training.group, training.pairs, memory_limit, missing, listed
+    )
+    names = training.X.feature_names if isinstance(training.X, RankingData) else None
+    return replace(training, X=X, y=y, qid=qid, text_features=texts, feature_names=names)
 
 
-def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingArguments:
+def read_training_data(ranker: "Ranker", training: TrainingArguments) -> TrainingArguments:
     """The arguments of ``fit`` as arrays in memory; data in a file stay there.
 
     DataFrames, `Preferences`, sparse matrices and arrays on a GPU are distinguished here, once. The ranker stores the
@@ -96,7 +98,7 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
     ----------
     ranker : Ranker
         The estimator that is being fitted.
-    given : TrainingArguments
+    training : TrainingArguments
         The arguments.
 
     Returns
@@ -106,50 +108,50 @@ def read_training_data(ranker: "Ranker", given: TrainingArguments) -> TrainingAr
         the functions that use them.
     """
     n_threads = effective_n_jobs(ranker.n_jobs)
-    X, qid = given.X, given.qid
+    X, qid = training.X, training.qid
     ranker.qid_column_ = ranker.frame_type_ = None
     if not (_is_plain(X) and _is_plain(qid)):
         X, qid, ranker.qid_column_ = frames.split_qid(X, qid)
         ranker.frame_type_ = frames.library(X)
-    X = ranker._learn_categories(X, given.text_features)
-    given = _on_host(replace(given, X=X, qid=qid))
+    X = ranker._learn_categories(X, training.text_features)
+    training = _on_host(replace(training, X=X, qid=qid))
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
         ranker.n_features_in_ = X.shape[1]
-        _name_texts(ranker, given)
-        return given
+        _name_texts(ranker, training)
+        return training
     if isinstance(X, Preferences):
-        others = {name: getattr(given, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
+        others = {name: getattr(training, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
         qid, pairs, pair_weight = X.arguments(**others)
-        given = replace(given, qid=qid, pairs=pairs, pair_weight=pair_weight)
+        training = replace(training, qid=qid, pairs=pairs, pair_weight=pair_weight)
     if not _is_plain(X):
         frames.refuse_containers(X)
-    if given.y is None and given.pairs is None:
+    if training.y is None and training.pairs is None:
         name = type(ranker).__name__
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
-    y = given.y
+    y = training.y
     if isinstance(X, Preferences):
         X = _features_of_preferences(ranker, X, n_threads)
-    elif given.pairs is None:
+    elif training.pairs is None:
         X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
     else:
         X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
-    _name_texts(ranker, given)
+    _name_texts(ranker, training)
     largest = None
     if not ranker._takes_missing:
-        largest = validation.largest_values(X, n_threads, *_described(ranker, given.feature_names))
-    return replace(given, X=X, y=y, largest=largest)
+        largest = validation.largest_values(X, n_threads, *_described(ranker, training.feature_names))
+    return replace(training, X=X, y=y, largest=largest)
 
 
-def _name_texts(ranker: Any, given: TrainingArguments) -> None:
+def _name_texts(ranker: Any, training: TrainingArguments) -> None:
     """Store the names of all features if some held text, because X has no names once numbers replace the texts."""
-    if given.text_features is not None:
-        ranker.feature_names_in_ = np.array(given.text_features.names, dtype=object)
+    if training.text_features is not None:
+        ranker.feature_names_in_ = np.array(training.text_features.names, dtype=object)
 
 
 def read_evaluation_sets(
     ranker: "Ranker",
-    given: EvalArguments,
+    evaluation: EvalArguments,
     training_X: Validated | TwoBlocks | FileData,
     n_queries: int,
     *,
@@ -162,7 +164,7 @@ def read_evaluation_sets(
     ----------
     ranker : Ranker
         The estimator that is being fitted; it has stored the properties of the training data.
-    given : EvalArguments
+    evaluation : EvalArguments
         The arguments about sets.
     training_X : object
         Features of the training data, with whose scale the scale of each set is compared.
@@ -184,12 +186,12 @@ def read_evaluation_sets(
         When a set cannot be used, or lacks query ids although the training data have several queries. The error names
         the set as in ``evals_result_``.
     """
-    if given.eval_set is None:
-        given.refuse_without_sets()
+    if evaluation.eval_set is None:
+        evaluation.refuse_without_sets()
         return EvaluationSets([], [], [] if deciding is None else parse_metrics(deciding), convention)
-    metrics = metrics_of_sets(given.eval_metric, given.eval_at, deciding)
-    one = isinstance(given.eval_set, tuple | Preferences)
-    pairs = [given.eval_set] if one else given.eval_set
+    metrics = metrics_of_sets(evaluation.eval_metric, evaluation.eval_at, deciding)
+    one = isinstance(evaluation.eval_set, tuple | Preferences)
+    pairs = [evaluation.eval_set] if one else evaluation.eval_set
     if isinstance(pairs, list):
         pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
     if not isinstance(pairs, list) or not pairs or any(not _is_set(pair) for pair in pairs):
@@ -197,10 +199,10 @@ def read_evaluation_sets(
             "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
             "or one of these."
         )
-    names = names_of_sets(given.eval_names, len(pairs))
-    qids = one_for_each("eval_qid", given.eval_qid, pairs)
-    groups = one_for_each("eval_group", given.eval_group, pairs)
-    weights = one_for_each("eval_sample_weight", given.eval_sample_weight, pairs)
+    names = names_of_sets(evaluation.eval_names, len(pairs))
+    qids = one_for_each("eval_qid", evaluation.eval_qid, pairs)
+    groups = one_for_each("eval_group", evaluation.eval_group, pairs)
+    weights = one_for_each("eval_sample_weight", evaluation.eval_sample_weight, pairs)
     sets = []
     for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
         try:
@@ -368,12 +370,12 @@ def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | 
     return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
 
 
-def _on_host(given: TrainingArguments) -> TrainingArguments:
+def _on_host(training: TrainingArguments) -> TrainingArguments:
     """All arguments except X on the host, which computes the pairs."""
     names = ("y", "qid", "group", "pairs", "pair_weight", "sample_weight", "query_weight", "propensity", "event")
-    values = {name: getattr(given, name) for name in names}
+    values = {name: getattr(training, name) for name in names}
     elsewhere = {name: host_values(value) for name, value in values.items() if not _is_plain(value)}
-    return replace(given, **elsewhere) if elsewhere else given
+    return replace(training, **elsewhere) if elsewhere else training
 
 
 def _is_plain(value: object) -> bool:

@@ -149,15 +149,15 @@ class LowRankRanker(LinearRanker, BaseEstimator):
             )
         return features, queries, labels, pairs
 
-    def _training_set(self, given: TrainingArguments) -> TrainingSet:
+    def _training_set(self, training: TrainingArguments) -> TrainingSet:
         """The training set, for labels without weights; the estimator stores the properties of X."""
-        self._check_labels(given.X, given.y)
-        given = read_training_data(self, given)
-        validation.check_grouped(given.qid, given.group, given.X.shape[0])
+        self._check_labels(training.X, training.y)
+        training = read_training_data(self, training)
+        validation.check_grouped(training.qid, training.group, training.X.shape[0])
         n_threads = effective_n_jobs(self.n_jobs)
-        queries = validation.queries(given.qid, given.group, given.X.shape[0])
-        pairs = ComparablePairs.from_labels(queries, given.y, n_threads=n_threads)
-        return TrainingSet(given.X, pairs, queries.n_queries, n_threads, given.y)
+        queries = validation.queries(training.qid, training.group, training.X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, training.y, n_threads=n_threads)
+        return TrainingSet(training.X, pairs, queries.n_queries, n_threads, training.y)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

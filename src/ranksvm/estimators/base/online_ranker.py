@@ -158,13 +158,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self), verbosity(self.verbose):
             self._check_labels(X, y)
-            given = read_training_data(
+            training = read_training_data(
                 self, TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)
             )
-            self._check_data(given, first=True)
-            features, labels = given.X, given.y
-            validation.check_grouped(given.qid, group, features.shape[0])
-            queries, preferred_weight = _weighted_queries(given)
+            self._check_data(training, first=True)
+            features, labels = training.X, training.y
+            validation.check_grouped(training.qid, group, features.shape[0])
+            queries, preferred_weight = _weighted_queries(training)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),
@@ -489,7 +489,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             self._begin(n_features)
 
-    def _check_data(self, given: TrainingArguments, first: bool) -> None:
+    def _check_data(self, training: TrainingArguments, first: bool) -> None:
         """Refuse validated data that the ranker cannot learn from; ``first`` is true if no model has been started."""
 
     def _next_data(
@@ -517,9 +517,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
                 X = self._without_qid_column(X)
             found, labels = features_and_labels(self, X, y, n_threads=effective_n_jobs(self.n_jobs), reset=first)
             features = on_host(found)
-            given = TrainingArguments(features, labels, qid, group, query_weight=query_weight, propensity=propensity)
-            self._check_data(given, first)
-            queries, preferred_weight = _weighted_queries(given)
+            training = TrainingArguments(features, labels, qid, group, query_weight=query_weight, propensity=propensity)
+            self._check_data(training, first)
+            queries, preferred_weight = _weighted_queries(training)
             if first:
                 self.qid_column_, self.frame_type_ = column, library
                 self._start(features.shape[1])
@@ -623,8 +623,8 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Features, pairs: np.ndarray, we
     return True
 
 
-def _weighted_queries(given: TrainingArguments) -> tuple[Queries, np.ndarray | None]:
+def _weighted_queries(training: TrainingArguments) -> tuple[Queries, np.ndarray | None]:
     """The queries, and for each position the weight of pairs in which it is preferred."""
-    queries = validation.queries(given.qid, given.group, given.X.shape[0])
-    weights = PairWeights(query_weight=given.query_weight, propensity=given.propensity)
+    queries = validation.queries(training.qid, training.group, training.X.shape[0])
+    weights = PairWeights(query_weight=training.query_weight, propensity=training.propensity)
     return queries, weights.factors(queries)[0]
