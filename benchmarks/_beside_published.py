@@ -22,7 +22,7 @@ from ranksvm import RankingData, make_ranking, write_letor
 
 ACCURACIES = {"default": "its default", "1e-5": "1e-5", "ours": "our default"}
 # Goals: the smallest ratio of the published program's time to ours, and of the earlier revision's time to ours.
-LEAST_RATIO, GAIN = 1.5, 2.0
+MIN_RATIO, GAIN = 1.5, 2.0
 
 
 # -- fits --------------------------------------------------------------------------------------------------------------
@@ -100,10 +100,10 @@ def _ratios_to_earlier(result: dict[str, Any]) -> tuple[float, float] | None:
 
 def _said_of_earlier(before: Path | None) -> str:
     if before is None:
-        return f"The goal is a ratio of {LEAST_RATIO:g}, of one list 4. "
+        return f"The goal is a ratio of {MIN_RATIO:g}, of one list 4. "
     return (
         f"After the comma: the same of revision `{revision(before)}` of this package / this one, fitted in turns by "
-        f"another process, with its own loosest `tol`. Goals: {LEAST_RATIO:g} times as fast as the published solver "
+        f"another process, with its own loosest `tol`. Goals: {MIN_RATIO:g} times as fast as the published solver "
         f"(one list: 4) and {GAIN:g} times as fast as that revision, in which short lists had no loops of their own "
         "and solvers were not chosen by cost. "
     )
@@ -176,7 +176,7 @@ def _render_processes(before: Path | None, found: list[Found]) -> list[str]:
         most = PROCESSES[key][1]
         ratios = _ratios(result)
         gain = result["before"][0] / result["all"][0] if "before" in result else None
-        met = ratios[1] >= LEAST_RATIO and (gain is None or gain >= GAIN)
+        met = ratios[1] >= MIN_RATIO and (gain is None or gain >= GAIN)
         limit = "ratios: met" if met else "**ratios: MISSED**"
         if most is not None:
             limit += f"; {most:g} s: met" if result["all"][0] <= most else f"; **{most:g} s: MISSED**"
@@ -191,7 +191,7 @@ def _render_processes(before: Path | None, found: list[Found]) -> list[str]:
         "solver as a program at its own (reading with the C library, fit, weights)"
         + ("" if before is None else f" and revision `{revision(before)}` with all threads")
         + f", seconds, least / median of {found[0].value['repeats']} rounds after one that warms the file. Goals: "
-        f"{LEAST_RATIO:g} times as fast as the program" + ("." if before is None else f", {GAIN:g} times as before."),
+        f"{MIN_RATIO:g} times as fast as the program" + ("." if before is None else f", {GAIN:g} times as before."),
         table(
             [
                 *("text", "instruction set", "C", "published", "ours, one thread", "ours, all threads", "before"),

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from _common import interleaved, seconds
 from _earlier import Earlier
-from _published_tron import DEFAULT_EPS, LEAST_EPS, PublishedProblem
+from _published_tron import DEFAULT_EPS, MIN_EPS, PublishedProblem
 from ranksvm import RankingData, RankSVM
 
 DEFAULT_TOL, TIGHT_TOL = 1e-4, 1e-12
@@ -50,7 +50,7 @@ class Rivals:
         self.data, self.C = data, C
         self.earlier = None if before is None else Earlier(before, data)
         self.problem = PublishedProblem(data)
-        self.trace = self.problem.fit(C, eps=LEAST_EPS)
+        self.trace = self.problem.fit(C, eps=MIN_EPS)
         self.exact = fitted(data, C, tol=TIGHT_TOL)
         self.optimum = min(self.problem.value(C, self.exact.coef_), self.trace.values.min())
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(__file__).with_name("_published_tron.cpp")
 FLAGS = ["-O3", "-std=c++17"]
 # Largest number of accepted steps; the default and the smallest eps of the rule |gradient| <= eps |gradient at 0|.
-MAX_ITER, DEFAULT_EPS, LEAST_EPS = 1000, 1e-3, 1e-10
+MAX_ITER, DEFAULT_EPS, MIN_EPS = 1000, 1e-3, 1e-10
 
 _double, _int64, _int = ctypes.c_double, ctypes.c_int64, ctypes.c_int
 _doubles = np.ctypeslib.ndpointer(np.float64, flags="C_CONTIGUOUS")

@@ -29,7 +29,7 @@ QUERY_ROWS = 100
 # Sizes of the files in bytes, and the smallest memory limit, because a process needs memory even without data.
 SIZES = (int(0.8e9), int(1.6e9), int(3.2e9))
 SMOKE_SIZES = (int(1e6), int(2e6), int(3e6))
-LEAST_LIMIT = int(1.5e8)
+MIN_LIMIT = int(1.5e8)
 C = 2.0**-10
 # Goals: peak memory divided by the limit, seconds of readings divided by seconds of plain readings, and number of
 # readings for a path of 20 values of C.
@@ -65,7 +65,7 @@ def made(folder: Path, n_bytes: int) -> tuple[Path, int]:
 
 def limit_of(n_bytes: int) -> int:
     """The memory limit for a file."""
-    return max(LEAST_LIMIT, n_bytes // 4)
+    return max(MIN_LIMIT, n_bytes // 4)
 
 
 def measured(folder: Path, n_bytes: int) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def same_optimum(folder: Path, n_bytes: int) -> dict[str, Any]:
     """Compare the optimum from a file that is read in passes with the optimum in memory, to nine digits."""
     path, _ = made(folder, n_bytes)
     data = RankingData.load(path, mmap=False)
-    ours = fit_of_file(path, C=C, tol=1e-9, memory_limit=LEAST_LIMIT)
+    ours = fit_of_file(path, C=C, tol=1e-9, memory_limit=MIN_LIMIT)
     theirs = RankSVM(C=C, tol=1e-9).fit(data.X, data.y, qid=data.qid)
     off = abs(ours["objective"] - theirs.objective_) / theirs.objective_
     return {"bytes": n_bytes, "readings": len(ours["readings"]), "off": off}
@@ -130,7 +130,7 @@ def same_optimum(folder: Path, n_bytes: int) -> dict[str, Any]:
 def optimum_in_words(found: list[Found]) -> list[str]:
     """The result of `same_optimum` as text."""
     return [
-        f"{value['bytes'] / 1e9:.3g} GB, tol = 1e-9, a limit of {LEAST_LIMIT / 1e6:.0f} MB: {value['readings']} "
+        f"{value['bytes'] / 1e9:.3g} GB, tol = 1e-9, a limit of {MIN_LIMIT / 1e6:.0f} MB: {value['readings']} "
         f"readings; the objective is off by a relative {value['off']:.1e} from that in memory "
         f"{verdict(value['off'], 1e-9)}."
         for _, _, value in found

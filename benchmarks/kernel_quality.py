@@ -32,7 +32,7 @@ PATIENCE = 60.0
 # Number of table rows for each trace; the plot shows all points.
 ROWS = 8
 # Number of pairs for SVC, which needs each pair twice, and a kernel value for every two of these.
-MOST_PAIRS = 4000
+MAX_PAIRS = 4000
 TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 TIGHT = 1e-7
 REPEATS = 3
@@ -284,7 +284,7 @@ class Measured:
 def measure(case: Case, options) -> Measured:
     """Run everything on a data set."""
     train, _, test = case.parts
-    components, most_pairs = ((6, 10), 300) if options.smoke else (COMPONENTS, MOST_PAIRS)
+    components, most_pairs = ((6, 10), 300) if options.smoke else (COMPONENTS, MAX_PAIRS)
     curves = {LINEAR: linear(case), **exact(case, options.patience)}
     curves[NYSTROEM] = approximate(case, "nystroem", components)
     curves[FOURIER] = approximate(case, "fourier", components)

@@ -37,7 +37,7 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 FEATURES, DOCS = 136, 120
 C = 1e-3
 # goals: seconds of a round, rounds of a fit, and the speed of two workers relative to one
-MOST_ROUND, MOST_ROUNDS, LEAST_GAIN = 0.030, 12, 1.8
+MAX_ROUND, MAX_ROUNDS, MIN_GAIN = 0.030, 12, 1.8
 KILLED_QUERIES = 4000
 # Assumptions of the cost model in addition to the measurements: a network of 10 Gbit/s; for a file that is read in
 # passes, a disk of 1 GB/s (`beyond_memory.py` measures the disk of this machine), and the number of readings.
@@ -114,7 +114,7 @@ def overhead_in_words(found: list[Found]) -> list[str]:
     """The table of a round."""
     (value,) = (each.value for each in found)
     shown = f"{1e3 * value['median']:.1f} / {1e3 * value['high']:.1f}"
-    goal = verdict(value["median"], MOST_ROUND)
+    goal = verdict(value["median"], MAX_ROUND)
     header = ["round, 2 workers x 2 parts", "ms, median / 90 %", "goal, seconds of the median"]
     return ["## A round", table(header, [[f"{value['n']} rounds", shown, goal]])]
 
@@ -151,20 +151,20 @@ def workers_in_words(found: list[Found]) -> list[str]:
     rows = [
         [
             value["workers"], f"{value['fit']:.2f}", f"{value['rounds']:.2f}",
-            f"{value['n_rounds']} ({verdict(value['n_rounds'], MOST_ROUNDS)})", f"{value['bytes'] / 1e6:.2f}",
+            f"{value['n_rounds']} ({verdict(value['n_rounds'], MAX_ROUNDS)})", f"{value['bytes'] / 1e6:.2f}",
             f"{value['memory']:.0f}", f"{value['client']:.0f}",
         ]
         for value in values
     ]  # fmt: skip
-    header = ["workers", "fit, s (least)", "of it rounds, s (least)", f"rounds (goal: <= {MOST_ROUNDS})"]
+    header = ["workers", "fit, s (least)", "of it rounds, s (least)", f"rounds (goal: <= {MAX_ROUNDS})"]
     header += ["MB of sums", "MB, largest worker", "MB, client"]
     n = values[0]["rows"]
     text = f"{n:,} x {FEATURES} float32 ({4e-9 * n * FEATURES:.2f} GB), made by the workers."
     if len(values) == 2:
         gain = values[0]["rounds"] / values[1]["rounds"]
-        met = "met" if gain >= LEAST_GAIN else "**MISSED**"
+        met = "met" if gain >= MIN_GAIN else "**MISSED**"
         same = "the same bits" if values[0]["bits"] == values[1]["bits"] else "OTHER BITS"
-        text += f" Rounds with two workers: {gain:.2f} times as fast (goal: >= {LEAST_GAIN}, {met}); {same}."
+        text += f" Rounds with two workers: {gain:.2f} times as fast (goal: >= {MIN_GAIN}, {met}); {same}."
     return ["## Workers", text, table(header, rows)]
 
 
@@ -295,7 +295,7 @@ def seconds_of(n_rows: float, n_workers: int, speed: float, base: float, task: f
     """The cost model: seconds of the rounds of a fit."""
     # one process needs no rounds of Dask
     dask_cost = 0.0 if n_workers == 1 else base + n_workers * (task + 8 * (FEATURES + 3) / NETWORK)
-    return MOST_ROUNDS * (n_rows * FEATURES / speed / n_workers + dask_cost)
+    return MAX_ROUNDS * (n_rows * FEATURES / speed / n_workers + dask_cost)
 
 
 def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
@@ -314,10 +314,10 @@ def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
     pays = []
     for fewer, more in itertools.pairwise(STEPS):
         cost = seconds_of(0.0, more, speed, base, task) - seconds_of(0.0, fewer, speed, base, task)
-        least = cost / (MOST_ROUNDS * FEATURES / speed * (1.0 / fewer - 1.0 / more))
+        least = cost / (MAX_ROUNDS * FEATURES / speed * (1.0 / fewer - 1.0 / more))
         pays.append([f"{fewer:,} to {more:,} workers", f"{least:,.0f}", f"{4e-9 * least * FEATURES:,.2f}"])
     text = (
-        f"Seconds of {MOST_ROUNDS} rounds. Assumed: a worker has one thread, which evaluates {speed / 1e9:.2f} billion "
+        f"Seconds of {MAX_ROUNDS} rounds. Assumed: a worker has one thread, which evaluates {speed / 1e9:.2f} billion "
         f"values a second, rows in its memory (measured above); a round costs {1e3 * base:.1f} ms and {1e3 * task:.2f} "
         f"ms for each worker's task (measured above, and linear in the tasks); answers of {8 * (FEATURES + 3):,} bytes "
         f"arrive one after another at {NETWORK / 1e9:.2f} GB/s; reading the data and the sample are not counted. A "

@@ -18,7 +18,7 @@ LONG = np.longdouble
 OWN_ROUND_OFF = LONG(1e-16)
 # Limits of the search for a better dual point: visits to each pair, and visits in total.
 EPOCHS = 300
-MOST_VISITS = 20_000
+MAX_VISITS = 20_000
 
 
 class Problem:
@@ -106,7 +106,7 @@ class Problem:
         s = Q @ self.per_document(alpha)
         curvature = Q[self.i, self.i] + Q[self.j, self.j] - 2 * Q[self.i, self.j] + ridge
         primal, dual = LONG(np.inf), LONG(-np.inf)
-        epochs = min(EPOCHS, 1 + MOST_VISITS // len(alpha))
+        epochs = min(EPOCHS, 1 + MAX_VISITS // len(alpha))
         for epoch in range(epochs):
             for pair, (i, j) in enumerate(zip(self.i, self.j, strict=True)):
                 slope = 1 - (s[i] - s[j]) - ridge[pair] * alpha[pair]

@@ -91,7 +91,7 @@ def test_the_preconditioner_of_a_sample_is_near(few_dimensions, monkeypatch, n_t
     v = np.random.default_rng(1).normal(size=objective.n_variables)
     whole = objective.preconditioner(point)(v)
     monkeypatch.setattr(additive, "ROWS", 400)
-    monkeypatch.setattr(additive, "MOST_ROWS", 800)
+    monkeypatch.setattr(additive, "MAX_ROWS", 800)
     monkeypatch.setattr(additive, "PART_OF_ROWS", 0.7)
     monkeypatch.setattr(additive, "ROWS_PER_LEVEL", 1)
     other, _ = make_problem(n_threads=n_threads)

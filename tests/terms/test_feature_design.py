@@ -126,7 +126,7 @@ def test_chunks_are_as_small_as_memory_is_and_too_little_is_refused():
         feature_design(X, features, memory=5_000_000, n_threads=2)
     designs = [feature_design(X, features, memory=memory, n_threads=2) for memory in (7_500_000, 8_000_000, 2e7)]
     sizes = [design.chunk_rows for design in designs]
-    assert module.FEWEST_ROWS <= sizes[0] < sizes[1] < sizes[2] <= module.CHUNK_BYTES // (8 * 12)
+    assert module.MIN_ROWS <= sizes[0] < sizes[1] < sizes[2] <= module.CHUNK_BYTES // (8 * 12)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

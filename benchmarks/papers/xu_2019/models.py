@@ -19,7 +19,7 @@ Scorer = Callable[[np.ndarray], np.ndarray]
 SEED = 0
 # Boosting and descent stop after this number of rounds or epochs without a better score on the validation part.
 PATIENCE = 50
-MOST_ROUNDS = 1000
+MAX_ROUNDS = 1000
 
 
 class Range(NamedTuple):
@@ -137,7 +137,7 @@ def _lightgbm(parts: Parts, params: dict[str, Any], metric: str) -> Fitted:
     booster = lightgbm.train(
         options,
         matrix,
-        MOST_ROUNDS,
+        MAX_ROUNDS,
         valid_sets=[held],
         feval=lambda scores, _: (metric, _value(vali, scores, metric), True),
         callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
@@ -156,7 +156,7 @@ def _xgboost(parts: Parts, params: dict[str, Any], metric: str) -> Fitted:
     booster = xgboost.train(
         options,
         matrix,
-        MOST_ROUNDS,
+        MAX_ROUNDS,
         evals=[(held, "vali")],
         custom_metric=lambda scores, _: (metric, _value(vali, scores, metric)),
         callbacks=[stop],

@@ -17,10 +17,10 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
 
 # The preconditioner is computed from at least ROWS rows, and ROWS_PER_LEVEL for each level of the feature with the most
-# levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MOST_ROWS. (On 840,000 x 136
+# levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MAX_ROWS. (On 840,000 x 136
 # values with 32 levels, fits with C = 1e-3 and with C = 1 took 10 and 17 products, and 2.9 and 3.3 s, with 2,000 rows;
 # 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
-ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MOST_ROWS = 2000, 64, 1 / 128, 6000
+ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
 # The coarse space has at most this many dimensions: the linear part of each feature and functions of its steps, or all
 # variables if there are no more of them. (On MQ2007, with 35,969 x 46 values and 646 variables, fits with C from 1e-3
 # to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34, 53, 151, 221 and 317; with all 646 dimensions,
@@ -32,10 +32,10 @@ PRODUCTS = 30
 # SAMPLED_PART of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
 # If there are so many rows, and a step has to be accurate to a tolerance t only, its products are with the Hessian of a
-# sample of n_variables / t^2 rows, unless these are more than MOST_SAMPLED of all. (On 700,080 x 136 values with 32
+# sample of n_variables / t^2 rows, unless these are more than MAX_SAMPLED of all. (On 700,080 x 136 values with 32
 # levels, evaluations and products of fits with C = 0.01 and C = 1 cost as much as 16.1 and 18.1 passes over all rows
 # without samples, 13.2 and 15.3 with them, 12.4 and 17.4 with twice as many rows, 13.0 and 16.7 with four times.)
-MOST_SAMPLED = 0.5
+MAX_SAMPLED = 0.5
 SEED = 0
 # If a product takes a round over parts, the preconditioner solves Newton's system of a sample to this accuracy, with at
 # most this number of products.
@@ -110,7 +110,7 @@ class AdditiveObjective(LinearObjective):
         """
         assert isinstance(point.at, ThreadedPoint)
         n_rows = self.n_variables / tolerance**2
-        if self.term.n_rows < SAMPLED_FROM or n_rows > MOST_SAMPLED * self.term.n_rows:
+        if self.term.n_rows < SAMPLED_FROM or n_rows > MAX_SAMPLED * self.term.n_rows:
             return super().products(point, tolerance)
         term, at = self.rows_term.sample_at(point.at, int(n_rows), SEED)
         factor = self.C * self._represented(term)
@@ -147,7 +147,7 @@ class AdditiveObjective(LinearObjective):
     def _new_parts(self, point: LinearPoint) -> tuple[list[np.ndarray], np.ndarray]:
         per_level = ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0)
         fewest = max(ROWS, per_level)
-        n_rows = max(fewest, min(MOST_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
+        n_rows = max(fewest, min(MAX_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
         assert isinstance(point.at, ThreadedPoint)
         term, at = self.rows_term.sample_at(point.at, n_rows, SEED)
         if self._coarse.whole:

@@ -83,7 +83,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
     # 2^-5, it takes 48, 53 and 56.
-    most_reduction = 0.4
+    min_factor = 0.4
     # `line` takes one position at a time: each further position costs as much as the first
     positions_at_once = 1
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective", "round_off"]
 
 # Smoothing may cause the fraction SMOOTHING_SHARE of the allowed gap. If it causes more, and the gradient causes at
-# most REDUCE_BELOW times as much, the width is multiplied by LEAST_REDUCTION or less.
+# most REDUCE_BELOW times as much, the width is multiplied by MAX_FACTOR or less.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 # The same if the inverse of the Hessian predicts the solution for the next width, which needs no accurate solution for
 # this one. (MQ2008, hinge, gamma = 2^-1, C = 32: 53 steps in float32 instead of 69.)
 REDUCE_BELOW_BY_INVERSE = 1.0
-LEAST_REDUCTION = 0.5
+MAX_FACTOR = 0.5
 # However much is reserved for round-off, this share of the allowed gap is left for the solver.
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 
 # A sample that is too small is replaced by one larger by this factor.
 REFINEMENT = 5.0
@@ -69,7 +69,7 @@ class SmoothedObjective(Generic[PointType]):
     # One reduction multiplies the width by at least this number, so that solutions are near enough for an accurate
     # extrapolation (a fit to sparse word pairs took 51 iterations; 150 were not enough with 1/16, or without
     # extrapolation).
-    most_reduction = 0.25
+    min_factor = 0.25
     # point of the last reduction of the smoothing, and its factor; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
     inverts_from_start = False
@@ -159,7 +159,7 @@ class SmoothedObjective(Generic[PointType]):
             return point, 0
         assert self.width is not None
         excess = slack / (SMOOTHING_SHARE * self._allowed(point, tol))
-        factor = float(np.clip(0.9 / np.sqrt(excess), self.most_reduction, LEAST_REDUCTION))
+        factor = float(np.clip(0.9 / np.sqrt(excess), self.min_factor, MAX_FACTOR))
         self.width *= factor
         w, narrower = point.w, self.between(point, point, 0.0)
         solution = self.narrowed_solution(point) if by_inverse else self._extrapolated(w, factor)
@@ -187,7 +187,7 @@ class SmoothedObjective(Generic[PointType]):
     def _allowed(self, point: PointType, tol: float) -> float:
         """The gap that meets ``tol``, minus the share reserved for round-off."""
         allowed = tol * self.certificate(point)[0]
-        return max(allowed - self.reserve, LEAST_SHARE * allowed)
+        return max(allowed - self.reserve, MIN_SHARE * allowed)
 
 
 class LinearPoint:

@@ -25,7 +25,7 @@ NEXT_REDUCTION = 0.5
 # reductions.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
-LEAST_REDUCTION = 1e-3
+MIN_REDUCTION = 1e-3
 CG_PRODUCTS = 500
 # The problem on a sample is solved until the gradient has decreased to this fraction: a sample with just enough rows
 # per variable for a preconditioner does not determine the solution any better.
@@ -38,9 +38,9 @@ SPENT_SHARE = 0.18
 # than a quarter.)
 EXPECTED_SHARE = 0.8
 # Fewer products do not predict the later ones.
-FEWEST_PRODUCTS = 4
+MIN_PRODUCTS = 4
 # Remaining decrease of the logarithm of the gap, if it is not known.
-MOST_REDUCTION = 20.0
+MAX_REDUCTION = 20.0
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
@@ -153,7 +153,7 @@ def _minimize(
             return by_hessians(objective, point, monitor, at_zero, trusted=False), Learnt(paid=True)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
-            loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
+            loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
         # to solve for a step more accurately than the quadratic model approximates the objective gains nothing
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
     return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
@@ -216,7 +216,7 @@ class _Steps(Generic[P]):
         self._note(left)
         self._left = left
         cost = self.objective.first_hessian_cost
-        if len(self.reductions) < max(SPENT_SHARE * cost, FEWEST_PRODUCTS):
+        if len(self.reductions) < max(SPENT_SHARE * cost, MIN_PRODUCTS):
             return False
         log_reduction = self._log_reduction(point, gap * left)
         # later products reduce it less than the first ones
@@ -234,4 +234,4 @@ class _Steps(Generic[P]):
         objective, tol = self.objective, self.monitor.tol
         suffices = objective.smoothing_suffices(point, tol)
         goal = max(objective.goal(point, tol), self.monitor.enough) if suffices else 0.0
-        return max(0.0, float(np.log(gap / goal))) if goal > 0.0 and gap > 0.0 else MOST_REDUCTION
+        return max(0.0, float(np.log(gap / goal))) if goal > 0.0 and gap > 0.0 else MAX_REDUCTION

@@ -13,7 +13,7 @@ __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 # Block pivoting exchanges single variables after this many exchanges that did not lower the number of wrong signs.
 GRACE = 3
 # It ends after this number of exchanges for each variable, at the latest.
-MOST_EXCHANGES = 3
+MAX_EXCHANGES = 3
 # A number below this fraction of the largest one is round-off, whatever its sign.
 ROUND_OFF = 1e-13
 
@@ -103,7 +103,7 @@ class HessianModel:
         signs = self.cone.signs
         free = (signs == 0) | (w != 0.0) if self._free is None else self._free
         fewest, grace = len(w) + 1, GRACE
-        for _ in range(MOST_EXCHANGES * len(w)):
+        for _ in range(MAX_EXCHANGES * len(w)):
             found = self.inverse_on(free)(linear)
             slope = self.hessian @ found - linear
             least, flattest = ROUND_OFF * np.abs(found).max(), ROUND_OFF * np.abs(linear).max()

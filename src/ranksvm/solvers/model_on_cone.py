@@ -17,7 +17,7 @@ FACE_TOLERANCE = 0.1
 # nonnegative weights, C = 1: 113 products a fit; 563 if they may leave at once, because the same ones come and go.)
 RELEASE_SHARE = 0.5
 # Maximum number of faces: the step is then good enough, as it decreases the model, which is all a Newton step needs.
-MOST_FACES = 100
+MAX_FACES = 100
 
 
 def minimize_model(
@@ -65,7 +65,7 @@ def minimize_model(
     at, slope, n_products = w, gradient, 0
     best, lowest = NewtonStep(np.zeros_like(w), -gradient, 0.0, 0), 0.0
     free: np.ndarray | None = None
-    for _ in range(MOST_FACES):
+    for _ in range(MAX_FACES):
         if free is None:
             onto, free = near.face(at, slope)
             if onto is not at:

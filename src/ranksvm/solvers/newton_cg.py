@@ -23,7 +23,7 @@ NEXT_REDUCTION = 0.5
 # steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these reductions.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
-LEAST_REDUCTION = 1e-3
+MIN_REDUCTION = 1e-3
 CG_PRODUCTS = 1000
 # Every later step computes the inverse of the Hessian once the products of a step have cost INVERSE_SHARE of an inverse
 # and are at least FEW_PRODUCTS, or once the products of all steps have cost as much as INVERSES of them. On MQ2008
@@ -126,7 +126,7 @@ def newton_cg(
         point, _ = take(objective, point, newton_step.step, monitor)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
-            loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
+            loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
     return monitor.result(point, status)
 

@@ -19,7 +19,7 @@ __all__ = ["ComputedDesign", "feature_design"]
 # again during their computation, and features the same amount a third time.
 CHUNK_BYTES = 8 << 20
 COPIES = 3
-FEWEST_ROWS = 16
+MIN_ROWS = 16
 # Additional memory of a solver, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
 # features, and rows of a block of the Hessian that each thread holds twice.
 ROW_VECTORS = 28
@@ -170,7 +170,7 @@ def feature_design(
     kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
     if kept_bytes > memory:
         chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)
-        needed = beside + FEWEST_ROWS * chunk_row
+        needed = beside + MIN_ROWS * chunk_row
         if needed > memory:
             raise OptionError(
                 f"A model of {n_features:,} features of {n_rows:,} rows needs at least {needed / 1e6:,.1f} MB of "

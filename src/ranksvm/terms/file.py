@@ -16,7 +16,7 @@ __all__ = ["FilePoint", "FileTerm"]
 # Up to this number of variables, for dense rows, a reading computes the Hessian with value and gradient, from this
 # many rows a variable. (1,480,000 x 136, C = 1e-3: it takes a little longer, and each Newton step with it left 0.06 to
 # 0.09 of the gradient. The number of variables is a guess.)
-MOST_VARIABLES = 500
+MAX_VARIABLES = 500
 HESSIAN_ROWS_PER_VARIABLE = 1000
 # Bounds on round-off are computed for margins with an error larger by this many units than the error of scores computed
 # from weights, so that they also hold for the points of a line search.
@@ -94,7 +94,7 @@ class FileTerm(PartitionedTerm):
         self._wanted = max(1, min(self._wanted, int(sample_bytes / self.row_bytes)))
         self.sample_rows = self._wanted
         n = self.n_variables
-        self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
+        self.curvature_with_value = hessians and self.dense and n <= MAX_VARIABLES
         self.squares_at_zero = False
         self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
         # each has a Hessian in about this number of partial sums, and at two points

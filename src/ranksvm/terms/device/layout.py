@@ -24,11 +24,11 @@ logger = logging.getLogger("ranksvm.objectives")
 # X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row
 # for scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
 # memory if that is less, or one query: the device stores two blocks, rows for an explicit Hessian, and the data beside
-# X. There are at least LEAST_BLOCKS blocks. Not yet measured.
+# X. There are at least MIN_BLOCKS blocks. Not yet measured.
 RESIDENT_SHARE = 0.8
 BESIDE_BYTES = 160
 STREAM_BYTES, STREAM_SHARE = 256 << 20, 1 / 8
-LEAST_BLOCKS = 4
+MIN_BLOCKS = 4
 
 
 class Layout(NamedTuple):
@@ -98,7 +98,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Pairwise
             logger.info("%s: X stays there, %s", device.name, in_words(size))
             return found
     # not in the handler: the arrays copied so far are freed with the error
-    block_bytes = min(size // LEAST_BLOCKS, STREAM_BYTES, int(STREAM_SHARE * device.free_bytes))
+    block_bytes = min(size // MIN_BLOCKS, STREAM_BYTES, int(STREAM_SHARE * device.free_bytes))
     block = in_words(block_bytes)
     logger.info("%s: %s, so rows stream through in blocks of %s for every product", device.name, why, block)
     try:

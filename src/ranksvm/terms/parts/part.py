@@ -18,7 +18,7 @@ from ranksvm.terms.protocol import DataTerm, Term
 __all__ = ["Features", "Part"]
 
 # Number of fits whose compiled terms a part keeps, if it is not told that they have ended.
-MOST_FITS = 16
+MAX_FITS = 16
 
 
 class Features(Protocol):
@@ -121,7 +121,7 @@ class Part:
                 from ranksvm.terms.device.term import DeviceTerm
 
                 self._terms[fit] = DeviceTerm(open_device(device), self.design, over)
-            if len(self._terms) > MOST_FITS:
+            if len(self._terms) > MAX_FITS:
                 self.forget(next(iter(self._terms)))
         self._terms.move_to_end(fit)
         return self._terms[fit]
