@@ -239,7 +239,7 @@ CHECKS = {
     "listed pairs": check_pairs,
     "evaluation sets": check_sets,
     "the same sets, in the form of LightGBM 4.7": check_sets,
-    "weights of their rows": check_weighted_sets,
+    "weights of evaluation rows": check_weighted_sets,
     "metrics": check_metrics,
     "several metrics": check_metrics,
     "their NDCG": check_their_values,
