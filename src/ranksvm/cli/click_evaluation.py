@@ -85,7 +85,8 @@ def check_clicks(options: dict[str, Any]) -> None:
 
 
 def open_log(path: Path) -> "ClickLog | ClickLogFile":
-    """A click log in a file, from events of Metarank, or the lists and clicks in the store of a service."""
+    """The click log in a file: a log itself, events of Metarank, or the store of a service with its lists and
+    clicks."""
     with open(path, "rb") as file:
         is_store = file.read(len(_SQLITE)) == _SQLITE
     if is_store:
@@ -156,7 +157,8 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
 
 
 def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:
-    """Share of the documents at the first ten ranks that are in no list of the log, and in no list of each ranker."""
+    """Rows of the table: the share of the documents at the first ten ranks that no list of the log showed, and for each
+    ranker of the log the share that none of its lists showed."""
     rows = [["never shown", *(f"{100 * found.unseen_share:.1f} %" for found in results)]]
     rankers = list(results[0].unseen_by_ranker)
     if 1 < len(rankers) <= _MAX_RANKERS:

@@ -127,7 +127,8 @@ def described(data: "RankingData") -> str:
 
 def is_model(path: Path) -> bool:
     """Whether a file is a saved model, by its first bytes."""
-    # A pipe can be read only once, so it is left to the reader of data.
+    # A pipe can be read only once, and the code that reads data needs its first bytes. So a pipe counts as data, not as
+    # a model.
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -162,7 +163,8 @@ def _loaded(path: Path, classes: "dict[str, type]") -> "Model":
 
 
 def _check_order(path: Path) -> None:
-    """Refuse exchanged files: ``path``, given as the model, is no model, but another input is one."""
+    """Raise a UsageError if ``path``, given as the model, is not a model but another input file is one: they were
+    swapped."""
     if not is_model(path):
         for option, other in inputs_given():
             if is_model(other):

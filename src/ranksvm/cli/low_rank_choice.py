@@ -1,4 +1,4 @@
-"""Choice of C for a model of low rank, by one fit for every C and fold, or on validation data."""
+"""Choice of C for a model of low rank: by cross-validation, with a fit for each C and fold, or on validation data."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -50,7 +50,7 @@ class Split:
 
     @property
     def missing_below(self) -> bool:
-        """Whether missing values are in ``below``: if these have no level, programs treat them as 0."""
+        """Whether missing values go to ``below``. If the feature has no level for them, engines treat them as 0."""
         return self.missing or self.cut > 0.0
 
 
@@ -89,7 +89,8 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 
 
 def float32_function(request: Request, engine: str) -> Additive:
-    """The function of unscaled features for an engine that compares float32; the self-test is scored by it.
+    """The function of unscaled features for an engine that compares float32. It also computes the scores of the
+    self-test.
 
     A value of the training data that equals a cut still equals it after both are rounded.
 
@@ -161,7 +162,8 @@ def score_of_trees(request: Request, offset: float) -> str:
 
 
 def expected_of(request: Request, offset: float) -> list[dict[str, Any]]:
-    """The self-test for an engine that takes all features: those that are not 0, by name, and scores plus an offset."""
+    """The self-test for an engine that takes every feature: nonzero features of each document by name, and scores plus
+    an offset."""
     columns = np.arange(request.scoring.n_features)
     tests = request.test.by_name(request.names, columns)
     return [test | {"score": test["score"] + offset} for test in tests]

@@ -268,7 +268,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         C : float
             Weight of a pair.
         width : float, optional
-            Width of the loss, as in a solution.
+            Width of the Huberized hinge that was minimized last; None without smoothing.
 
         Returns
         -------

@@ -64,9 +64,10 @@ LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
 # Largest number of float64 vectors, with one entry for each row, that the solver and the objective hold.
 SOLVER_VECTORS = 50
-# With Q in float64, the width of a smoothed loss is this multiple of the last one in float32: the dual variables, which
-# are differences of scores divided by the width, were not accurate to float32 there. (MQ2008, hinge, gamma = 2^-1, C =
-# 32: 19 more steps; 52 from the same width, 26 from a width 10 times as large, 38 from one 100 times as large.)
+# If Q is recomputed in float64, a smoothed loss starts again with this multiple of the last width in float32. At that
+# width the dual variables, which are differences of scores divided by the width, were too inaccurate. (Steps in float64
+# on MQ2008 with the hinge, gamma = 2^-1, C = 32: 52 from the last width; 26, 19 and 38 from 10, 30 and 100 times the
+# width.)
 WIDEN = 30.0
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
@@ -261,16 +262,17 @@ class KernelProblem(RankSVMProblem):
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C, judged at a solution or, without one, by a bound over all pairs."""
         if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
-            return False  # float64 is the finest type
+            return False  # Q is in float64 already, or was given in float32
         if result is None:
             return self.objective.rounding(C) > ROUNDING
         if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:
             return True
-        # the certificate should also hold for the unrounded kernel
+        # the duality gap should also bound the error for the unrounded kernel
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
-        """Compute Q in float64; return a starting point from a solution in float32, or None if that is worse than 0."""
+        """Have Q computed in float64; return the point of a solution in float32, or None if coefficients of 0 are
+        better."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
@@ -469,7 +471,8 @@ class NystroemProblem(FeatureProblem):
     def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
         """The orthogonal projection, in the RKHS, of an earlier function as a starting point.
 
-        Raises DataError if the earlier function has another number of features, or is not a function of features.
+        Raises DataError if the earlier fit had another number of columns of X, or a precomputed kernel: such a function
+        cannot be evaluated at documents.
         """
         known = function.frequencies if isinstance(function, Fourier) else function.support_vectors
         if known is None or known.shape[1] != self.vectors.shape[1]:

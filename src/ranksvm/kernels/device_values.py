@@ -20,7 +20,8 @@ from ranksvm.kernels.tiles import KernelValues
 
 __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher"]
 
-# Numbers of the functions in `Function` of documents.hpp; kernels that are not listed have 0: the sum itself.
+# Values of `Function::kind` in documents.hpp: the function that is applied to a sum over the features. For kernels that
+# are not listed it is 0, the identity.
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
 # Bytes of documents, and of values of basis functions, that are on the device at a time while features are computed.
 CHUNK_BYTES = 256 << 20
@@ -49,7 +50,8 @@ def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
 
 
 class _Function:
-    """A function of sums over features: the function of a kernel, or the cosine or sine of Fourier features."""
+    """The function that is applied to a sum over the features of two documents: for example the exponential of the RBF
+    kernel, or the cosine or sine of Fourier features."""
 
     def __init__(self, kind: str, factor: float = 1.0, constant: float = 0.0, degree: float = 1):
         self.arguments: tuple[Argument, ...] = KINDS.get(kind, 0), float(factor), float(constant), int(degree)
@@ -62,7 +64,8 @@ class _Function:
 
 
 class _DeviceDocuments:
-    """Documents on a device, prepared by their kernel: feature by feature if dense, in CSR if sparse."""
+    """Documents on a device, as their kernel prepares them. They are stored feature by feature if dense, in CSR if
+    sparse."""
 
     def __init__(self, device: Device, rows: Any):
         self.n_rows, self.n_features = rows.shape
@@ -234,7 +237,8 @@ def basis_on(run: Launcher, functions: Basis) -> Make:
 
 
 def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
-    """A function that computes features: the kernels with the landmarks, in float64, times the weights."""
+    """A function that computes features: the kernel values of documents and landmarks, in float64, times the
+    weights."""
     kernel, Z = features.kernel, features.landmarks
     center, function, exact = kernel.center(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
     landmarks = _DeviceDocuments(run.device, kernel.documents(Z, center).rows)

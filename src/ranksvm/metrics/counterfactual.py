@@ -105,7 +105,8 @@ class CounterfactualEstimate(Tabular):
 
     @property
     def note(self) -> str:
-        """What documents that were never shown mean for the estimate, in one sentence; empty if they do not matter."""
+        """One sentence about how documents that were never shown affect the estimate; empty if there are too few to
+        matter."""
         if not self.unseen_share >= _MATERIAL:
             return ""
         meaning = {
@@ -181,7 +182,7 @@ def estimate(
     - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of ``1 -
       r(d')`` over the documents d' above. The estimate is unbiased if the clicks of an impression are independent given
       the documents shown.
-    - ``"mean_relevant_rank"``: the sum of ``r(d) g`` over the sum of ``r(d)``, a ratio with every estimator (Joachims,
+    - ``"mean_relevant_rank"``: the sum of ``r(d) g`` divided by the sum of ``r(d)``, with every estimator (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 4, who leave out the denominator).
 
     Documents that no list of their query showed have no clicks, and count 0: ``unseen_share`` says how much is missing.
@@ -194,9 +195,10 @@ def estimate(
       document. Propensities are identified only up to a common factor, and this quantity does not depend on the factor.
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for
       unbiased learning to rank", TOIS 2023): r(d) is a regression m(d), plus the mean over the impressions of the query
-      of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance``, or the clicks
-      over the exposure, shrunk to the mean of all documents. It differs from ``"ips"`` for documents that were never
-      shown, and for those whose exposure is clipped.
+      of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance`` if given.
+      Otherwise it is the number of clicks of a document divided by its exposure, shrunk toward the mean of all
+      documents. The estimate of r(d) differs from ``"ips"`` only for documents that were never shown, or whose exposure
+      is clipped.
 
     Intervals are based on the normal distribution. They treat propensities as known, and do not include the uncertainty
     of estimated ones. Conditional on the lists shown, the exposures are known numbers. The variance has two parts: the

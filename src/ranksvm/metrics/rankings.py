@@ -117,8 +117,8 @@ class Rankings:
     def gains(self) -> np.ndarray:
         """Gain of each document, per position, in units that differ from query to query.
 
-        Only ratios of gains within a query matter, so 2^y - 1 is divided by 2 to the highest label of the query and
-        cannot overflow: 2^(y - top) (1 - 2^-y).
+        Only ratios of gains within a query matter. So 2^y - 1 is divided by 2^top, where top is the highest label of
+        the query: computed as 2^(y - top) (1 - 2^-y), it cannot overflow.
         """
         return self._gain(self.labels)
 

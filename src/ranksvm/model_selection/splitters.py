@@ -93,9 +93,9 @@ class _QuerySplitter(BaseCrossValidator):
 class QueryKFold(_QuerySplitter):
     """K folds of whole queries; each is the test part once.
 
-    The folds differ by at most one in their numbers of queries. Their numbers of rows may differ more, because metrics
-    are means over queries.
-    The folds are blocks of queries in order of first appearance, or in random order.
+    The folds differ by at most one in their numbers of queries. Their numbers of rows may differ more. This does no
+    harm, because metrics are means over queries. The folds are blocks of queries in order of first appearance, or in
+    random order.
 
     Parameters
     ----------

@@ -73,7 +73,8 @@ def by_position(model: M) -> M:
 
 
 def make_deterministic(model: M) -> M:
-    """Make a model learn the same in every replay, and return it: seed 0 if it has none, and one thread."""
+    """Make learning reproducible, as replays of a log need it, and return the model: seed 0 if it has none, and one
+    thread."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:
             step.random_state = 0

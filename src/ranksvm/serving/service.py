@@ -31,7 +31,7 @@ __all__ = ["Options", "Service"]
 _EXPLAINED = 8
 # Number of models of earlier versions that are kept for explanations.
 _VERSIONS = 4
-# If there are answers to learn from, but learning makes no progress for this many seconds, it counts as stalled.
+# If there is feedback to learn from, but no progress for this number of seconds, learning counts as stalled.
 _STALLED_SECONDS = 30.0
 # Number of answers that learning may lag behind before this is reported; a version is written every 1,000 by default.
 _LAG = 2_000
@@ -53,7 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     rate : float or None
         Requests per second and client.
     insecure : bool
-        Whether the service, while it has no API keys, answers everyone who can connect, under any host name.
+        Whether the service, while it has no API keys, answers requests from any machine and with any Host header.
     allowed_hosts : tuple of str
         Names of this machine, besides "localhost" and addresses, to which requests without API keys may be sent.
     reward_wait : float or None
@@ -131,7 +131,8 @@ class Service:
             choice.base_rank,
         )
         event = Event(event_id(), time.time(), shown, request.X.tobytes())
-        # computed here: hashing releases the interpreter's lock, and the writer's thread would wait milliseconds for it
+        # computed here, not by the writer's thread: hashing releases the GIL, and that thread would wait milliseconds
+        # to get it back
         _ = event.digest
         self.writer.put_event(event)
         order = [request.documents[row] for row in shown.order]
@@ -284,7 +285,8 @@ class Service:
         ]
 
     def _at(self, version: int) -> Served:
-        """The models of a version, which must not be changed, and its range."""
+        """The models of a version and the range of its features. Callers must not change the models: they are
+        shared."""
         served = self.learner.served
         if served.version == version:
             return served

@@ -61,7 +61,8 @@ class Range(NamedTuple):
     colons: int
 
     def most_entries(self, layout: Layout) -> int:
-        """Upper bound of the number of entries (if the file has qids, a row without one is refused)."""
+        """Upper bound of the number of entries: the number of colons, minus one for the ``qid:`` of each row if the
+        file has query ids."""
         return max(0, self.colons - (self.rows if layout.has_qid else 0))
 
 
@@ -255,7 +256,8 @@ def _qids(text: np.ndarray, rows: int) -> tuple[bytes, np.ndarray]:
 
 
 def _string_qid(qid: np.ndarray, row_starts: np.ndarray, words: list[tuple[bytes, np.ndarray] | None]) -> np.ndarray:
-    """All query ids as str; ranges without words have integers only, for which str() gives the text."""
+    """All query ids as str. If a range has no ``words``, all its ids are integers; as text they are what the file
+    contains."""
     for number, (start, stop) in enumerate(pairwise(row_starts)):
         if words[number] is None:
             integers = [b"%d" % value for value in qid[start:stop].tolist()]
@@ -289,7 +291,8 @@ def pack_strings(words: list[str]) -> np.ndarray:
 def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     """Like `numpy.empty`, but in pages that are returned to the system when the array is freed.
 
-    Memory from malloc may not be returned: after reading windows, the process would retain as much as the result takes.
+    malloc does not always return memory: after a file was read in windows, freed arrays could take as much memory as
+    the result itself.
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
