@@ -280,3 +280,13 @@ def test_scores_found_from_those_of_long_steps_are_computed_again(solver, scale)
         model = RankSVM(8.0, loss="huber", huber_width=0.5, tol=0.1, solver=solver)
         found.append(model.fit(X, [0, 1, 2, 1], qid=[0, 0, 0, 0]))
     assert all(model.converged_ for model in found)
+
+
+@pytest.mark.parametrize("solver", ["direct", "tron"])
+def test_the_hinge_of_one_long_separable_list_is_certified(solver):
+    """At the last width, sums that sweep the 143,653 pairs have more round-off than `tol` allows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 1800)), rng.integers(0, 5, 600)
+    model = RankSVM(C=1.0, loss="hinge", solver=solver, max_iter=200).fit(X, y, qid=np.zeros(600))
+    assert model.converged_
+    assert model.duality_gap_ <= 1e-4 * model.objective_

@@ -1,4 +1,4 @@
-"""Hessians and diagonals of part of the rows, and of listed pairs, against every pair written out."""
+"""Hessians and diagonals of part of the rows, listed and visited pairs, against every pair written out."""
 
 import numpy as np
 import pytest
@@ -181,3 +181,27 @@ def test_the_diagonal_of_many_rows_is_estimated_from_some(docs, monkeypatch):
     few = term_of_labels(X[:2000], rng.integers(0, 3, 2000), qid[:2000])
     point = few.evaluate(np.zeros(6), None)
     np.testing.assert_allclose(few.curvature_diagonal(point), np.diagonal(few.curvature(point, 1.0, 0)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "gain_gap"])
+def test_visited_pairs_have_less_round_off_than_swept_ones(weighting, monkeypatch):
+    rng, n, width = np.random.default_rng(4), 500, 1e-4
+    y = rng.integers(0, 5, n).astype(float)
+    X, w = np.column_stack([y + 1e-4 * rng.random(n), rng.normal(size=n)]), np.array([1.0, 1e-4])
+    pairs = ComparablePairs.from_labels(Queries.from_qid(np.zeros(n), n), y, weighting=weighting)
+    term = ThreadedTerm(as_design_matrix(X), HuberHinge(pairs), 2)
+    swept = term.evaluate(w, width)
+    bound, v = term.round_off(swept, width, 1e-15, True), rng.normal(size=2)
+    product = term.curvature_product(swept, v)
+    monkeypatch.setattr(threaded, "MAX_VISITS", pairs.n_pairs - 1)
+    assert not term.visit_pairs()
+    monkeypatch.setattr(threaded, "MAX_VISITS", pairs.n_pairs)
+    assert term.visit_pairs()
+    assert not term.visit_pairs()
+    visited = term.evaluate(w, width, swept)
+    assert visited.sums.value == pytest.approx(swept.sums.value, abs=bound.value)
+    np.testing.assert_allclose(visited.gradient, swept.gradient, atol=1e-8)
+    np.testing.assert_allclose(term.curvature_product(visited, v), product, rtol=1e-9)
+    assert term.round_off(visited, width, 1e-15, True).value < 1e-3 * bound.value
+    oracle = ExplicitPairs(y, np.zeros(n), X, width=width, weighting=weighting)
+    assert visited.sums.value == pytest.approx(oracle.loss(X @ w), rel=1e-9)

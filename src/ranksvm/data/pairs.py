@@ -404,6 +404,17 @@ class ComparablePairs:
         parts = pointers, rows, self.levels[positions], self.n_levels[chosen]
         return ComparablePairs(*parts, preferred, other, gain, self.adjacent, self.direct_limit, self.visit_limit)
 
+    def all_visited(self) -> "ComparablePairs":
+        """The same pairs, visited one by one in all queries: no query is swept.
+
+        Returns
+        -------
+        ComparablePairs
+            The pairs.
+        """
+        parts = self.pointers, self.rows, self.levels, self.n_levels, self.preferred, self.other, self.gain
+        return ComparablePairs(*parts, self.adjacent, self.direct_limit, visit_limit=np.inf)
+
     def renumbered(self) -> "ComparablePairs":
         """The same pairs with rows numbered by position, for X whose rows are taken in that order.
 

@@ -382,8 +382,8 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return round_off(self, point, tol) if self.shown else 0.0
 
     def refresh(self, point: LinearPoint) -> bool:
-        """Compute the scores from w, in place, if they were interpolated between other points."""
-        if not point.n_steps:
+        """Compute the scores from w, in place, if they were interpolated between other points or sums were swept."""
+        if not self.term.visit_pairs() and not point.n_steps:
             return False
         at = self.term.evaluate(point.w, self.width, point.at)
         self.term.release(point.at)

@@ -19,6 +19,7 @@ from ranksvm.data.design_matrix import RowProducts
 from ranksvm.data.pairs import SAMPLE_QUERIES
 from ranksvm.data.queries import query_ranges
 from ranksvm.losses import SquaredHinge
+from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.terms.protocol import Sizes
@@ -58,6 +59,9 @@ LONG_GRADIENT = 50_000
 # Minimum number of whole queries that each of many parts contributes to a sample. (A reading of 800 MB in 113
 # parts took 0.76 s of CPU time, with rows of 64 queries of each part 0.92: one profiled run each.)
 PART_QUERIES = 4
+# Maximum number of pairs that are visited one by one only because sums of a sweep are too inaccurate: some milliseconds
+# for each evaluation.
+MAX_VISITS = 1e7
 # Seed for the rows that estimate a diagonal: fits are reproducible.
 SEED = 0
 # Multiples of this and of its square, modulo 1, are spread evenly over a square (the reciprocal of the plastic number).
@@ -269,6 +273,18 @@ class ThreadedTerm:
     def round_off(self, at: ThreadedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation, from its scores."""
         return self.loss.round_off(at.scores, at.sums, width, off, sharp)
+
+    def visit_pairs(self) -> bool:
+        """Visit pairs one by one from now on, unless there are too many; False if nothing changes."""
+        pairs = self.pairs
+        if not isinstance(pairs, ComparablePairs) or pairs.n_pairs > MAX_VISITS:
+            return False
+        if not isinstance(self.loss, MarginLoss) or not self.loss.sums.lengths.swept:
+            return False
+        self.pairs = pairs.all_visited()
+        self.loss = self.loss.over(self.pairs)
+        self._probe = None
+        return True
 
     def release(self, at: ThreadedPoint) -> None:
         """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""

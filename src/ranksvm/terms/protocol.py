@@ -176,6 +176,9 @@ class DataTerm(Protocol):
     def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation whose margins have the error ``off``: `PairwiseLoss.round_off`."""
 
+    def visit_pairs(self) -> bool:
+        """Visit pairs one by one from now on, for sums with less round-off; False if nothing changes."""
+
     def scores(self, w: np.ndarray) -> np.ndarray | list[np.ndarray]:
         """``X w``, an array of the backend."""
 

@@ -94,6 +94,10 @@ class DevicesTerm:
         bounds: list[LossRoundOff] = self._each(lambda part, own: part.round_off(own, width, off, sharp), at)
         return tree_sum(bounds, LossRoundOff.plus)
 
+    def visit_pairs(self) -> bool:
+        """False: how sums over pairs are computed does not change."""
+        return False
+
     def release(self, at: DevicesPoint) -> None:
         """Mark an evaluation as no longer needed."""
         for part, own in zip(self.parts, at.parts, strict=True):

@@ -207,6 +207,10 @@ class DeviceTerm:
         found: LossRoundOff = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
         return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
 
+    def visit_pairs(self) -> bool:
+        """False: how sums over pairs are computed does not change."""
+        return False
+
     def release(self, at: DevicePoint) -> None:
         """Mark an evaluation as no longer needed: the memory of its scores is used again."""
         self._spare.append(at.scores)

@@ -216,6 +216,10 @@ class PartitionedTerm:
         """Bounds on the round-off of an evaluation."""
         return self._reduce(Asked.round_off, at.at, width, off, sharp)
 
+    def visit_pairs(self) -> bool:
+        """False: how sums over pairs are computed does not change."""
+        return False
+
     def release(self, at: PartitionedPoint) -> None:
         """Mark an evaluation as no longer needed: parts learn of it in the next round."""
         self._live.discard(at.at.number)
