@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translate Cython modules that are out of date to C++, in one process: starting Cython takes longer than most modules.
+"""Translate Cython modules whose C++ is out of date, in one process: starting Cython takes longer than most modules.
 
 Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
 files; all of them depend on every DEPENDENCY.
@@ -18,7 +18,7 @@ def changed(path: str | Path) -> int:
 
 
 def main() -> int:
-    """Run Cython on the sources that are newer than their C++, or whose dependencies or Cython are."""
+    """Run Cython on the sources whose C++ is not newer than the source, its dependencies and Cython."""
     dependencies, command, sources = (
         list(group) for separates, group in groupby(sys.argv[1:], lambda argument: argument == "--") if not separates
     )

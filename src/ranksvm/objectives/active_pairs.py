@@ -21,7 +21,7 @@ BLOCK = 256
 # For n documents, and blocks whose squared sizes add up to s, the inverse costs as much as a product that reads
 # ``CUBE_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s`` bytes.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
-# Bytes that correspond to a call of the Hessian with respect to the scores, and to each row of a call.
+# Bytes read in the time of a call of the Hessian with respect to the scores, and in the time of each row of a call.
 CALL_COST, ROW_COST = 3e4, 600.0
 # The factor is in float32 up to this ``C * degree * value of Q``; above it, such a factor would be too inaccurate.
 SINGLE_RANGE = 1e4
@@ -37,7 +37,7 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     pointers : ndarray of int64, shape (n_queries + 1,)
         First row of each query, and the number of rows.
     memory : int
-        Bytes that the inverse may take: for values of Q, the factor, and a copy or blocks in two precisions.
+        Bytes that the inverse may take, with the values of Q, the factor, and the memory to compute them.
 
     Returns
     -------

@@ -22,7 +22,7 @@ __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
 # 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
 ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
 # The coarse space has at most this many dimensions: the linear part of each feature and functions of its steps, or all
-# variables if there are no more of them. (On MQ2007, with 35,969 x 46 values and 646 variables, fits with C from 1e-3
+# variables if there are at most this many. (On MQ2007, with 35,969 x 46 values and 646 variables, fits with C from 1e-3
 # to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34, 53, 151, 221 and 317; with all 646 dimensions,
 # computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
@@ -31,10 +31,11 @@ PRODUCTS = 30
 # The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
 # SAMPLED_PART of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
-# If there are so many rows, and a step has to be accurate to a tolerance t only, its products are with the Hessian of a
-# sample of n_variables / t^2 rows, unless these are more than MAX_SAMPLED of all. (On 700,080 x 136 values with 32
-# levels, evaluations and products of fits with C = 0.01 and C = 1 cost as much as 16.1 and 18.1 passes over all rows
-# without samples, 13.2 and 15.3 with them, 12.4 and 17.4 with twice as many rows, 13.0 and 16.7 with four times.)
+# If there are at least SAMPLED_FROM rows, and a step has to be accurate only to a tolerance t, its products use the
+# Hessian of a sample of n_variables / t^2 rows, unless that is more than the fraction MAX_SAMPLED of all rows. (On
+# 700,080 x 136 values with 32 levels, evaluations and products of fits with C = 0.01 and C = 1 cost as much as 16.1 and
+# 18.1 passes over all rows without samples, 13.2 and 15.3 with them, 12.4 and 17.4 with twice as many rows, 13.0 and
+# 16.7 with four times.)
 MAX_SAMPLED = 0.5
 SEED = 0
 # If a product takes a round over parts, the preconditioner solves Newton's system of a sample to this accuracy, with at
@@ -81,7 +82,7 @@ class AdditiveObjective(LinearObjective):
         self.rows_term = term
         self.terms = terms
         self._coarse = _CoarseSpace.of(terms)
-        # the columns of codes with variables, and these variables; none if the coarse space has all variables
+        # the variables of each column of codes that has any; empty if the coarse space has all variables
         self._blocks = {} if self._coarse.whole else _blocks(terms)
         # what the loss adds to the blocks and to the coarse Hessian; the inverse for the current C; and the number of
         # products that have used it
@@ -173,7 +174,7 @@ class AdditiveObjective(LinearObjective):
     def _new_inverse(self, blocks: list[np.ndarray], coarse: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         space, transposed = self._coarse.space, self._coarse.space.T.tocsr()
         on_space = by_cholesky((transposed @ space).toarray() + self.C * coarse)
-        # all blocks at once: smaller ones are padded with a variable beyond all others, which is 0
+        # all blocks at once: smaller ones are padded with an extra variable at the end, whose value is 0
         n_variables, size = self.n_variables, max(map(len, self._blocks.values()), default=0)
         places = np.full((len(blocks), size), n_variables)
         inverses = np.zeros((len(blocks), size, size))

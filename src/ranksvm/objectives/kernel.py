@@ -56,8 +56,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     ``b_1's_2`` and needs no product with Q. Both rows are updated in every step by recurrence. The gradient is ``g = b
     + C dloss/ds``. The Hessian is ``I + C H Q``, where H is the Hessian of the loss with respect to the scores; it is
     self-adjoint in this inner product. An evaluation costs one product with Q, and so does a product with the Hessian.
-    If the variables are only the coefficients, each of them costs two (`CoefficientObjective`). The duality gap is
-    ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the kernel's space.
+    If the variables are only the coefficients, each of these costs two products (`CoefficientObjective`). The duality
+    gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the kernel's space.
 
     Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
 
@@ -233,7 +233,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         Parameters
         ----------
         point : KernelPoint
-            The point; its products with Q are compared with some newly computed entries of them.
+            The point. Some entries of its products with Q are computed again and compared.
         tol : float
             Ignored: the bound is always sharp.
 
@@ -304,7 +304,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return self._inverse(point.state)
 
     def narrowed_solution(self, point: KernelPoint) -> np.ndarray | None:
-        """The solution for the current width, if the pairs in the ring of a point are those in its ring there."""
+        """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
         assert isinstance(self.loss, HuberHinge)
         assert point.width is not None
         assert self.width is not None
@@ -334,8 +334,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.
 
-        Its loss has the current smoothing, which is not reduced. For a narrow width, its solution may be far from that
-        of the whole problem, which would then take many steps from there.
+        Its loss keeps the current smoothing. With less smoothing, its solution could be far from the solution of the
+        whole problem, which would then take many steps.
         """
         if self.landmarks is None:
             return None

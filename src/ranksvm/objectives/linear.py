@@ -29,8 +29,8 @@ __all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective",
 # most REDUCE_BELOW times as much, the width is multiplied by MAX_FACTOR or less.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
-# The same if the inverse of the Hessian predicts the solution for the next width, which needs no accurate solution for
-# this one. (MQ2008, hinge, gamma = 2^-1, C = 32: 53 steps in float32 instead of 69.)
+# This replaces REDUCE_BELOW if the inverse of the Hessian predicts the solution for the next width: that needs no
+# accurate solution for the current width. (MQ2008, hinge, gamma = 2^-1, C = 32: 53 steps in float32 instead of 69.)
 REDUCE_BELOW_BY_INVERSE = 1.0
 MAX_FACTOR = 0.5
 # However much is reserved for round-off, this share of the allowed gap is left for the solver.
@@ -140,7 +140,7 @@ class SmoothedObjective(Generic[PointType]):
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * self._allowed(point, tol)
 
     def narrowed_solution(self, point: PointType) -> np.ndarray | None:
-        """The solution for the current width, if the pairs in the ring of a point are those in its ring there."""
+        """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
         raise NotImplementedError
 
     def reduce_smoothing(self, point: PointType, tol: float, by_inverse: bool = False) -> tuple[PointType, int]:
@@ -174,9 +174,10 @@ class SmoothedObjective(Generic[PointType]):
         return narrower, 2
 
     def _extrapolated(self, w: np.ndarray, factor: float) -> np.ndarray | None:
-        """The solution for a width smaller by a factor, from the solutions w and that of the last reduction, if any.
+        """The solution for a width smaller by ``factor``, extrapolated from w and the solution at the last reduction.
 
-        As long as the same pairs have margins in the quadratic part of the loss, the solution is linear in the width.
+        It is None at the first reduction. As long as the same pairs have margins in the quadratic part of the loss, the
+        solution is linear in the width.
         """
         if self._reduced is None:
             return None
@@ -316,7 +317,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Expected products for such a reduction, preconditioned by the diagonal of the Hessian; 0 if unknown."""
+        """Expected products for this reduction, preconditioned by the diagonal ``scale``; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
         if differences is None:
             return 0.0
@@ -370,7 +371,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return 0.5 * self.inner(point.gradient, point.gradient)
 
     def gap_slope(self, point: LinearPoint) -> float:
-        """The norm of the derivative of the gap with respect to the gradient: the weight of its round-off."""
+        """The norm of the derivative of the gap with respect to the gradient, which bounds the effect of round-off."""
         return float(np.sqrt(self.inner(point.gradient, point.gradient)))
 
     def round_off(self, point: LinearPoint, tol: float) -> float:

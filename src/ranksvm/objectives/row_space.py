@@ -23,8 +23,8 @@ VALUE_COST = 0.1
 class RowSpaceObjective(LinearObjective):
     """`LinearObjective` with the inverse of its Hessian, computed from products of rows with each other.
 
-    With Q = X X' the inverse of ``I + C X' H X`` is ``I - X' C H (I + C Q H)^-1 X``: one factor of a matrix with a row
-    for each document that has an active pair.
+    With Q = X X' the inverse of ``I + C X' H X`` is ``I - X' C H (I + C Q H)^-1 X``. It takes one factor of a
+    matrix with a row for each document that has an active pair.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class RowSpaceObjective(LinearObjective):
         return self._inverse(point.at.state)
 
     def narrowed_solution(self, point: LinearPoint) -> np.ndarray | None:
-        """The solution for the current width, if the pairs in the ring of a point are those in its ring there."""
+        """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
         term, at = self.rows_term, point.at
         assert isinstance(at, ThreadedPoint)
         assert isinstance(term.loss, HuberHinge)

@@ -1,4 +1,4 @@
-"""Newton's method that builds explicit Hessians only if conjugate gradients need many products, or will."""
+"""Newton's method that builds explicit Hessians only if conjugate gradients need many products or are expected to."""
 
 import threading
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["adaptive"]
 
-# Conjugate gradients stop once the residual is this fraction of the gradient, or the fraction that the last step left,
-# times NEXT_REDUCTION.
+# Conjugate gradients stop once the residual is the fraction FIRST_REDUCTION of the gradient or, if that is less,
+# NEXT_REDUCTION times the fraction that the last step left.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
-# If pairs cross their margins with every step, such inexact steps can alternate between the same points. After this
-# many steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these
-# reductions.
+# If pairs cross their margins with every step, such inexact steps can alternate between the same points. From the
+# FUTILE_STEPS-th step in a row without a smaller gap on, each such step multiplies the limit FIRST_REDUCTION by
+# TIGHTEN, down to MIN_REDUCTION.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
 MIN_REDUCTION = 1e-3
@@ -30,24 +30,35 @@ CG_PRODUCTS = 500
 # The problem on a sample is solved until the gradient has decreased to this fraction: a sample with just enough rows
 # per variable for a preconditioner does not determine the solution any better.
 SAMPLE_REDUCTION = 0.05
-# Hessians are built once products have cost this fraction of a Hessian, and it is expected to save its cost. (On 300
-# features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)
+# Hessians are built once the products have cost this fraction of the cost of a Hessian, if Hessians are expected to
+# save their cost. (On 300 features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and
+# 0.18 takes 1.25 times.)
 SPENT_SHARE = 0.18
 # They are built at once if the expected products cost at least this fraction of what Hessians cost. (On the grid of
-# benchmarks/solver_choice.py it is at least 0.88 if they are faster, and at most 0.73 if they are slower by more
-# than a quarter.)
+# benchmarks/solver_choice.py this fraction is at least 0.88 if Hessians are faster, and at most 0.73 if they are slower
+# by more than a quarter.)
 EXPECTED_SHARE = 0.8
-# Fewer products do not predict the later ones.
+# The cost of later products cannot be predicted from fewer products than this.
 MIN_PRODUCTS = 4
-# Remaining decrease of the logarithm of the gap, if it is not known.
+# The remaining decrease of the logarithm of the gap is assumed to be this if it is not known.
 MAX_REDUCTION = 20.0
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Learnt(NamedTuple):
-    """Results of the problem on a sample: a preconditioner, the reduction of the logarithm of the squared residual by
-    each product with it, which is much the same for all data, and whether Hessians saved time."""
+    """Results of the problem on a sample.
+
+    Attributes
+    ----------
+    solve : callable or None
+        The preconditioner.
+    reductions : tuple of float
+        Decrease of the logarithm of the squared residual by each product with this preconditioner. It is much the same
+        for the problem on all data.
+    paid : bool
+        Whether Hessians saved time.
+    """
 
     solve: Solve | None = None
     reductions: tuple[float, ...] = ()
@@ -70,10 +81,10 @@ def adaptive(
     differences of a few rows show that it will be large, Newton's method is used from the start (`newton`). Otherwise
     conjugate gradients begin, with the diagonal as their preconditioner. Once the products have cost a fifth as much as
     an explicit Hessian, and it is expected to save more products than it costs, Newton's method goes on from there.
-    The remaining cost without a Hessian is estimated from the reduction of the residual by the last products, the cost
-    with it from the number of rows in it. As in the ski-rental problem, the work is then at most about twice the work
-    of the better choice. A problem on a sample of the data is solved first, in the same way, and passes on
-    its solution, its preconditioner, and whether Hessians saved time.
+    The remaining cost without a Hessian is estimated from the reduction of the residual by the last products. The
+    cost with a Hessian is estimated from the number of its rows. As in the ski-rental problem, the work is then at most
+    about twice the work of the better choice. A problem on a sample of the data is solved first, in the same way, and
+    passes on its solution, its preconditioner, and whether Hessians saved time.
 
     Parameters
     ----------
@@ -124,7 +135,7 @@ def _minimize(
     objective: AdaptiveObjective[P], point: P, learnt: Learnt, monitor: Monitor[P]
 ) -> tuple[SolverResult, Learnt]:
     """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""
-    earlier = objective.earlier_hessian()  # of other weights, for which it saved time
+    earlier = objective.earlier_hessian()  # from an earlier solve, in which Hessians saved time
     if learnt.paid or earlier is not None:
         return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)
     if learnt.solve is None:
@@ -138,7 +149,7 @@ def _minimize(
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
-        if point is not before:  # another objective, of larger gaps
+        if point is not before:  # a less smoothed objective, whose gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it
@@ -154,7 +165,7 @@ def _minimize(
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
-        # to solve for a step more accurately than the quadratic model approximates the objective gains nothing
+        # solving for a step more accurately than the quadratic model approximates the objective gains nothing
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
     return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 
@@ -171,7 +182,7 @@ class _Steps(Generic[P]):
     solve : callable
         The preconditioner.
     reductions : tuple of float
-        Known reductions of the logarithm of the squared residual by its products.
+        Decrease of the logarithm of the squared residual by each product with this preconditioner, as far as known.
     """
 
     def __init__(
@@ -191,8 +202,10 @@ class _Steps(Generic[P]):
         return cost < np.inf and self.objective.expected_products(scale, log_reduction) >= EXPECTED_SHARE * cost
 
     def step(self, point: P, tolerance: float) -> NewtonStep:
-        """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or the
-        unfinished step when Hessians become worth their cost."""
+        """A Newton step with a residual of at most ``tolerance`` times the gradient, in the norm of the preconditioner.
+
+        The step is left unfinished if Hessians become worth their cost.
+        """
         objective = self.objective
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -209,7 +222,7 @@ class _Steps(Generic[P]):
         return newton_step
 
     def _pays(self, point: P, gap: float, n_products: int, left: float) -> bool:
-        """Whether to build Hessians now, after ``n_products`` of a step that left the fraction ``left`` of the gap."""
+        """Whether to build Hessians now, after ``n_products`` products that left the fraction ``left`` of the gap."""
         if n_products == 0:  # a step takes at least one
             self._left = left
             return False

@@ -38,7 +38,7 @@ def alternating(
     objective : SplitObjective
         The problem, initialized; only its steps are used.
     tol : float
-        Stop when the duality gap is at most this part of the absolute value of the objective.
+        Stop when the duality gap is at most this fraction of the absolute value of the objective.
     max_iter : int
         Largest number of steps.
     interrupted : threading.Event, optional

@@ -10,16 +10,18 @@ class SignCone:
 
     Notes
     -----
-    The problem is ``min over w in K of P(w) = 1/2 |w|^2 + C * L(X w)``, L convex. For a vector a of one entry for each
-    pair, or score, its dual is ``D(a) = -C * L*(-a / C) - 1/2 |proj_K(X'a)|^2``, L* the conjugate, because the minimum
-    over K of ``1/2 |w|^2 - w'z`` is at ``w = proj_K(z)``. At a feasible w the point ``a = -C L'(X w)`` satisfies
-    ``C L(X w) + C L*(-a / C) = -w'z`` with ``z = X'a = w - g``, g the gradient of P. Hence the duality gap is
+    The problem is ``min over w in K of P(w) = 1/2 |w|^2 + C * L(X w)``, L convex. Its dual, for a vector
+    a with one entry per pair or score, is ``D(a) = -C * L*(-a / C) - 1/2 |proj_K(X'a)|^2``, L* the conjugate, because
+    the minimum over K of ``1/2 |w|^2 - w'z`` is at ``w = proj_K(z)``. At a feasible w the point ``a = -C L'(X w)``
+    satisfies ``C L(X w) + C L*(-a / C) = -w'z`` with ``z = X'a = w - g``, g the gradient of P. Hence the duality gap
+    is
 
         P(w) - D(a) = 1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = 1/2 |w - v|^2 + w'(v - z),  v = proj_K(z),
 
-    where both parts are nonnegative, since ``v - z`` is in the dual cone of K. With ``m = w - v``, which is the
-    gradient where no constraint is active, it is ``m'g - 1/2 |m|^2``; without constraints m = g, and the gap is ``1/2
-    |g|^2``. Since P is strongly convex, the distance of w from the solution, and from v, is at most ``sqrt(2 * gap)``.
+    where both parts are nonnegative, since ``v - z`` is in the dual cone of K. Let ``m = w - v``,
+    which equals the gradient where no constraint is active. Then the gap is ``m'g - 1/2 |m|^2``. Without constraints,
+    m = g and the gap is ``1/2 |g|^2``. Since P is strongly convex, the distance of w from the solution, and from v, is
+    at most ``sqrt(2 * gap)``.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class ConeModel(Protocol):
         """The vector x of the cone that minimizes ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A vector of the cone to go on from, w or a better one, and which variables (bool) are to change there."""
+        """A vector of the cone to continue from (w or a better one), and a mask of the variables that change there."""
 
     def inverse_on(self, free: np.ndarray) -> Solve:
         """The inverse of M on the variables that are free (bool); 0 for the others."""
@@ -83,11 +83,11 @@ class HessianModel:
     def minimizer(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The minimizer by block principal pivoting.
 
-        Variables are free or 0. If the solution for the free ones has wrong signs, or the negative gradient of
-        others leads into the cone, all these variables change sides at once. If their number does not fall for a
-        while, only the last of them changes sides, which ends after finitely many exchanges (Júdice & Pires, Computers
-        Oper. Res. 21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). It begins with the variables that were free the
-        last time.
+        Each variable is free or 0. Free variables with a wrong sign in the solution become 0, and variables at 0 whose
+        negative gradient leads into the cone become free, all at once. If the number of such variables does not fall
+        for a while, only the last of them is exchanged, so that the method ends after finitely many exchanges (Júdice &
+        Pires, Computers Oper. Res. 21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). The method begins with the
+        free variables of the last factorization.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class HessianModel:
         return found, (self.cone.signs == 0) | (found != 0.0)
 
     def inverse_on(self, free: np.ndarray) -> Solve:
-        """The inverse of the free rows and columns, factorized once for the same ones."""
+        """The inverse of the free rows and columns; the last factor is used again if they are the same."""
         if self._free is None or not np.array_equal(free, self._free):
             self._free, self._solve = free, _inverse_of_part(self.hessian, np.flatnonzero(free))
         return self._solve

@@ -1,4 +1,4 @@
-"""Douglas-Rachford splitting: a sum of two convex functions by the proximal operator of each, with a certificate."""
+"""Douglas-Rachford splitting minimizes a sum of two convex functions by the proximal operator of each."""
 
 import logging
 import threading
@@ -17,8 +17,8 @@ __all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "wh
 logger = logging.getLogger("ranksvm.solvers")
 
 # The problem within a step is solved to a relative gap of ACCURACY times the square of tol, or of LAST_GAP times the
-# last relative gap while that is larger: the bound changes in proportion to the error of the solution, which is
-# proportional to the square root of its gap.
+# last relative gap if that is larger. The square is used because the bound changes in proportion to the error of the
+# solution, which is proportional to the square root of its gap.
 ACCURACY, LAST_GAP = 1e-2, 0.1
 # This number of steps without a better certificate indicates round-off.
 PATIENCE = 100
@@ -47,12 +47,12 @@ class SplitHistory:
 
 @dataclass
 class SplitResult(Generic[S]):
-    """Outcome of `douglas_rachford`.
+    """Outcome of `douglas_rachford` or `alternating`.
 
     Attributes
     ----------
     point : SplitPoint
-        The best point, finished.
+        The best point after `SplitObjective.finish`, or the last point of `alternating`.
     gap : float
         Duality gap there.
     n_iter : int
@@ -79,16 +79,17 @@ def douglas_rachford(
 ) -> SplitResult[S]:
     """Minimize a sum of two convex functions, each given by its proximal operator.
 
-    Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
-    the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
-    for any step length; the objective chooses it, and changes it with decreasing frequency.
+    The method is from Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer.
+    Anal. 16 (1979). Boyd et al., Found. Trends Mach. Learn. 3 (2011), describe it as the alternating direction method
+    of multipliers. It converges for any step length. The objective chooses the step length, and changes it less and
+    less often.
 
     Parameters
     ----------
     objective : SplitObjective
         The problem, initialized.
     tol : float
-        Stop when the duality gap is at most this part of the absolute value of the objective.
+        Stop when the duality gap is at most this fraction of the absolute value of the objective.
     max_iter : int
         Largest number of steps, including the last one, which finishes the best point; at least two are taken.
     interrupted : threading.Event, optional

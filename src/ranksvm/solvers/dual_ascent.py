@@ -10,8 +10,8 @@ __all__ = ["dual_ascent"]
 
 D = TypeVar("D")
 
-# An iteration takes one epoch more than this fraction of the epochs so far, and at most EPOCHS: a certificate costs
-# half an epoch.
+# An iteration takes one epoch plus EPOCH_SHARE times the number of epochs so far, but at most EPOCHS, because its
+# certificate costs half an epoch.
 EPOCH_SHARE = 0.1
 EPOCHS = 20
 

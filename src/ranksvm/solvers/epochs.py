@@ -37,7 +37,8 @@ class EpochObjective(Protocol):
     def remaining_decrease(self) -> float:
         """Decrease of the objective by one pass with exact line searches from here: 0 at stationary points only.
 
-        The variables stay as they are. It may be 0 if epochs are such passes: the last epoch has shown the decrease.
+        The variables stay as they are. If epochs themselves have exact line searches, the result may be 0 at any point,
+        because the last epoch has shown the decrease.
         """
 
     def refresh(self) -> None:

@@ -11,7 +11,7 @@ __all__ = ["shorten", "take"]
 
 # A step is short enough if its final uphill slope is at most this multiple of its initial slope ...
 SLOPE = 0.9
-# ... and a search ends if the slope is at most this multiple of it.
+# ... and a search ends if the slope is at most this multiple of the initial slope.
 SEARCH_SLOPE = 0.2
 TRIALS = 40
 # A relative increase of the objective below this is round-off.
@@ -22,9 +22,9 @@ def take(objective: Objective[P], point: P, step: np.ndarray, monitor: Monitor[P
     """The point after a step, shortened if it overshoots, and the slope at the end of the full step."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
-    # A step is not too long if its final uphill slope is no steeper than its initial downhill slope, or if it reduced
-    # the gradient; a step without initial descent is round-off. The objective may increase only by round-off, otherwise
-    # steps could cycle.
+    # A step is not too long if its final uphill slope is at most SLOPE times its initial downhill slope, or if it
+    # reduced the gradient; a step without initial descent is round-off. The objective may increase only by round-off,
+    # otherwise steps could cycle.
     short = end <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)
     if slope >= 0.0 or end <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
         objective.release(point)
@@ -73,13 +73,13 @@ def _flat_position(
     low, low_slope, high, high_slope = 0.0, slope, 1.0, end
     moved = 0  # the end that the last round moved: -1 the low one, 1 the high one, 0 both
     for _ in range(TRIALS):
-        # regula falsi on the slope, kept away from the ends; the slope at an end that stays is halved (the Illinois
-        # rule), because a slope with a kink would keep the other end for long
+        # regula falsi on the slope, kept away from the ends; the slope at an end that has stayed twice is halved (the
+        # Illinois rule), because otherwise this end would stay for many rounds if the slope has a kink
         moved_before = moved
         guess = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
         alphas = _positions(low, high, guess, at_once)
         values, slopes = along(alphas)
-        # flat, and not so far beyond the minimum that the value rises again: from there steps could cycle
+        # flat, and beyond the minimum only if the value is no larger than at the start: otherwise steps could cycle
         flat = (np.abs(slopes) <= SEARCH_SLOPE * abs(slope)) & ((slopes <= 0.0) | (values <= start_value))
         if flat.any():
             return float(alphas[flat][np.argmin(np.abs(slopes[flat]))])

@@ -18,8 +18,9 @@ __all__ = [
     "load_lapack",
 ]
 
-# Up to this number of variables our own loops factorize, beyond it LAPACK, which takes 0.25 s to load. Measured for 46
-# and 128 variables: our factor 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the BLAS's 3.6 and 8.0.
+# Up to this number of variables our own loops compute the factor. Beyond it LAPACK does, which takes 0.25 s to load.
+# Measured for 46 and 128 variables: our factor 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the
+# BLAS's 3.6 and 8.0.
 FEW_VARIABLES = 128
 
 # A cosine between a step and the change of the gradient below this is round-off.
@@ -174,9 +175,8 @@ class NewtonStep:
     residual: np.ndarray  # -(g + H step)
     length: float  # of the step, in the norm of the preconditioner
     n_products: int
-    left: float = (
-        1.0  # of the squared gradient in the norm of the inverse preconditioner; not for a step on the boundary
-    )
+    # the fraction of the squared gradient that is left, in the norm of the inverse preconditioner; not on the boundary
+    left: float = 1.0
     on_boundary: bool = False
     stopped: bool = False  # by `stop`, short of the tolerance
 

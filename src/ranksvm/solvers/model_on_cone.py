@@ -12,11 +12,13 @@ __all__ = ["minimize_model"]
 
 # Conjugate gradients on a face stop once the residual has decreased to this fraction: the face may be the wrong one.
 FACE_TOLERANCE = 0.1
-# Variables may leave 0 again once the free ones have at most this fraction of the gap: until then, the gradient of
-# variables at 0 is mainly an effect of the free ones, no reason to free them. (Word pairs, 20,360 x 279,643,
-# nonnegative weights, C = 1: 113 products a fit; 563 if they may leave at once, because the same ones come and go.)
+# Variables at 0 may become free again once the free ones contribute at most this fraction of the gap. Until then, the
+# gradient at variables that are 0 is mainly an effect of the free ones, which is no reason to free more. (Word pairs,
+# 20,360 x 279,643, nonnegative weights, C = 1: 113 products a fit; 563 if variables may become free at once, because
+# the same variables are freed and set to 0 again and again.)
 RELEASE_SHARE = 0.5
-# Maximum number of faces: the step is then good enough, as it decreases the model, which is all a Newton step needs.
+# Maximum number of faces. The step after so many faces is good enough: it decreases the model, which is all that a
+# Newton step needs.
 MAX_FACES = 100
 
 
@@ -55,7 +57,7 @@ def minimize_model(
     enough : float
         The duality gap of the model to reach.
     max_products : int
-        Largest number of products with H, about.
+        Approximate largest number of products with H.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def minimize_model(
 def _step_down(
     product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, near: ConeModel
 ) -> NewtonStep:
-    """The minimum of the model on the way to the minimizer with the approximate Hessian."""
+    """The step to the minimum of the model on the segment from w to the minimizer for the approximate Hessian."""
     way = near.minimizer(w, gradient) - w
     image, slope = product(way), float(gradient @ way)
     curvature = float(way @ image)

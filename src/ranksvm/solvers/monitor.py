@@ -23,7 +23,8 @@ __all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "rel
 logger = logging.getLogger("ranksvm.solvers")
 # A relative change of the objective below this is round-off.
 ROUND_OFF = 1e-14
-# If the bound on round-off exceeds the tolerance, another step is worth its cost if the bound fell by this factor.
+# While the bound on round-off exceeds the allowed gap, another step is worth its cost only if the bound has fallen to
+# less than this fraction of its last value.
 LESS_ROUND_OFF = 0.5
 
 
@@ -205,7 +206,7 @@ class Monitor(Generic[P]):
         value, gap = self._append(point)
         status = self._status(point, value, gap)
         if self.label is not None:
-            # as `_status` compares them: with the bound on round-off, if it is known
+            # the gap that `_status` compares with tol: it includes the bound on round-off, if that is known
             tested = gap + self.objective.reserve if self._proven is None else self._proven
             line = "%siteration %d: objective %.9g, relative gap %.2e (tol %.2e)"
             logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)

@@ -20,9 +20,10 @@ SAMPLE_ITERATIONS = 20
 # The loss of the sample is not smoothed less than this tolerance requires: in a sample, too few pairs have margins in a
 # narrower smoothed interval.
 SAMPLE_TOL = 1e-4
-# A step that leaves more than GOOD_REDUCTION of the gradient, in the norm of the inverse Hessian, calls for a new one
-# once products since the last one have cost SPENT_SHARE of its cost; if it leaves more than POOR_REDUCTION,
-# at once. (10,000 x 46: 10 products and one Hessian take 0.9 times as long as 6 and two.)
+# A new Hessian is built after a step that leaves more than GOOD_REDUCTION of the gradient, in the norm of the inverse
+# Hessian, once the products since the last Hessian have cost SPENT_SHARE of the cost of a Hessian. After a step that
+# leaves more than POOR_REDUCTION, a new one is built at once. (10,000 x 46: 10 products and one Hessian take 0.9 times
+# as long as 6 products and two Hessians.)
 GOOD_REDUCTION, POOR_REDUCTION = 0.3, 0.6
 SPENT_SHARE = 0.5
 # Approximate fraction of the gradient that remains after a step with a preconditioner from a sample.
@@ -88,7 +89,7 @@ def newton(
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start) if point is None else point
-    # the Hessian of an earlier solve, for other weights, is good enough for a first step
+    # the Hessian of an earlier solve, such as for another C, is good enough for a first step
     return by_hessians(objective, point, monitor, objective.earlier_hessian())
 
 
@@ -110,9 +111,9 @@ def by_hessians(
     monitor : Monitor
         The trace so far.
     earlier : ndarray of float64, shape (n_variables, n_variables), optional
-        A Hessian for the first step, from another point or other weights.
+        A Hessian for the first step, with the curvature at another point.
     trusted : bool
-        Whether to take steps with such a Hessian alone; otherwise it preconditions conjugate gradients.
+        Whether steps may use an approximate Hessian alone; otherwise it preconditions conjugate gradients.
 
     Returns
     -------
@@ -124,13 +125,13 @@ def by_hessians(
     solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, if it is known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, misled = 1.0, False
-    begun = monitor.n_iter + 1  # iterations before
+    begun = monitor.n_iter + 1  # the iteration at which these steps begin
     n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
     trusts_single = True  # whether products in float32 may suffice
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
-        if point is not before:  # another objective, of another curvature
+        if point is not before:  # a less smoothed objective, whose curvature is different
             precondition, solved = solve, None
         if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
@@ -157,7 +158,7 @@ def by_hessians(
             inexact = _inexact_step(objective, point, precondition, tolerance, not single, monitor)
             step = inexact.step
             n_avoidable += max(0, inexact.n_products - FEW_PRODUCTS)
-            # a Hessian of so few rows or digits hardly helps, or one of more would have saved as much as it costs
+            # this Hessian has too few rows or digits to help, or one with more would have saved as much as it costs
             paid = n_avoidable >= objective.refined_cost
             if misled := (paid or inexact.n_products == CG_PRODUCTS) and objective.refine():
                 n_avoidable = 0

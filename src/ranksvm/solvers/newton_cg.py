@@ -14,20 +14,22 @@ from ranksvm.solvers.protocol import P, PreconditionedObjective
 
 __all__ = ["newton_cg"]
 
-# Conjugate gradients stop once the residual is this fraction of the gradient, or the fraction that the last step left,
-# times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
+# Conjugate gradients stop once the residual is the fraction FIRST_REDUCTION of the gradient or, if that is less,
+# NEXT_REDUCTION times the fraction that the last step left: more accuracy is useless because of the nonlinearity within
+# the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
 # If C is so large that pairs cross their margins with every step, such inexact steps can alternate between the same
-# points (a polynomial kernel of 30 documents at C = 10^4: 1000 iterations without convergence, now 43). After this many
-# steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these reductions.
+# points (a polynomial kernel of 30 documents at C = 10^4: 1000 iterations without convergence, now 43). From the
+# FUTILE_STEPS-th step in a row without a smaller gap on, each such step multiplies the limit FIRST_REDUCTION by
+# TIGHTEN, down to MIN_REDUCTION.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
 MIN_REDUCTION = 1e-3
 CG_PRODUCTS = 1000
-# Every later step computes the inverse of the Hessian once the products of a step have cost INVERSE_SHARE of an inverse
-# and are at least FEW_PRODUCTS, or once the products of all steps have cost as much as INVERSES of them. On MQ2008
-# at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
+# If a step takes at least FEW_PRODUCTS products, and these cost INVERSE_SHARE of the cost of an inverse of the Hessian,
+# every later step computes the inverse. So do later steps once the products of all steps have cost as much as INVERSES
+# inverses. On MQ2008 at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
 INVERSE_SHARE, INVERSES = 0.5, 3.0
 FEW_PRODUCTS = 4
 
@@ -48,9 +50,9 @@ def newton_cg(
 ) -> SolverResult:
     """Minimize a strongly convex objective whose Hessian is known only through products.
 
-    Steps are solutions of Newton's system by conjugate gradients, preconditioned by the objective, with an accuracy
-    that follows the quality of the last step (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), and shortened if they
-    overshoot. There is no trust region: a step that is too long costs no product with the Hessian, only values along
+    Each step solves Newton's system by conjugate gradients, with the preconditioner of the objective. The accuracy
+    follows the quality of the last step (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996). Steps that overshoot are
+    shortened. There is no trust region: a step that is too long costs no product with the Hessian, only values along
     it.
 
     If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
@@ -96,7 +98,7 @@ def newton_cg(
     inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point, inverts)
-        if point is not before:  # another objective, of larger gaps
+        if point is not before:  # a less smoothed objective, whose gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it
@@ -132,5 +134,5 @@ def newton_cg(
 
 
 def _costs_more(inverse_cost: float, n_products: int, left: float) -> bool:
-    """Whether the products of a step have cost enough for the inverse of the Hessian."""
+    """Whether the products of a step have cost so much that later steps should compute the inverse of the Hessian."""
     return n_products >= max(INVERSE_SHARE * inverse_cost, FEW_PRODUCTS)

@@ -16,14 +16,16 @@ from ranksvm.solvers.tron import curvature_scale
 
 __all__ = ["projected_newton"]
 
-# A model is solved until its gap, relative to the objective's, is the square of this fraction, or of the fraction that
-# the last step left times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
+# A model is solved until its gap, relative to the gap of the objective, is the square of FIRST_REDUCTION or, if that is
+# less, the square of NEXT_REDUCTION times the fraction of the gradient that the last step left. More accuracy is
+# useless because of the nonlinearity within the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
 CG_PRODUCTS = 500
-# If a step takes this many products with the Hessian of a sample, a Hessian of more rows replaces it.
+# If a step takes this many products with the Hessian of a sample as preconditioner, a Hessian of more rows replaces it.
 MANY_PRODUCTS = 20
-# The Hessian of a sample leaves about this fraction of the gradient: a step that should leave less takes products.
+# A step with the Hessian of a sample alone leaves about this fraction of the gradient. A step that should leave less
+# takes products with the Hessian of all rows.
 SAMPLE_ACCURACY = 0.3
 
 
@@ -95,7 +97,7 @@ def projected_newton(
 
 
 class _SteppingByProducts(Generic[P]):
-    """Steps by products with the Hessian, and its diagonal at the first point."""
+    """Steps by products with the Hessian, preconditioned by its diagonal at the first point."""
 
     def __init__(self, objective: ConstrainedObjective[P], monitor: Monitor[P]):
         self.objective = objective
@@ -127,7 +129,7 @@ class _SteppingByHessian(_SteppingByProducts[P]):
 
     def __init__(self, objective: ConstrainedObjective[P], monitor: Monitor[P]):
         super().__init__(objective, monitor)
-        # the Hessian of an earlier solve, for other weights, is good enough for a first step
+        # the Hessian of an earlier solve, such as for another C, is good enough for a first step
         earlier = objective.earlier_hessian()
         self.near = None if earlier is None else HessianModel(objective.cone, earlier)
         self._n_before = 0  # products before the present Hessian

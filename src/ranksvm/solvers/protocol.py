@@ -73,13 +73,13 @@ class Objective(Protocol[P]):
         """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
 
     def goal(self, point: P, tol: float) -> float:
-        """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
+        """The `gap` at which to reduce the smoothing or, if that suffices, at which the certificate meets ``tol``."""
 
     def smoothing_suffices(self, point: P, tol: float) -> bool:
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
     def reduce_smoothing(self, point: P, tol: float, by_inverse: bool = False) -> tuple[P, int]:
-        """Smooth less if it is time to: a new point at or near w, else the same one; and the number of evaluations.
+        """Reduce the smoothing if it is time to; return a new point at or near w, or the same, and the evaluations.
 
         With ``by_inverse``, the solution with less smoothing is predicted by an inverse of the Hessian.
         """
@@ -120,7 +120,7 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
     hessian_cost : float
         Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
     refined_cost : float
-        Cost of a Hessian of more data, after `refine`; infinite if it already has all.
+        Cost of a Hessian of more data, after `refine`; infinite if Hessians already use all data.
     """
 
     n_variables: int
@@ -157,7 +157,7 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     inverts_from_start: bool
 
     def products(self, point: P, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
-        """Products with the Hessian at a point, as accurate as conjugate gradients need that stop at a tolerance."""
+        """Products with the Hessian at a point, accurate enough for conjugate gradients that stop at a tolerance."""
 
     def preconditioner(self, point: P) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
@@ -212,7 +212,7 @@ class AdaptiveObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
         """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Products for the same reduction with the diagonal ``scale`` of the Hessian; 0 if unknown."""
+        """Products for this reduction, preconditioned by the diagonal ``scale`` of the Hessian; 0 if unknown."""
 
     def sample(self) -> "AdaptiveObjective[Any] | None": ...
 
@@ -276,7 +276,7 @@ class SplitPoint(Protocol):
     bound : float
         A lower bound of its minimum, minus the error of the bound.
     ranks : ndarray of int
-        Ranks of the variables.
+        Rank of each matrix among the variables.
     """
 
     @property
@@ -300,4 +300,4 @@ class SplitObjective(Protocol[S]):
         """Take the next step; a subproblem may keep a gap of ``accuracy``."""
 
     def finish(self, point: S, accuracy: float) -> S:
-        """A point that is not worse and can be stored: minimized over half of the variables, the others fixed."""
+        """A point to store, no worse than ``point``: minimized over half of the variables, with the others fixed."""

@@ -43,15 +43,18 @@ def tron(
 ) -> SolverResult:
     """Minimize a strongly convex objective of any number of variables.
 
-    Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), as used for
-    RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug), preconditioned by the diagonal of the Hessian,
-    whose norm also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in three points:
+    The method is from Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9
+    (2008), as Lee & Lin (2014) use it for RankSVM. The diagonal of the Hessian preconditions its conjugate gradients
+    (Steihaug), and the norm of this preconditioner also measures the trust region (Hsia, Chiang & Lin, 2018). The
+    method here departs from these publications in three points:
 
     1. If there are many more variables than pairs, the norm is Euclidean: the Hessian is the identity except in
-       few directions, which conjugate gradients find one by one and the diagonal would blur (on word pairs, with the
-       hinge loss, 18 products against 1283). Otherwise features of very different size require the diagonal.
-    2. The diagonal is computed at the start, for the whole run. Recomputed each time, it changes with the violating
-       pairs, and so does the length of the same step: on nearly separable data the region then shrank to nothing.
+       few directions, which conjugate gradients find one by one. With the diagonal, the preconditioned Hessian would
+       have many more distinct eigenvalues (on word pairs, with the hinge loss, 18 products against 1283).
+       Otherwise features of very different size require the diagonal.
+    2. The diagonal is computed at the start, for the whole run. If it were computed again for every step, it
+       would change with the violating pairs, and so would the length of the same step: on nearly separable data the
+       trust region then shrank to nothing.
     3. A step that is too long is not rejected but shortened to about the lowest point on its way, which is computed
        from the scores alone, so that no conjugate gradients are wasted.
 
@@ -68,7 +71,7 @@ def tron(
     max_iter : int
         Largest number of steps.
     continuation : bool
-        Whether to begin with smaller C if it saves time; for a start at 0.
+        Whether to begin with smaller C if that saves time; meant for a start at 0.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
     label : str or None

@@ -105,7 +105,7 @@ class ComputedDesign:
         return values
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """The values of the basis functions, as in `basis`."""
+        """The coefficients of the basis functions for weights w; if they are those of the last call, they are kept."""
         last = getattr(self._last, "coefficients", None)
         if last is None or not np.array_equal(last[0], w):
             last = self._last.coefficients = w.copy(), self.features.coefficients(w)
@@ -157,7 +157,7 @@ def feature_design(
     Returns
     -------
     DenseDesign or ComputedDesign
-        Its products.
+        The design matrix, with stored or with recomputed features.
 
     Raises
     ------

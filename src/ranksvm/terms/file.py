@@ -14,14 +14,15 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 __all__ = ["FilePoint", "FileTerm"]
 
 # Up to this number of variables, for dense rows, a reading computes the Hessian with value and gradient, from this
-# many rows a variable. (1,480,000 x 136, C = 1e-3: it takes a little longer, and each Newton step with it left 0.06 to
-# 0.09 of the gradient. The number of variables is a guess.)
+# many rows a variable. (1,480,000 x 136, C = 1e-3: the reading takes a little longer, and each Newton step with this
+# Hessian left 0.06 to 0.09 of the gradient. The number of variables is a guess.)
 MAX_VARIABLES = 500
 HESSIAN_ROWS_PER_VARIABLE = 1000
 # Bounds on round-off are computed for margins with an error larger by this many units than the error of scores computed
 # from weights, so that they also hold for the points of a line search.
 MORE_UNITS = 64.0
-# Concurrent solvers have Hessians in this number of partial sums; these may take this multiple of the sample's memory.
+# Each of several concurrent solvers has Hessians in PARTIAL_SUMS partial sums. Together these may take SOLVERS_SHARE
+# times the memory of the sample.
 PARTIAL_SUMS = 14
 SOLVERS_SHARE = 1.5
 SEED = 0
@@ -39,7 +40,7 @@ class FilePoint(PartitionedPoint):
     curvature : ndarray of float64, shape (n_variables, n_variables), or None
         ``X' H X`` there, or its estimate.
     round_off : tuple of (float, LossRoundOff), or None
-        Bounds on the round-off of the evaluation, and how far margins may be off for them.
+        An error of margins, and bounds on the round-off of the evaluation that hold up to this error.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class FileTerm(PartitionedTerm):
         self.curvature_with_value = hessians and self.dense and n <= MAX_VARIABLES
         self.squares_at_zero = False
         self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
-        # each has a Hessian in about this number of partial sums, and at two points
+        # each solver has a Hessian in about PARTIAL_SUMS partial sums, and at two points
         hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
         self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
         # the part of the rows in Hessians, and whether they have all digits of float64
@@ -136,7 +137,7 @@ class FileTerm(PartitionedTerm):
         return super().round_off(at, width, off, sharp)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
-        """``X' H X`` from the reading of the point; with ``double`` from all rows, there and from now on."""
+        """``X' H X`` from the reading of the point; with ``double`` from all rows, now and in later readings."""
         if not self.curvature_with_value:
             return super().curvature(at, fraction, seed, double)
         if double and self._included != (1.0, True):

@@ -27,18 +27,19 @@ EXACT_HESSIAN_WORK = 1e8
 EXACT_ROWS_PER_VARIABLE = 1000
 # The Hessian of sparse rows is also dense: it is not worth its cost if it takes more passes over X than this.
 SPARSE_HESSIAN_PASSES = 100
-# Otherwise the Hessian of a sample: at least the first number of rows per variable, below which it is too noisy, at
-# most the second, beyond which it hardly improves, and in between as many as cost SAMPLE_PASSES over X. A matrix
-# product does PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and
-# 2 threads, a Hessian of all rows costs 13.6 passes).
+# Otherwise the Hessian is computed from a sample of as many rows as cost SAMPLE_PASSES passes over X. The sample has at
+# least the first number of rows per variable, below which the Hessian is too noisy, and at most the second, beyond
+# which it hardly improves. A matrix product does PRODUCT_SPEED multiplications in the time a pass takes for one
+# (measured: with 136 float32 features and 2 threads, a Hessian of all rows costs 13.6 passes).
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
 # Conjugate gradients need these products in any case. With the Hessian of r rows a variable as preconditioner, each
 # further product reduces the logarithm of the duality gap by about log(ACTIVE_PART * r), r up to USEFUL_ROWS (beyond
 # which changes of the active pairs limit it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
-# variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 x 136 real features and products of
-# them at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last constant an estimate is of little use.
+# variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 rows with 136 real features
+# and products of features at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last constant an estimate is
+# of little use.
 UNAVOIDABLE_PRODUCTS = 2.0
 ACTIVE_PART = 0.25
 USEFUL_ROWS = 40.0
@@ -46,8 +47,9 @@ PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
 # A Hessian of all rows has no sampling error, and is as good as a sample with this multiple of the rows. (With 1,000 x
 # 245 independent features and C = 100, so 4 rows a variable, Newton's method took 18 products.)
 ALL_ROWS = 4.0
-# The number of rows of a Hessian that only preconditions minimizes the cost of this many Hessians and of the products
-# that reduce the logarithm of the gap by this much; the numbers of rows a variable that are tried.
+# The number of rows of a Hessian that only preconditions minimizes the cost of PRECONDITIONERS such Hessians and of the
+# products that reduce the logarithm of the gap by LOG_REDUCTION. CANDIDATES are the numbers of rows per variable that
+# are tried.
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
 CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
@@ -63,9 +65,10 @@ LARGEST_FRACTION = 0.4
 # (AVX2), where SOLUTION is 0.2 to 0.5, for 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
-# The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centered, multiplied by
-# the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
-# 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half as much for two.
+# Nanoseconds that a Hessian takes on one core of that EPYC: for each row, for each value of the row (gathered,
+# centered, multiplied by the Laplacian), and for each multiplication of two values in float32. Measured with 46, 136,
+# 245, 500 and 768 features: 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row with five
+# levels, half as much with two.
 HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037
 # Features of at least this number of bytes are read from memory, not from a cache.
 CACHE_BYTES = 64 << 20
@@ -126,7 +129,7 @@ def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> floa
     Returns
     -------
     float
-        The number of products that take the same time as the expected ones and their solutions with the factors.
+        The number of products that take the same time as the expected ones, each with a solution by the factors.
     """
     n = size.n_variables
     useful = min((ALL_ROWS if fraction >= 1.0 else fraction) * size.n_rows / n, USEFUL_ROWS)

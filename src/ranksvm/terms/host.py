@@ -36,12 +36,13 @@ CACHE_BYTES = 256 << 10
 HESSIAN_BYTES = 32 << 10
 # Number of rows processed at a time if Python or NumPy computes a Hessian, its factors or its diagonal.
 PYTHON_HESSIAN_ROWS = 1024
-# Each share of a Hessian has its own matrix: a thread has several if a matrix has at most this many numbers, else one.
+# Each share of a Hessian has its own matrix. A thread has several shares if a matrix has at most this many numbers,
+# otherwise one.
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
-# Minimum number of their queries. (Rows of 64 queries take long to draw, and TRON took 0.8 to 1.5 times as many
-# products.)
+# These rows are from at least DIAGONAL_QUERIES queries. (Rows of 64 queries take long to draw, and TRON took 0.8 to 1.5
+# times as many products.)
 DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
 # Below this many multiplications a second thread saves little time in a pass, and costs as much elsewhere (fits of
 # 1,500, 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
@@ -251,7 +252,7 @@ class ThreadedTerm:
         return out
 
     def transposed_product(self, u: np.ndarray) -> np.ndarray:
-        """``X'u`` for a number u for each position, shape (n_variables,)."""
+        """``X'u`` for a vector u with a number for each position, shape (n_variables,)."""
         check_whole(self.design.file)
         out = np.zeros(self.n_variables)
         self._products.accumulate(0, self.n_rows, u, out)
@@ -571,7 +572,7 @@ class ThreadedTerm:
         """Maximum number of additions that the term of a row goes through in a gradient."""
         if not isinstance(self.design, DenseDesign):
             return self.n_rows
-        # a block takes whole queries, about as many rows at a time as are summed up, and never less than half of that
+        # a block takes whole queries, about ``rows_at_once`` rows in all, and never less than half of that
         rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
         if rows_at_once < linear.FEW_ROWS:
             return self.n_rows
@@ -602,7 +603,7 @@ class ThreadedTerm:
 
     @cached_property
     def _tasks(self) -> list[list[Block]]:
-        """Blocks of the queries that no thread takes as a whole, shared out among threads that run Python."""
+        """Blocks of all queries except the large ones, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
         if self._shared_by > 1:  # also small enough for even shares
             block_rows = min(block_rows, max(1, self.n_rows // (4 * self._shared_by)))
@@ -612,8 +613,8 @@ class ThreadedTerm:
     def _large_queries(self) -> list[Block]:
         """The largest queries whose rows all threads share, one query after another: as many as make a pass shortest.
 
-        One thread visits the pairs of such a query while the others wait, so that even shares of whole queries come
-        first.
+        One thread visits the pairs of such a query while the others wait. Sharing therefore pays only if whole queries
+        cannot be divided evenly among the threads.
         """
         if self._shared_by == 1:
             return []
@@ -626,7 +627,7 @@ class ThreadedTerm:
         alone = PAIR_BYTES / (PAIR_BYTES + self.row_bytes)
 
         def seconds(n_shared: int) -> float:
-            """The time of a pass, in that of a row on one thread."""
+            """The time of a pass, in units of the time of a row on one thread."""
             shared, free = candidates[:n_shared], [0] * n_threads
             for first, last in self._ranges(self._per_thread, shared):
                 heapreplace(free, free[0] + int(pointers[last] - pointers[first]))

@@ -112,8 +112,8 @@ class DataTerm(Protocol):
         The largest fraction of the rows that an explicit Hessian can use: less than 1 if this process
         has only a sample of the rows.
     curvature_with_value : bool
-        Whether an evaluation also computes the curvature, because reading the rows takes longer: a Hessian of
-        ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
+        Whether an evaluation also computes the curvature, because reading the rows takes longer than that. A
+        Hessian of ``fraction`` 1 then costs nothing more, but may be an estimate, good enough for a step.
     squares_at_zero : bool
         Whether a Hessian at w = 0, where all pairs are active, takes about half the multiplications of others.
     sample_rows : int

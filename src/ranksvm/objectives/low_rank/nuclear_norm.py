@@ -84,7 +84,10 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """Sums over one or all blocks, for value and bound; ``excess``: sum of |Y| times its excess relative to gamma."""
+    """Sums over one or all blocks, for value and bound.
+
+    ``excess`` is the sum of the absolute multipliers, times the relative excess of their spectral norm over gamma.
+    """
 
     alpha: float
     distance: float
@@ -253,7 +256,7 @@ class NuclearNormObjective:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _couple(self, matrices: list[LowRank] | None, lam: float) -> None:
-        """Set the problem in w: its dual has a weighted distance of the variables to some matrices, or to 0."""
+        """Set up the problem in w: its dual has a weighted distance of the variables from some matrices, or from 0."""
         self.loss.lam = lam
         if matrices is None:
             self.loss.target[:] = 0.0
@@ -292,8 +295,8 @@ class NuclearNormObjective:
         """Advance the splitting of one query; returns its next matrix, its values, and two squared lengths.
 
         The values are at the new dual variables. The lengths are those of the move of the proximal point, and of its
-        difference from the dual variables. The next variables of the splitting and their reflection, to which the
-        matrix belongs, are written.
+        difference from the dual variables. The variables of the splitting and their reflection are overwritten by the
+        next ones, to which the matrix belongs.
         """
         alpha = self._alpha(query)
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
@@ -326,11 +329,11 @@ class NuclearNormObjective:
         return matrix
 
     def _excess(self, variables: np.ndarray, divisor: float, length: float = np.inf) -> float:
-        """Relative excess of the multipliers' spectral norm over gamma, at most 1; without multipliers there is none.
+        """Bound on the relative excess, by round-off, of the multipliers' spectral norm over gamma; at most 1.
 
         The multipliers are what thresholding removes from the singular values of a matrix, divided by a divisor. The
-        eigenvalues of its Gram matrix have the round-off of the largest one, and the difference of variables and
-        reflection has the round-off of both.
+        eigenvalues of the matrix's Gram matrix have the round-off of the largest one, and the difference of variables
+        and reflection has the round-off of both. With an excess of 1, the lower bound also holds without multipliers.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = np.linalg.norm(variables) / (self.gamma * divisor)

@@ -1,4 +1,4 @@
-"""One pass over dense X on a device: scores, a function of them by the pairs, and X' times that, by whole queries."""
+"""One pass over dense X on a device, by whole queries: the scores, a function u of them over the pairs, and X'u."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ __all__ = ["LOSS_COLUMNS", "QueryPass"]
 LOSS_COLUMNS = 4
 # Threads that add up rows together, and numbers that a block keeps of each row beside its features: fused.hpp.
 GROUP, PER_ROW = 32, 3
-# Minimum number of rows in a task of a block, if there are queries for it, so that all threads have some.
+# Minimum number of rows in a task of a block, if there are enough queries, so that all threads have rows.
 TASK_ROWS = 32
 
 
@@ -52,17 +52,17 @@ class _Part(NamedTuple):
 class QueryPass:
     """Value and gradient, or a product with the Hessian, in one pass over X.
 
-    A block takes whole queries, and keeps their rows in shared memory, so that they are read once. It reads rows that
-    do not fit again, from the cache. If a block would need more time for one query than the average block needs in all,
-    all blocks work on this query together, and on other such queries that fit into the cache with it. If rows stream
-    through the device (`StreamedRows`), they are copied there once.
+    A block takes whole queries, and keeps their rows in shared memory, so that they are read once. Rows that do
+    not fit are read a second time, from the cache. If a block would need more time for one query than the average block
+    needs in all, all blocks work on this query together, and on other such queries that fit into the cache with it. If
+    rows stream through the device (`StreamedRows`), they are copied there once.
 
     Parameters
     ----------
     launcher : Launcher
         The device, and the variant of its kernels.
     pairs : tuple
-        The arguments of kernels that stand for the pairs.
+        The kernel arguments that represent the pairs.
     rows : DenseRows or StreamedRows
         The rows, at least one.
     order : DeviceOrder
@@ -127,16 +127,18 @@ class QueryPass:
     def product(
         self, v: DeviceArray, scores: DeviceArray, inner: float, outer: float, factor: float, out: DeviceArray
     ) -> None:
-        """``factor X' L X v``, L the Laplacian of the pairs whose margins are in a ring, into ``out`` after its sums.
+        """Write ``factor X' L X v`` to ``out``, after LOSS_COLUMNS other numbers.
+
+        L is the Laplacian of the pairs whose margins are in an interval, the ring.
 
         Parameters
         ----------
         v : DeviceArray of float64, shape (n_features,)
             The vector.
         scores : DeviceArray of float64, shape (n_rows,)
-            The scores of the margins.
+            The scores that determine the margins.
         inner, outer : float
-            The ring.
+            The bounds of the ring.
         factor : float
             The factor.
         out : DeviceArray of float64, shape (LOSS_COLUMNS + n_features,)
@@ -219,7 +221,7 @@ class QueryPass:
         return _Tasks(begin, len(firsts), most_rows, n_kept)
 
     def _n_shared(self, sizes: np.ndarray) -> int:
-        """Number of queries too large for shared memory, shortest first, that single blocks can take in even shares."""
+        """How many queries too large for shared memory, shortest first, can go to one block each in even shares."""
         work = np.asarray(sizes, dtype=float) ** 2
         evenly = work * self._run.device.n_large_blocks <= np.cumsum(work)
         found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_left(0) - 8))

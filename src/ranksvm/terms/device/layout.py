@@ -45,7 +45,7 @@ class Layout(NamedTuple):
     long : LongQueries or None
         The queries that the host sweeps.
     query_pass : QueryPass or None
-        One pass over X for value and gradient, unless X is sparse or the host works in the middle of it.
+        One pass over X for value and gradient; None if X is sparse or the host sweeps some queries.
     block_bytes : int or None
         Bytes of the rows that stream through at a time; None: all stay on the device.
     """
@@ -97,7 +97,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Pairwise
         else:
             logger.info("%s: X stays there, %s", device.name, in_words(size))
             return found
-    # not in the handler: the arrays copied so far are freed with the error
+    # after the exception handler, because the arrays copied so far are freed together with the error
     block_bytes = min(size // MIN_BLOCKS, STREAM_BYTES, int(STREAM_SHARE * device.free_bytes))
     block = in_words(block_bytes)
     logger.info("%s: %s, so rows stream through in blocks of %s for every product", device.name, why, block)

@@ -208,7 +208,7 @@ class LongQueries:
         Returns
         -------
         ndarray of float64, shape (n_rows,)
-            By position here.
+            The numbers, by position in `pairs`.
         """
         found = np.empty(self.pairs.n_rows)
         for (start, stop), order, place in zip(self._ranges, self._orders, self.pairs.pointers[:-1], strict=True):
@@ -221,7 +221,7 @@ class LongQueries:
         Parameters
         ----------
         values : ndarray of float64, shape (n_rows,)
-            By position here.
+            The numbers, by position in `pairs`.
         into : DeviceArray of float64
             A number for each document of the term.
         """

@@ -75,7 +75,7 @@ class PairsOnDevice:
     Attributes
     ----------
     arguments : tuple
-        The arguments of kernels that stand for the pairs.
+        The kernel arguments that represent the pairs.
     """
 
     def __init__(self, launcher: Launcher, pairs: Pairs, order: DeviceOrder):
@@ -108,7 +108,7 @@ def _level_arguments(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, .
 
 
 def _list_arguments(pairs: PairList, order: DeviceOrder) -> tuple[Any, ...]:
-    """Fields of ListedPairs of pairs.hpp: each pair with either of its documents, in the order of the list."""
+    """Fields of ListedPairs of pairs.hpp: each pair is listed for both of its documents, in the order of the list."""
     place = np.empty(pairs.n_rows, dtype=np.int64)
     place[order.positions] = np.arange(pairs.n_rows)
     start = np.repeat(pairs.pointers[:-1], np.diff(pairs.pair_pointers))

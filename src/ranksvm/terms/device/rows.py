@@ -39,7 +39,7 @@ class RowsOnDevice(Protocol):
     most_entries: int
 
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
-        """The arguments of kernels that stand for the rows of these positions, until the next call."""
+        """The kernel arguments that represent the rows of these positions, valid until the next call."""
 
     def multiply(self, w: DeviceArray, out: DeviceArray) -> None:
         """``out = X w``."""
@@ -165,7 +165,7 @@ class StreamedRows:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """The blocks, which `resident` has ready in this order."""
+        """The blocks, in the order in which `resident` copies them ahead."""
         return self._blocks
 
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
@@ -330,7 +330,7 @@ def rows_on(
     Returns
     -------
     DenseRows, StreamedRows or SparseRows
-        The rows there, or those that go through it.
+        The rows on the device, or the rows that stream through it.
     """
     largest = design.largest(n_threads)
     if isinstance(design, SparseDesign):

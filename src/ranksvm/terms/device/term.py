@@ -27,8 +27,8 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicePoint", "DeviceTerm"]
 
-# Rows of an explicit Hessian that are on the device at a time, gathered and multiplied by the Laplacian, and the parts
-# of a product take at most this number of bytes each.
+# Maximum number of bytes of the rows that an explicit Hessian gathers at a time and of their products with the
+# Laplacian, and maximum number of bytes of the parts of a matrix product.
 HESSIAN_BYTES = 512 << 20
 PARTS_BYTES = 128 << 20
 # A part of a product has at least this number of rows.
@@ -251,7 +251,7 @@ class DeviceTerm:
         return curvature
 
     def curvature_diagonal(self, at: DevicePoint) -> np.ndarray:
-        """The diagonal of ``X' H X``; an estimate from some of many dense rows, and of ``X' D X`` for sparse rows."""
+        """The diagonal of ``X' H X``, for many dense rows estimated from some; for sparse rows that of ``X' D X``."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
         if isinstance(self._rows, SparseRows):
@@ -463,7 +463,7 @@ class _OnHost:
 
 
 class _WeightBelow:
-    """In place of the state of a sweep: half the sum of its degrees is the weight of the pairs below a margin."""
+    """A substitute for the state of a sweep: half the sum of ``degrees`` is the weight of the pairs below a margin."""
 
     def __init__(self) -> None:
         self.degrees = np.zeros(1)

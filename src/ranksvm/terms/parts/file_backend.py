@@ -94,7 +94,7 @@ class FileBackend:
             answers = []
             for job in jobs:
                 answers += answer(part, [job])
-                # as many jobs as there are values of C would take far more memory than the part
+                # the points of all jobs, one job for each C, would take far more memory than the part
                 part.forget_points()
             total.add(number, answers)
 

@@ -111,7 +111,7 @@ class Part:
         Returns
         -------
         ThreadedTerm or DeviceTerm
-            The term, whose results do not depend on those before.
+            The term, whose results do not depend on earlier evaluations.
         """
         if fit not in self._terms:
             over = loss.over(self.pairs)

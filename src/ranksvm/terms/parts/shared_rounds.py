@@ -63,7 +63,7 @@ class SharedRounds:
         return question.answers
 
     def leave(self) -> None:
-        """Tell that one of the solvers has ended."""
+        """Record that one of the solvers has ended."""
         with self._changed:
             self._n_solvers -= 1
             self._ask_if_complete()

@@ -21,8 +21,8 @@ __all__ = ["PartitionedPoint", "PartitionedTerm"]
 
 # A round collects the results of all parts: many positions of a line cost hardly more than one.
 POSITIONS_AT_ONCE = 8
-# The sample in this process has this many rows a variable, beyond which the Hessian of a sample hardly improves
-# (`hessian_cost`), and all rows if these are at most twice as many; but at most this number of bytes.
+# The sample in this process has SAMPLE_ROWS_PER_VARIABLE rows per variable, beyond which the Hessian of a sample hardly
+# improves (`hessian_cost`), or all rows if there are at most twice as many. It takes at most SAMPLE_BYTES bytes.
 SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
 # The sample is divided for this number of threads, whatever the real number: bits depend on the shares.
