@@ -417,3 +417,14 @@ def test_a_path_goes_on_in_float64_where_it_must():
     assert ranker.C_ == 1e6
     assert ranker.kernel_dtype_ == "float64"
     assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_fit_that_continues_in_float64_solves_the_same_problem(loss):
+    rng = np.random.default_rng(3)
+    X, y, qid = rng.normal(size=(40, 3)), rng.integers(0, 3, 40), np.repeat(np.arange(4), 10)
+    options = {"kernel": "laplacian", "C": 5.0, "loss": loss, "huber_width": 0.03, "tol": 1e-9}
+    coarse, fine = (KernelRankSVM(kernel_dtype=dtype, **options).fit(X, y, qid=qid) for dtype in ("float32", "float64"))
+    assert (coarse.kernel_dtype_, coarse.converged_, fine.converged_) == ("float64", True, True)
+    assert coarse.objective_ == pytest.approx(fine.objective_, rel=2e-9)
+    assert coarse.width_ == fine.width_ or loss == "hinge"

@@ -279,7 +279,8 @@ class KernelProblem(RankSVMProblem):
         width = self.objective.width
         self.release()
         self.dtype = "float64"
-        self.objective.width = None if width is None else min(1.0, WIDEN * width)
+        # the width of a loss that smooths no other one is part of the problem
+        self.objective.width = min(1.0, WIDEN * width) if self.objective.reducible and width is not None else width
         if coefficients is None:
             return None
         self.objective.reweight(C)
