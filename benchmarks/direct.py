@@ -33,7 +33,7 @@ def kernel_rows(data: RankingData, gamma: float, Cs: tuple[float, ...]) -> list[
     rows = []
     for loss in LOSSES:
         for C in Cs:
-            dtype = "float64" if C >= FLOAT64_FROM[loss] else "float32"
+            dtype = "float64" if FLOAT64_FROM[loss] <= C else "float32"
             problem = problem_of(data, gamma=gamma, loss=loss, kernel_dtype=dtype, n_jobs=1)
             assert problem.matrix.n_rows
             for solver, name in ((AUTO, "auto"), (LANDMARKS, "newton")):
