@@ -272,7 +272,7 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol, memory):
 def test_the_inverse_predicts_the_solution_of_the_next_width(n_queries):
     objective, oracle, _ = make_problem(n_queries=n_queries)
     objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, None, 1 << 24, 0.5, True)
-    result = newton_cg(objective, objective.vector(), tol=0.2, enough=1e-9)
+    result = newton_cg(objective, objective.vector(), tol=0.2, target_gap=1e-9)
     scores, width = result.point.scores, objective.width
     ring, beyond = (lambda h: ((h > 0.0) & (h <= width), h > width))(1.0 - oracle.margins(scores))
     objective.width = narrower = 0.9 * width

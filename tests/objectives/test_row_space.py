@@ -83,7 +83,7 @@ def test_the_inverse_predicts_solutions_of_the_hinge(n_queries, sparse):
     huber, oracle, _ = make_problem("huber", n_queries, sparse, C=1.0)
     term = ThreadedTerm(huber.design, Hinge(huber.rows_term.pairs), 1)
     objective = RowSpaceObjective(term, huber.design, 1.0, 1 << 24, 1.0, True)
-    coarse = newton_cg(objective, np.zeros(N_FEATURES), tol=0.2, enough=1e-9)
+    coarse = newton_cg(objective, np.zeros(N_FEATURES), tol=0.2, target_gap=1e-9)
     objective.width = 0.5 * objective.width
     predicted = objective.evaluate(objective.narrowed_solution(coarse.point))
     assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(coarse.w))

@@ -52,7 +52,7 @@ def test_products_find_the_minimum(seed, near):
     }
     gap = cone.gaps(w, gradient).sum()
     found = minimize_model(
-        lambda v: hessian @ v, w, gradient, cone, models[near], enough=1e-16 * gap, max_products=100_000
+        lambda v: hessian @ v, w, gradient, cone, models[near], target_gap=1e-16 * gap, max_products=100_000
     )
     np.testing.assert_allclose(
         w + found.step, exact_minimum(hessian, gradient, w, cone), atol=1e-6 * np.abs(found.step).max()
@@ -65,7 +65,9 @@ def test_products_find_the_minimum(seed, near):
 def test_a_model_left_early_is_a_step_down(seed, max_products):
     hessian, gradient, w, cone = quadratic(seed, spread=1e6)
     model = DiagonalModel(cone, np.diagonal(hessian))
-    step = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, enough=0.0, max_products=max_products).step
+    step = minimize_model(
+        lambda v: hessian @ v, w, gradient, cone, model, target_gap=0.0, max_products=max_products
+    ).step
     assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
     assert (cone.signs * (w + step) >= 0.0).all()
 

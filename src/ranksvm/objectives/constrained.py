@@ -60,7 +60,7 @@ class ConstrainedObjective(LinearObjective):
 
     def gap_slope(self, point: LinearPoint) -> float:
         """The norm of the derivative of the gap with respect to the gradient."""
-        return float(np.linalg.norm(self.cone.moved(point.w, point.gradient)))
+        return float(np.linalg.norm(self.cone.projected_gradient(point.w, point.gradient)))
 
     def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
         return ConstrainedObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False, cone=self.cone)

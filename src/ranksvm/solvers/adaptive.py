@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
-from ranksvm.solvers.line_search import take
+from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
@@ -46,7 +46,7 @@ MAX_REDUCTION = 20.0
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
-class Learnt(NamedTuple):
+class SampleResult(NamedTuple):
     """Results of the problem on a sample.
 
     Attributes
@@ -56,13 +56,13 @@ class Learnt(NamedTuple):
     reductions : tuple of float
         Decrease of the logarithm of the squared residual by each product with this preconditioner. It is much the same
         for the problem on all data.
-    paid : bool
+    hessians_saved_time : bool
         Whether Hessians saved time.
     """
 
     solve: Solve | None = None
     reductions: tuple[float, ...] = ()
-    paid: bool = False
+    hessians_saved_time: bool = False
 
 
 def adaptive(
@@ -108,43 +108,43 @@ def adaptive(
     SolverResult
         The best point, its certificate and the reason for stopping.
     """
-    learnt = Learnt()
+    sample_result = SampleResult()
     if point is None and not warm_start:
-        start, learnt = _solve_sample(objective, start, tol, interrupted)
+        start, sample_result = _solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start) if point is None else point
-    return _minimize(objective, point, learnt, monitor)[0]
+    return _minimize(objective, point, sample_result, monitor)[0]
 
 
 def _solve_sample(
     objective: AdaptiveObjective[Any], start: np.ndarray, tol: float, interrupted: threading.Event | None
-) -> tuple[np.ndarray, Learnt]:
+) -> tuple[np.ndarray, SampleResult]:
     """A starting point, and a preconditioner, from the problem on a sample; `start` if there is no sample."""
     sample = objective.sample()
     if sample is None:
-        return start, Learnt()
-    start, learnt = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
+        return start, SampleResult()
+    start, sample_result = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
     monitor = Monitor(sample, max(tol, SAMPLE_TOL), SAMPLE_ITERATIONS, interrupted, "on a sample: ")
     point = monitor.evaluate(start)
-    monitor.enough = SAMPLE_REDUCTION**2 * sample.gap(point)
-    result, learnt = _minimize(sample, point, learnt, monitor)
-    return objective.from_sample(sample, result.w), learnt
+    monitor.target_gap = SAMPLE_REDUCTION**2 * sample.gap(point)
+    result, sample_result = _minimize(sample, point, sample_result, monitor)
+    return objective.from_sample(sample, result.w), sample_result
 
 
 def _minimize(
-    objective: AdaptiveObjective[P], point: P, learnt: Learnt, monitor: Monitor[P]
-) -> tuple[SolverResult, Learnt]:
+    objective: AdaptiveObjective[P], point: P, sample_result: SampleResult, monitor: Monitor[P]
+) -> tuple[SolverResult, SampleResult]:
     """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""
     earlier = objective.earlier_hessian()  # from an earlier solve, in which Hessians saved time
-    if learnt.paid or earlier is not None:
-        return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)
-    if learnt.solve is None:
+    if sample_result.hessians_saved_time or earlier is not None:
+        return by_hessians(objective, point, monitor, earlier), SampleResult(hessians_saved_time=True)
+    if sample_result.solve is None:
         scale = curvature_scale(objective, point)
         steps = _Steps(objective, monitor, by_diagonal(scale), ())
-        if steps.pay_at_once(point, scale):
-            return by_hessians(objective, point, monitor), Learnt(paid=True)
+        if steps.build_at_once(point, scale):
+            return by_hessians(objective, point, monitor), SampleResult(hessians_saved_time=True)
     else:
-        steps = _Steps(objective, monitor, learnt.solve, learnt.reductions)
+        steps = _Steps(objective, monitor, sample_result.solve, sample_result.reductions)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
@@ -157,17 +157,18 @@ def _minimize(
         best_gap = min(best_gap, gap)
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / gap))
         newton_step = steps.step(point, max(reduction, 0.5 * goal))
-        point, _ = take(objective, point, newton_step.step, monitor)
+        point, _ = take_step(objective, point, newton_step.step, monitor)
         if newton_step.stopped:
             at_zero = objective.hessian_at_zero()
             monitor.n_evaluations += at_zero is not None
-            return by_hessians(objective, point, monitor, at_zero, trusted=False), Learnt(paid=True)
+            result = by_hessians(objective, point, monitor, at_zero, trusted=False)
+            return result, SampleResult(hessians_saved_time=True)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
         # solving for a step more accurately than the quadratic model approximates the objective gains nothing
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
-    return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
+    return monitor.result(point, status), SampleResult(steps.solve, tuple(steps.reductions))
 
 
 class _Steps(Generic[P]):
@@ -193,9 +194,9 @@ class _Steps(Generic[P]):
         self.solve = solve
         # reduction of the logarithm of the squared residual by each product, and the fraction left before the last one
         self.reductions = list(reductions)
-        self._left = 1.0
+        self._residual_fraction = 1.0
 
-    def pay_at_once(self, point: P, scale: np.ndarray) -> bool:
+    def build_at_once(self, point: P, scale: np.ndarray) -> bool:
         """Whether Hessians are expected to save time from the first step on, given the diagonal of the Hessian."""
         log_reduction = self._log_reduction(point, self.objective.gap(point))
         cost = self.objective.first_hessian_cost + self.objective.cost_with_hessian(log_reduction)
@@ -214,37 +215,37 @@ class _Steps(Generic[P]):
             objective.inner,
             tolerance=tolerance,
             max_products=CG_PRODUCTS,
-            stop=partial(self._pays, point, objective.gap(point)),
+            stop=partial(self._build_now, point, objective.gap(point)),
         )
         self.monitor.n_products += newton_step.n_products
         if newton_step.n_products > 0 and not newton_step.stopped:
-            self._note(newton_step.left)
+            self._note(newton_step.residual_fraction)
         return newton_step
 
-    def _pays(self, point: P, gap: float, n_products: int, left: float) -> bool:
-        """Whether to build Hessians now, after ``n_products`` products that left the fraction ``left`` of the gap."""
+    def _build_now(self, point: P, gap: float, n_products: int, residual_fraction: float) -> bool:
+        """Whether to build Hessians now, after ``n_products`` products that left this fraction of the gap."""
         if n_products == 0:  # a step takes at least one
-            self._left = left
+            self._residual_fraction = residual_fraction
             return False
-        self._note(left)
-        self._left = left
+        self._note(residual_fraction)
+        self._residual_fraction = residual_fraction
         cost = self.objective.first_hessian_cost
         if len(self.reductions) < max(SPENT_SHARE * cost, MIN_PRODUCTS):
             return False
-        log_reduction = self._log_reduction(point, gap * left)
+        log_reduction = self._log_reduction(point, gap * residual_fraction)
         # later products reduce it less than the first ones
         last = self.reductions[len(self.reductions) // 2 :]
         rate = sum(last) / max(1, len(last))
         ahead = log_reduction / rate if rate > 0.0 else np.inf
         return ahead >= cost + self.objective.cost_with_hessian(log_reduction)
 
-    def _note(self, left: float) -> None:
+    def _note(self, fraction: float) -> None:
         """Record the fraction of the squared residual that is left after a product."""
-        self.reductions.append(float(np.log(self._left / left)) if left > 0.0 else np.inf)
+        self.reductions.append(float(np.log(self._residual_fraction / fraction)) if fraction > 0.0 else np.inf)
 
     def _log_reduction(self, point: P, gap: float) -> float:
         """The remaining reduction of the logarithm of the gap."""
         objective, tol = self.objective, self.monitor.tol
         suffices = objective.smoothing_suffices(point, tol)
-        goal = max(objective.goal(point, tol), self.monitor.enough) if suffices else 0.0
+        goal = max(objective.goal(point, tol), self.monitor.target_gap) if suffices else 0.0
         return max(0.0, float(np.log(gap / goal))) if goal > 0.0 and gap > 0.0 else MAX_REDUCTION

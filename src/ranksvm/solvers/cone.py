@@ -65,10 +65,10 @@ class SignCone:
         ndarray of float64, shape (n,)
             The parts, not negative.
         """
-        moved = self.moved(w, gradient)
-        return moved * (gradient - 0.5 * moved)
+        projected = self.projected_gradient(w, gradient)
+        return projected * (gradient - 0.5 * projected)
 
-    def moved(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    def projected_gradient(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """``m = w - proj_K(w - g)`` without cancellation: the derivative of the gap with respect to g.
 
         Parameters
@@ -83,5 +83,5 @@ class SignCone:
             and g for a free one.
         """
         least, most = np.where(self.signs < 0, w, -np.inf), np.where(self.signs > 0, w, np.inf)
-        moved: np.ndarray = np.clip(gradient, least, most)
-        return moved
+        projected: np.ndarray = np.clip(gradient, least, most)
+        return projected

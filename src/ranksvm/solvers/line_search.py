@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm.solvers.monitor import Monitor
 from ranksvm.solvers.protocol import Objective, P
 
-__all__ = ["shorten", "take"]
+__all__ = ["shorten", "take_step"]
 
 # A step is short enough if its final uphill slope is at most this multiple of its initial slope ...
 SLOPE = 0.9
@@ -18,21 +18,21 @@ TRIALS = 40
 ROUND_OFF = 1e-12
 
 
-def take(objective: Objective[P], point: P, step: np.ndarray, monitor: Monitor[P]) -> tuple[P, float]:
+def take_step(objective: Objective[P], point: P, step: np.ndarray, monitor: Monitor[P]) -> tuple[P, float]:
     """The point after a step, shortened if it overshoots, and the slope at the end of the full step."""
     trial = monitor.evaluate(point.w + step, point)
-    slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
+    slope, end_slope = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
     # A step is not too long if its final uphill slope is at most SLOPE times its initial downhill slope, or if it
     # reduced the gradient; a step without initial descent is round-off. The objective may increase only by round-off,
     # otherwise steps could cycle.
-    short = end <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)
-    if slope >= 0.0 or end <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
+    short = end_slope <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)
+    if slope >= 0.0 or end_slope <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
         objective.release(point)
-        return trial, end
-    return shorten(objective, point, trial, slope, end, monitor), end
+        return trial, end_slope
+    return shorten(objective, point, trial, slope, end_slope, monitor), end_slope
 
 
-def shorten(objective: Objective[P], point: P, trial: P, slope: float, end: float, monitor: Monitor[P]) -> P:
+def shorten(objective: Objective[P], point: P, trial: P, slope: float, end_slope: float, monitor: Monitor[P]) -> P:
     """A point near the minimum between two points, with descent at the first and ascent at the second.
 
     The search reads only scores; only the final point costs a pass. The objective determines how many positions are
@@ -44,7 +44,7 @@ def shorten(objective: Objective[P], point: P, trial: P, slope: float, end: floa
         The problem.
     point, trial : Point
         The ends; both are released.
-    slope, end : float
+    slope, end_slope : float
         The slopes there, of different signs.
     monitor : Monitor
         Counts the evaluation.
@@ -54,7 +54,7 @@ def shorten(objective: Objective[P], point: P, trial: P, slope: float, end: floa
     Point
         The new point.
     """
-    alpha = _flat_position(objective.line(point, trial), point.value, slope, end, objective.positions_at_once)
+    alpha = _flat_position(objective.line(point, trial), point.value, slope, end_slope, objective.positions_at_once)
     new = objective.between(point, trial, alpha)
     monitor.n_evaluations += 1
     objective.release(point)
@@ -66,11 +66,11 @@ def _flat_position(
     along: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     start_value: float,
     slope: float,
-    end: float,
+    end_slope: float,
     at_once: int,
 ) -> float:
     """A position in (0, 1) where a convex function is nearly flat, given its slopes at 0 and 1."""
-    low, low_slope, high, high_slope = 0.0, slope, 1.0, end
+    low, low_slope, high, high_slope = 0.0, slope, 1.0, end_slope
     moved = 0  # the end that the last round moved: -1 the low one, 1 the high one, 0 both
     for _ in range(TRIALS):
         # regula falsi on the slope, kept away from the ends; the slope at an end that has stayed twice is halved (the

@@ -176,7 +176,7 @@ class NewtonStep:
     length: float  # of the step, in the norm of the preconditioner
     n_products: int
     # the fraction of the squared gradient that is left, in the norm of the inverse preconditioner; not on the boundary
-    left: float = 1.0
+    residual_fraction: float = 1.0
     on_boundary: bool = False
     stopped: bool = False  # by `stop`, short of the tolerance
 

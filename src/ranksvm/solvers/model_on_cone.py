@@ -27,9 +27,9 @@ def minimize_model(
     w: np.ndarray,
     gradient: np.ndarray,
     cone: Cone,
-    near: ConeModel,
+    approximate_hessian: ConeModel,
     *,
-    enough: float,
+    target_gap: float,
     max_products: int,
 ) -> NewtonStep:
     """Minimize ``q(d) = g'd + 1/2 d'Hd`` approximately over the steps d with w + d in a cone.
@@ -52,9 +52,9 @@ def minimize_model(
         ``g``.
     cone : Cone
         The cone.
-    near : ConeModel
+    approximate_hessian : ConeModel
         An approximate Hessian.
-    enough : float
+    target_gap : float
         The duality gap of the model to reach.
     max_products : int
         Approximate largest number of products with H.
@@ -69,11 +69,11 @@ def minimize_model(
     free: np.ndarray | None = None
     for _ in range(MAX_FACES):
         if free is None:
-            onto, free = near.face(at, slope)
+            onto, free = approximate_hessian.face(at, slope)
             if onto is not at:
                 at, slope, n_products = onto, slope + product(onto - at), n_products + 1
-        inverse, left = near.inverse_on(free), max_products - n_products
-        along_face = conjugate_gradient(product, slope, inverse, tolerance=FACE_TOLERANCE, max_products=left)
+        inverse, remaining = approximate_hessian.inverse_on(free), max_products - n_products
+        along_face = conjugate_gradient(product, slope, inverse, tolerance=FACE_TOLERANCE, max_products=remaining)
         n_products += along_face.n_products
         end = at + along_face.step
         at, slope = cone.project(end), -along_face.residual
@@ -84,21 +84,21 @@ def minimize_model(
         if value < lowest:
             best, lowest = NewtonStep(at - w, -slope, 0.0, 0), value
         gaps = cone.gaps(at, slope)
-        if gaps.sum() <= enough or n_products >= max_products:
+        if gaps.sum() <= target_gap or n_products >= max_products:
             break
         released = not outside.any() or gaps[free].sum() <= RELEASE_SHARE * gaps.sum()
         free = None if released else free & ~outside
     if lowest == 0.0:
-        best, n_products = _step_down(product, w, gradient, near), n_products + 1
+        best, n_products = _step_down(product, w, gradient, approximate_hessian), n_products + 1
     best.n_products = n_products
     return best
 
 
 def _step_down(
-    product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, near: ConeModel
+    product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, approximate_hessian: ConeModel
 ) -> NewtonStep:
     """The step to the minimum of the model on the segment from w to the minimizer for the approximate Hessian."""
-    way = near.minimizer(w, gradient) - w
+    way = approximate_hessian.minimizer(w, gradient) - w
     image, slope = product(way), float(gradient @ way)
     curvature = float(way @ image)
     part = min(1.0, -slope / curvature) if curvature > 0.0 else 0.0

@@ -154,7 +154,7 @@ class Monitor(Generic[P]):
         Set when the user wants to stop.
     label : str or None
         Put before the lines of the log; None: no log lines.
-    enough : float
+    target_gap : float
         The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
     """
 
@@ -165,21 +165,21 @@ class Monitor(Generic[P]):
         max_iter: int,
         interrupted: threading.Event | None = None,
         label: str | None = "",
-        enough: float = 0.0,
+        target_gap: float = 0.0,
     ):
         self.objective = objective
         self.tol = tol
         self.max_iter = max_iter
         self.interrupted = interrupted
         self.label = label
-        self.enough = enough
+        self.target_gap = target_gap
         self.history = History()
         self.n_evaluations = 0
         self.n_products = 0
         self._best_gap = float("inf")
         self._without_progress = 0
         # the gap recorded last, if it includes round-off
-        self._proven: float | None = None
+        self._gap_with_round_off: float | None = None
         self._refreshed = False
         # the last bound on round-off that kept the certificate from meeting tol
         self._round_off = float("inf")
@@ -207,7 +207,7 @@ class Monitor(Generic[P]):
         status = self._status(point, value, gap)
         if self.label is not None:
             # the gap that `_status` compares with tol: it includes the bound on round-off, if that is known
-            tested = gap + self.objective.reserve if self._proven is None else self._proven
+            tested = gap + self.objective.reserve if self._gap_with_round_off is None else self._gap_with_round_off
             line = "%siteration %d: objective %.9g, relative gap %.2e (tol %.2e)"
             logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)
         if status not in (None, Status.CONVERGED) and self.objective.refresh(point):
@@ -219,8 +219,8 @@ class Monitor(Generic[P]):
             if status is Status.PRECISION and not self._refreshed:
                 self._refreshed, self._without_progress, self._best_gap = True, 0, float("inf")
                 return self.record(point)
-            (value, gap), self._proven = self._append(point), None
-        if status is not None and self._proven is None:
+            (value, gap), self._gap_with_round_off = self._append(point), None
+        if status is not None and self._gap_with_round_off is None:
             round_off = self._include_round_off(point, gap)
             # the reserve was for the round-off of another point: it may be smaller here
             if status is not Status.INTERRUPTED and gap + round_off <= self.tol * value:
@@ -240,8 +240,8 @@ class Monitor(Generic[P]):
 
     def _status(self, point: P, value: float, gap: float) -> Status | None:
         """The reason to stop at the last recorded iterate, or None."""
-        history, allowed, self._proven = self.history, self.tol * value, None
-        if 0.0 < self.enough >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
+        history, allowed, self._gap_with_round_off = self.history, self.tol * value, None
+        if 0.0 < self.target_gap >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
             return Status.CONVERGED
         if gap + self.objective.reserve <= allowed:
             round_off = self._include_round_off(point, gap)
@@ -251,7 +251,7 @@ class Monitor(Generic[P]):
                 return Status.PRECISION
             # The gap may still fall to the tolerance minus the bound; or the bound may fall with the gradient.
             self.objective.reserve = round_off if round_off < allowed else 0.0
-            self._round_off, self._proven = round_off, None
+            self._round_off, self._gap_with_round_off = round_off, None
             history.duality_gap[-1] = gap
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED
@@ -266,12 +266,12 @@ class Monitor(Generic[P]):
     def _include_round_off(self, point: P, gap: float) -> float:
         """Add the bound on round-off to the last recorded gap; return the bound."""
         round_off = self.objective.round_off(point, self.tol)
-        self._proven = self.history.duality_gap[-1] = gap + round_off
+        self._gap_with_round_off = self.history.duality_gap[-1] = gap + round_off
         return round_off
 
     def result(self, point: P, status: Status) -> SolverResult:
         """The outcome at the last iterate: its gap includes round-off."""
-        if self._proven is None:  # the solver has a rule of its own to stop
+        if self._gap_with_round_off is None:  # the solver has a rule of its own to stop
             self._include_round_off(point, self.history.duality_gap[-1])
         gap = self.history.duality_gap[-1]
         value = self.history.objective[-1]

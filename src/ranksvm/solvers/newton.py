@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.solvers.line_search import take
+from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import NewtonStep, by_cholesky, by_secant, conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.protocol import HessianObjective, P, SampledObjective
@@ -48,7 +48,7 @@ def newton(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
     label: str | None = "",
-    enough: float = 0.0,
+    target_gap: float = 0.0,
 ) -> SolverResult:
     """Minimize a strongly convex objective of few variables.
 
@@ -77,7 +77,7 @@ def newton(
         Stops the run at the next evaluation when set.
     label : str or None
         Put before the lines of the log; None: no log lines.
-    enough : float
+    target_gap : float
         The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
 
     Returns
@@ -87,7 +87,7 @@ def newton(
     """
     if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted)
-    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, target_gap)
     point = monitor.evaluate(start) if point is None else point
     # the Hessian of an earlier solve, such as for another C, is good enough for a first step
     return by_hessians(objective, point, monitor, objective.earlier_hessian())
@@ -124,8 +124,8 @@ def by_hessians(
     precondition = solve
     solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, if it is known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
-    reduction, misled = 1.0, False
-    begun = monitor.n_iter + 1  # the iteration at which these steps begin
+    reduction, rebuild_hessian = 1.0, False
+    first_iteration = monitor.n_iter + 1  # the iteration at which these steps begin
     n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
     trusts_single = True  # whether products in float32 may suffice
@@ -136,13 +136,14 @@ def by_hessians(
         if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
-        first = monitor.n_iter == begun and solve is not None
+        first = monitor.n_iter == first_iteration and solve is not None
         spent = monitor.n_products - n_before
         cost = objective.hessian_cost
         enough = spent >= SPENT_SHARE * cost or reduction > POOR_REDUCTION
-        if fresh := solve is None or misled or cost == 0.0 or (reduction > GOOD_REDUCTION and enough and not first):
+        outdated = reduction > GOOD_REDUCTION and enough and not first
+        if fresh := solve is None or rebuild_hessian or cost == 0.0 or outdated:
             solve = precondition = by_cholesky(objective.hessian(point))
-            misled, n_before, solved = False, monitor.n_products, None
+            rebuild_hessian, n_before, solved = False, monitor.n_products, None
         assert solve is not None
         assert precondition is not None
         solved = solve(gradient) if solved is None else solved
@@ -159,19 +160,19 @@ def by_hessians(
             step = inexact.step
             n_avoidable += max(0, inexact.n_products - FEW_PRODUCTS)
             # this Hessian has too few rows or digits to help, or one with more would have saved as much as it costs
-            paid = n_avoidable >= objective.refined_cost
-            if misled := (paid or inexact.n_products == CG_PRODUCTS) and objective.refine():
+            worth_refining = n_avoidable >= objective.refined_cost
+            if rebuild_hessian := (worth_refining or inexact.n_products == CG_PRODUCTS) and objective.refine():
                 n_avoidable = 0
         w, slope_before = point.w, objective.inner(gradient, solved)
-        point, end = take(objective, point, step, monitor)
+        point, end_slope = take_step(objective, point, step, monitor)
         precondition = by_secant(solve, point.w - w, point.gradient - gradient, objective.inner)
-        trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
+        trusted = trusted and abs(end_slope) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
         solved = solve(point.gradient)
         slope_after = objective.inner(point.gradient, solved)
         reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
         if reduction > POOR_REDUCTION:  # products in float32 may lack the digits that this step needs
             trusts_single = trusts_single and not single
-            misled = objective.refine() if exact else misled
+            rebuild_hessian = objective.refine() if exact else rebuild_hessian
     return monitor.result(point, status)
 
 
@@ -211,7 +212,7 @@ def solve_sample(
         point.w,
         point=point,
         tol=max(tol, SAMPLE_TOL),
-        enough=SAMPLE_REDUCTION**2 * sample.gap(point),
+        target_gap=SAMPLE_REDUCTION**2 * sample.gap(point),
         max_iter=SAMPLE_ITERATIONS,
         interrupted=interrupted,
         label="on a sample: ",

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.solvers.line_search import take
+from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import conjugate_gradient
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import newton, solve_sample
@@ -44,7 +44,7 @@ def newton_cg(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
     label: str | None = "",
-    enough: float = 0.0,
+    target_gap: float = 0.0,
     solve_sampled: Callable[..., SolverResult] = newton,
     direct: bool | None = None,
 ) -> SolverResult:
@@ -77,7 +77,7 @@ def newton_cg(
         Stops the run at the next evaluation when set.
     label : str or None
         Put before the lines of the log; None: no log lines.
-    enough : float
+    target_gap : float
         The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
     solve_sampled : callable
         The solver of the problem on a sample: `newton`, or another one with its arguments.
@@ -91,7 +91,7 @@ def newton_cg(
     """
     if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted, solve_sampled)
-    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, target_gap)
     point = monitor.evaluate(start) if point is None else point
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
@@ -125,7 +125,7 @@ def newton_cg(
         )
         stopped = newton_step.stopped
         monitor.n_products += newton_step.n_products
-        point, _ = take(objective, point, newton_step.step, monitor)
+        point, _ = take_step(objective, point, newton_step.step, monitor)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
@@ -133,6 +133,6 @@ def newton_cg(
     return monitor.result(point, status)
 
 
-def _costs_more(inverse_cost: float, n_products: int, left: float) -> bool:
+def _costs_more(inverse_cost: float, n_products: int, residual_fraction: float) -> bool:
     """Whether the products of a step have cost so much that later steps should compute the inverse of the Hessian."""
     return n_products >= max(INVERSE_SHARE * inverse_cost, FEW_PRODUCTS)

@@ -63,11 +63,11 @@ def plain_tron(
     if point is None:
         point = monitor.evaluate(start)
     at_zero = monitor.evaluate(np.zeros_like(start)) if np.any(point.w) else point
-    enough = tol * _norm(objective, at_zero.gradient)
+    target_norm = tol * _norm(objective, at_zero.gradient)
     radius = _norm(objective, point.gradient)
     while True:
         status = monitor.record(point)
-        if _norm(objective, point.gradient) <= enough:
+        if _norm(objective, point.gradient) <= target_norm:
             status = Status.GRADIENT
         if status is not None:
             return monitor.result(point, status)

@@ -7,7 +7,7 @@ from typing import Generic
 import numpy as np
 
 from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
-from ranksvm.solvers.line_search import take
+from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.model_on_cone import minimize_model
 from ranksvm.solvers.monitor import Monitor, SolverResult
 from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
@@ -39,7 +39,7 @@ def projected_newton(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
     label: str | None = "",
-    enough: float = 0.0,
+    target_gap: float = 0.0,
 ) -> SolverResult:
     """Minimize a strongly convex objective over a cone.
 
@@ -70,7 +70,7 @@ def projected_newton(
         Stops the run at the next evaluation when set.
     label : str or None
         Put before the lines of the log; None: no log lines.
-    enough : float
+    target_gap : float
         The solver stops at this duality gap of the smoothed objective, once the smoothing is small enough for ``tol``.
 
     Returns
@@ -80,7 +80,7 @@ def projected_newton(
     """
     if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted, projected_newton)
-    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, target_gap)
     point = monitor.evaluate(start) if point is None else point
     steps = (_SteppingByHessian if objective.hessian_fraction > 0.0 else _SteppingByProducts)(objective, monitor)
     reduction = 1.0
@@ -91,7 +91,7 @@ def projected_newton(
             continue
         goal = float(np.sqrt(objective.goal(point, tol) / gap))
         step = steps.step(point, gap, max(min(FIRST_REDUCTION, NEXT_REDUCTION * reduction), 0.5 * goal), reduction)
-        point, _ = take(objective, point, step, monitor)
+        point, _ = take_step(objective, point, step, monitor)
         reduction = float(np.sqrt(objective.gap(point) / gap))
     return monitor.result(point, status)
 
@@ -102,22 +102,22 @@ class _SteppingByProducts(Generic[P]):
     def __init__(self, objective: ConstrainedObjective[P], monitor: Monitor[P]):
         self.objective = objective
         self.monitor = monitor
-        self.near: ConeModel | None = None
+        self.approximate_hessian: ConeModel | None = None
 
     def step(self, point: P, gap: float, tolerance: float, reduction: float) -> np.ndarray:
         """A step after which the gap of the model is at most ``tolerance**2`` times the gap."""
-        if self.near is None:
-            self.near = DiagonalModel(self.objective.cone, curvature_scale(self.objective, point))
-        return self._by_products(point, self.near, tolerance**2 * gap)
+        if self.approximate_hessian is None:
+            self.approximate_hessian = DiagonalModel(self.objective.cone, curvature_scale(self.objective, point))
+        return self._by_products(point, self.approximate_hessian, tolerance**2 * gap)
 
-    def _by_products(self, point: P, near: ConeModel, enough: float) -> np.ndarray:
+    def _by_products(self, point: P, approximate_hessian: ConeModel, target_gap: float) -> np.ndarray:
         found = minimize_model(
             partial(self.objective.hessian_product, point),
             point.w,
             point.gradient,
             self.objective.cone,
-            near,
-            enough=enough,
+            approximate_hessian,
+            target_gap=target_gap,
             max_products=CG_PRODUCTS,
         )
         self.monitor.n_products += found.n_products
@@ -131,7 +131,7 @@ class _SteppingByHessian(_SteppingByProducts[P]):
         super().__init__(objective, monitor)
         # the Hessian of an earlier solve, such as for another C, is good enough for a first step
         earlier = objective.earlier_hessian()
-        self.near = None if earlier is None else HessianModel(objective.cone, earlier)
+        self.approximate_hessian = None if earlier is None else HessianModel(objective.cone, earlier)
         self._n_before = 0  # products before the present Hessian
         self._exact = False  # whether the last step used only a Hessian of all rows
 
@@ -139,18 +139,19 @@ class _SteppingByHessian(_SteppingByProducts[P]):
         objective, monitor = self.objective, self.monitor
         if self._exact and reduction > POOR_REDUCTION:  # the Hessian may lack digits
             objective.refine()
-        first = monitor.n_iter == 0 and self.near is not None
+        first = monitor.n_iter == 0 and self.approximate_hessian is not None
         enough = monitor.n_products - self._n_before >= SPENT_SHARE * objective.hessian_cost
         poor = reduction > POOR_REDUCTION or (reduction > GOOD_REDUCTION and enough)
-        if fresh := self.near is None or objective.hessian_cost == 0.0 or (poor and not first):
-            self.near, self._n_before = HessianModel(objective.cone, objective.hessian(point)), monitor.n_products
-        assert self.near is not None
+        if fresh := self.approximate_hessian is None or objective.hessian_cost == 0.0 or (poor and not first):
+            self.approximate_hessian = HessianModel(objective.cone, objective.hessian(point))
+            self._n_before = monitor.n_products
+        assert self.approximate_hessian is not None
         self._exact = fresh and objective.hessian_fraction >= 1.0
         if self._exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
-            step: np.ndarray = self.near.minimizer(point.w, point.gradient) - point.w
+            step: np.ndarray = self.approximate_hessian.minimizer(point.w, point.gradient) - point.w
             return step
         n_before = monitor.n_products
-        step = self._by_products(point, self.near, tolerance**2 * gap)
+        step = self._by_products(point, self.approximate_hessian, tolerance**2 * gap)
         if fresh and monitor.n_products - n_before >= MANY_PRODUCTS and objective.refine():
-            self.near = None  # a Hessian of so few rows hardly helps
+            self.approximate_hessian = None  # a Hessian of so few rows hardly helps
         return step

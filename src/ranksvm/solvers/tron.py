@@ -136,16 +136,16 @@ def _take(
     """The point after a step, shortened if it is too long, and the next radius."""
     step = newton_step.step
     trial = monitor.evaluate(point.w + step, point)
-    slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
+    slope, end_slope = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
     # the decrease of the quadratic model, -(g'd + 1/2 d'Hd), from the residual
     promised = -0.5 * (slope - objective.inner(newton_step.residual, step))
     # a predicted decrease that is round-off is not worth a step
-    ratio = _decrease(point, trial, slope, end) / promised if promised > 0.0 else 0.0
-    if ratio > ACCEPT or slope >= 0.0 or end <= 0.0:
+    ratio = _decrease(point, trial, slope, end_slope) / promised if promised > 0.0 else 0.0
+    if ratio > ACCEPT or slope >= 0.0 or end_slope <= 0.0:
         objective.release(point)
         return trial, _new_radius(radius, newton_step.length, ratio, newton_step.on_boundary)
     # Too long: going back to the lowest point costs only sweeps over the scores; a rejected step wastes its products.
-    return shorten(objective, point, trial, slope, end, monitor), radius
+    return shorten(objective, point, trial, slope, end_slope, monitor), radius
 
 
 def curvature_scale(objective: DiagonalObjective[P], point: P) -> np.ndarray:
@@ -168,12 +168,12 @@ def curvature_scale(objective: DiagonalObjective[P], point: P) -> np.ndarray:
     return objective.hessian_diagonal(point)
 
 
-def _decrease(point: Point, trial: Point, slope: float, end: float) -> float:
+def _decrease(point: Point, trial: Point, slope: float, end_slope: float) -> float:
     decrease = point.value - trial.value
     if abs(decrease) > SMALL_CHANGE * abs(point.value):
         return decrease
     # The trapezium rule on the slope: exact if no pair crosses its margin, and free of cancellation.
-    return -0.5 * (slope + end)
+    return -0.5 * (slope + end_slope)
 
 
 def _new_radius(radius: float, length: float, ratio: float, on_boundary: bool) -> float:
