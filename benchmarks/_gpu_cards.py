@@ -172,7 +172,7 @@ def evaluation(card: Card, data: RankingData) -> Evaluation:
     """The reads and launches of one evaluation of the objective on a card."""
     pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, data.n_rows), data.y)
     design, device = as_design_matrix(data.X), _Noted(card)
-    term = DeviceTerm(device, design, LOSS.over(pairs))
+    term = DeviceTerm(device, design, LOSS.with_pairs(pairs))
     device.launches.clear()
     term.evaluate(np.zeros(data.n_features), None)
     fit = linear_work(LOSS, pairs, design)._replace(rows=0.0).on_gpu(card.costs())

@@ -53,7 +53,7 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
     started, products_before = time.perf_counter(), matrix.n_products
     if solver == PLAIN:
         problem.objective = KernelObjective(
-            matrix, problem.loss.over(problem.pairs), 1.0, problem.n_threads, **problem.smoothing
+            matrix, problem.loss.with_pairs(problem.pairs), 1.0, problem.n_threads, **problem.smoothing
         )
     objective = problem.objective
     certificate, last = objective.certificate, [None]

@@ -65,7 +65,7 @@ def make_data():
 def test_a_term_on_it(kind):
     problem = TermProblem("huber", n=600, **PROBLEMS[kind])
     design = as_design_matrix(problem.X)
-    loss = problem.spec.over(problem.pairs)
+    loss = problem.spec.with_pairs(problem.pairs)
     term, expected = DeviceTerm(CudaDevice(), design, loss), ThreadedTerm(design, loss)
     for w, step in problem.points():
         a, b = (term.evaluate(at, problem.width) for at in (w, w + step))
@@ -126,7 +126,7 @@ def test_rows_that_are_gathered_stream_through(monkeypatch):
     monkeypatch.setattr(layout, "STREAM_BYTES", 1 << 20)
     order = np.random.default_rng(0).permutation(8000)
     X, y, qid = np.random.default_rng(1).normal(size=(8000, 46)), order % 3.0, order // 10
-    loss = LossSpec("squared_hinge").over(ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y))
+    loss = LossSpec("squared_hinge").with_pairs(ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y))
     term, expected = DeviceTerm(CudaDevice(), as_design_matrix(X), loss), ThreadedTerm(as_design_matrix(X), loss)
     assert len(term._rows.blocks) >= 3
     for scale in (0.01, 0.1):
@@ -399,7 +399,7 @@ def test_the_blocks_with_rows_in_shared_memory_fit_into_a_multiprocessor(driver,
     """Each of them also takes 1 KB of the 228 KB that the driver reserves."""
     data = make_ranking(64, 120, n_features, random_state=0)
     pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, data.n_rows), data.y)
-    term = DeviceTerm(CudaDevice(), as_design_matrix(data.X), LossSpec("squared_hinge").over(pairs))
+    term = DeviceTerm(CudaDevice(), as_design_matrix(data.X), LossSpec("squared_hinge").with_pairs(pairs))
     term.evaluate(np.zeros(n_features), None)
     shared = max(size for name, _, size in driver.launches if name.endswith("/fused_loss"))
     # rows of float32 are used up to the last that fits

@@ -26,7 +26,7 @@ def off(driver, monkeypatch):
     monkeypatch.setattr(layout, "STREAM_BYTES", 1 << 10)
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(400, 4)), rng.integers(0, 3, 400).astype(float), np.arange(400) // 10
-    loss = LossSpec("squared_hinge").over(ComparablePairs.from_labels(Queries.from_qid(qid, 400), y))
+    loss = LossSpec("squared_hinge").with_pairs(ComparablePairs.from_labels(Queries.from_qid(qid, 400), y))
     expected = ThreadedTerm(as_design_matrix(X), loss)
 
     def found(mode):

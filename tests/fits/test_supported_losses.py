@@ -176,12 +176,12 @@ def test_every_cell_is_the_oracle_or_refused(loss, solver, place, precision, tmp
 def test_a_device_term_has_no_other_loss_than_it_declares(loss):
     """What reaches the kernels by another way than an estimator is refused, too."""
     pairs = ComparablePairs.from_labels(Queries.from_qid(None, 3), np.arange(3.0))
-    over = spec_of(loss).over(pairs)
+    loss_of_pairs = spec_of(loss).with_pairs(pairs)
     if loss in DeviceTerm.supported_losses:
-        DeviceTerm(HostDevice(), as_design_matrix(np.eye(3)), over)
+        DeviceTerm(HostDevice(), as_design_matrix(np.eye(3)), loss_of_pairs)
         return
     with pytest.raises(OptionError, match=f"the kernels of a device have the losses .*, not '{loss}'"):
-        DeviceTerm(HostDevice(), as_design_matrix(np.eye(3)), over)
+        DeviceTerm(HostDevice(), as_design_matrix(np.eye(3)), loss_of_pairs)
 
 
 def test_what_is_declared_are_losses():

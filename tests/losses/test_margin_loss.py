@@ -305,18 +305,18 @@ def test_a_ring_of_any_width_keeps_its_digits():
 
 
 @pytest.mark.parametrize(("kind", "width"), [(SquaredHinge, None), (HuberHinge, 0.01), (Hinge, 0.01)])
-@pytest.mark.parametrize("sharp", [False, True])
-def test_a_sum_that_round_off_makes_negative_has_finite_bounds(kind, width, sharp):
+@pytest.mark.parametrize("tight", [False, True])
+def test_a_sum_that_round_off_makes_negative_has_finite_bounds(kind, width, tight):
     """Raw counts of words at C = 128: nearly all pairs met their margins, and the certificate was infinite."""
     n = 600
     y = np.arange(n) % 2
     loss = kind(ComparablePairs.from_labels(Queries.from_qid(np.zeros(n), n), y.astype(float)))
     assert loss.sums.lengths.swept == n
-    bounds = loss.round_off(y - 0.5 * y[::-1] * 1e-9, LossSums(-1e-9), width, 1e-13, sharp)
+    bounds = loss.round_off(y - 0.5 * y[::-1] * 1e-9, LossSums(-1e-9), width, 1e-13, tight)
     assert np.isfinite(bounds).all()
     # a loss as large as the bound of its error has pulls that large
     least = 2.0 * bounds.value if kind is SquaredHinge else 0.0
-    assert bounds.pulls**2 >= least * loss._weight_below(y.astype(float), 1.0) * (1.0 - 1e-9)
+    assert bounds.pulls_bound**2 >= least * loss._weight_below(y.astype(float), 1.0) * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("way", [None, *WAYS, "list"])

@@ -148,9 +148,9 @@ def test_fits_of_any_scale_are_certified(C, scale):
     assert model.duality_gap_ <= model.tol * model.objective_
 
 
-@pytest.mark.parametrize("off", [1e-12, 0.3, 2.0])
+@pytest.mark.parametrize("margin_error", [1e-12, 0.3, 2.0])
 @pytest.mark.parametrize("weighting", ["uniform", "gain_gap"])
-def test_bounds_of_round_off_hold_what_margins_may_change(off, weighting):
+def test_bounds_of_round_off_hold_what_margins_may_change(margin_error, weighting):
     _, y, qid, oracle = problem(weighting=weighting)
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y, weighting=weighting)
     rng, function = np.random.default_rng(2), LogisticFunction()
@@ -159,11 +159,11 @@ def test_bounds_of_round_off_hold_what_margins_may_change(off, weighting):
     in_order = scores[pairs.rows]
     sums = loss.evaluate(in_order, loss.new_state(), 0, pairs.n_queries, np.empty(len(y)))
     m = oracle.margins(scores)
-    for sharp in (False, True):
-        bounds = loss.round_off(in_order, sums, None, off, sharp)
-        for moved in (m - off, m + off, m + off * rng.uniform(-1, 1, len(m))):
-            assert oracle.weight @ -function.derivative(moved) <= bounds.pulls * (1 + 1e-12)
+    for tight in (False, True):
+        bounds = loss.round_off(in_order, sums, None, margin_error, tight)
+        for moved in (m - margin_error, m + margin_error, m + margin_error * rng.uniform(-1, 1, len(m))):
+            assert oracle.weight @ -function.derivative(moved) <= bounds.pulls_bound * (1 + 1e-12)
             tangent = function.value(m) + function.derivative(m) * (moved - m)
-            assert oracle.weight @ (function.value(moved) - tangent) <= bounds.beyond * (1 + 1e-9) + 1e-13
+            assert oracle.weight @ (function.value(moved) - tangent) <= bounds.excess_bound * (1 + 1e-9) + 1e-13
         assert abs(sums.value - oracle.loss(scores)) <= bounds.value
         assert bounds.slack == 0.0

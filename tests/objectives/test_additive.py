@@ -40,7 +40,7 @@ def make_problem(loss="squared_hinge", n_threads=1, linear=True, pairs=False, li
     else:
         over = ComparablePairs.from_labels(queries, y)
     spec = LossSpec(loss)
-    term = ThreadedTerm(design, spec.over(over), n_threads)
+    term = ThreadedTerm(design, spec.with_pairs(over), n_threads)
     objective = AdditiveObjective(term, terms, C, spec.first_width, spec.smoothed)
     Z = np.empty((over.n_rows, terms.n_variables))
     design.gather(over.rows, 0, over.n_rows, Z)

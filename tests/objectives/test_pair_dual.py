@@ -268,7 +268,7 @@ def test_choice_is_by_counts():
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
 
     def choice(X, pairs, loss="squared_hinge"):
-        term = ThreadedTerm(as_design_matrix(X), LossSpec(loss).over(pairs))
+        term = ThreadedTerm(as_design_matrix(X), LossSpec(loss).with_pairs(pairs))
         return choose_solver(term, LossSpec(loss), partial(DualSize.of, pairs)).solver
 
     assert choice(X, pairs) == "dual"

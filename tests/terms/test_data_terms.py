@@ -23,7 +23,7 @@ from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all, parts_
 
 
 def threaded(X, spec, pairs, n_threads=1):
-    return ThreadedTerm(as_design_matrix(X), spec.over(pairs), n_threads)
+    return ThreadedTerm(as_design_matrix(X), spec.with_pairs(pairs), n_threads)
 
 
 def over(backend, parts, spec):

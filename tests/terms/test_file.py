@@ -57,7 +57,7 @@ def make(tmp_path, monkeypatch):
 
 
 def in_memory(problem):
-    return ThreadedTerm(as_design_matrix(problem.X), problem.spec.over(problem.pairs))
+    return ThreadedTerm(as_design_matrix(problem.X), problem.spec.with_pairs(problem.pairs))
 
 
 def two_threads(make):
@@ -103,7 +103,7 @@ def test_of_many_rows_hessians_take_a_part(make, monkeypatch):
     term = make(problem.X, problem.spec, problem.pairs)
     at, exact = (
         term.evaluate(np.zeros(6), None),
-        ThreadedTerm(as_design_matrix(problem.X), problem.spec.over(problem.pairs)),
+        ThreadedTerm(as_design_matrix(problem.X), problem.spec.with_pairs(problem.pairs)),
     )
     H = exact.curvature(exact.evaluate(np.zeros(6), None), 1.0, 0)
     estimate = term.curvature(at, 1.0, 0, False)

@@ -168,8 +168,8 @@ def _unfitted(ranker: BaseEstimator, tol: float, n_jobs: int | None) -> RankSVM:
 def _slopes(loss: LossSpec, pairs: Pairs, scores: np.ndarray, width: float | None) -> np.ndarray:
     """Derivatives of the loss with respect to the scores."""
     compact, rows = pairs.comparable()
-    over, slopes, gradient = loss.over(compact), np.zeros(len(scores)), np.zeros(len(rows))
-    evaluate = over.evaluation(over.new_state(), width)
+    loss_of_pairs, slopes, gradient = loss.with_pairs(compact), np.zeros(len(scores)), np.zeros(len(rows))
+    evaluate = loss_of_pairs.evaluation(loss_of_pairs.new_state(), width)
     evaluate(0, compact.n_queries, np.ascontiguousarray(scores[rows]), gradient)
     slopes[rows] = gradient
     return slopes

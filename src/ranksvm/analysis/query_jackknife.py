@@ -149,11 +149,11 @@ class _QueryParts:
         scale, width = 1.0, loss.width
         if loss.smoothed:
             loss, scale, width = LossSpec("huber", HINGE_SCALE), HINGE_SCALE, HINGE_SCALE
-        over = loss.over(compact)
-        state = over.new_state()
+        loss_of_pairs = loss.with_pairs(compact)
+        state = loss_of_pairs.new_state()
         given = np.ascontiguousarray(scale * scores[self.rows])
-        over.evaluation(state, width)(0, compact.n_queries, given, np.empty(len(self.rows)))
-        self._slopes, self._C, self._curvature = slopes[self.rows], C * scale, over.hessian(state)
+        loss_of_pairs.evaluation(state, width)(0, compact.n_queries, given, np.empty(len(self.rows)))
+        self._slopes, self._C, self._curvature = slopes[self.rows], C * scale, loss_of_pairs.hessian(state)
         # a query may have several parts: listed pairs are grouped into connected components
         filled = np.flatnonzero(np.diff(compact.pointers))
         self.starts, self._stops = compact.pointers[filled], compact.pointers[filled + 1]

@@ -243,7 +243,9 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         self.terms = terms
         self.options = options
         self._design = AdditiveDesign.of(data.features, data.codes, terms)
-        term = ThreadedTerm(self._design, options.loss.over(data.pairs), threads_for(options.loss, data.n_threads))
+        term = ThreadedTerm(
+            self._design, options.loss.with_pairs(data.pairs), threads_for(options.loss, data.n_threads)
+        )
         super().__init__(data, term, options, variable_signs(terms, data.levels.signs))
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:

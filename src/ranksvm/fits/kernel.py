@@ -227,7 +227,7 @@ class KernelProblem(RankSVMProblem):
     @cached_property
     def objective(self) -> KernelObjective | CoefficientObjective:
         """The objective in the form required by the solver."""
-        loss, n_threads = self.loss.over(self.pairs), threads_for(self.loss, self.n_threads)
+        loss, n_threads = self.loss.with_pairs(self.pairs), threads_for(self.loss, self.n_threads)
         if self.solver == "tron":
             return CoefficientObjective(self.matrix, loss, 1.0, n_threads, **self.smoothing)
         landmarks = None
@@ -407,11 +407,11 @@ class FeatureProblem(LinearProblem):
         if device is None:
             left = max(0, memory_bytes(options.memory_limit) - (0 if X is data.X else stored_bytes(X)))
             design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
-            term: DataTerm = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
+            term: DataTerm = ThreadedTerm(design, loss.with_pairs(pairs), threads_for(loss, data.n_threads))
         else:
             from ranksvm.terms.device.features import feature_term
 
-            term = feature_term(device, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
+            term = feature_term(device, X, features, loss.with_pairs(pairs), np.dtype(dtype), data.n_threads)
         # the problem is linear in the features, without sign constraints
         of_fit = {field.name: getattr(options, field.name) for field in fields(FitOptions)}
         linear = LinearOptions(**of_fit, stopping=options.stopping)

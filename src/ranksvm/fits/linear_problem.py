@@ -121,7 +121,7 @@ def linear_term(
     names = devices_for(device, solver, loss, data.pairs, design, data.n_threads, n_fits)
     if names:
         return _device_term([open_device(name) for name in names], design, loss, data)
-    return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
+    return ThreadedTerm(design, loss.with_pairs(data.pairs), threads_for(loss, data.n_threads))
 
 
 def file_term(data: "FileTrainingSet", options: LinearOptions) -> "FileTerm":
@@ -162,7 +162,7 @@ def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> Data
     from ranksvm.terms.device.rows import DeviceDesign
     from ranksvm.terms.device.term import DeviceTerm
 
-    return DeviceTerm(X.device, DeviceDesign(X, data.largest), loss.over(data.pairs), data.n_threads)
+    return DeviceTerm(X.device, DeviceDesign(X, data.largest), loss.with_pairs(data.pairs), data.n_threads)
 
 
 def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
@@ -171,11 +171,11 @@ def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, da
     from ranksvm.terms.device.term import DeviceTerm
 
     if len(devices) == 1:
-        return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
+        return DeviceTerm(devices[0], design, loss.with_pairs(data.pairs), data.n_threads)
     terms = []
     for device, part in zip(devices, partition(data.pairs, len(devices)), strict=True):
         rows = np.arange(part.n_rows) if part.rows is None else part.rows
-        terms.append(DeviceTerm(device, design.taken(rows), loss.over(part.renumbered()), data.n_threads))
+        terms.append(DeviceTerm(device, design.taken(rows), loss.with_pairs(part.renumbered()), data.n_threads))
     return DevicesTerm(terms)
 
 

@@ -63,7 +63,7 @@ class HuberHinge(MarginLoss):
         assert width is not None
         return 1.0 / width
 
-    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, margin_error: float, spread: float) -> Bounds:
         assert width is not None
         lengths = self.sums.lengths
         value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * rough.loss
@@ -81,10 +81,10 @@ class HuberHinge(MarginLoss):
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:
             pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
-        # At a margin wrong by `off`, a hinge is at most `off` above its tangent, and a parabola at most `off^2 / (2
-        # d)`.
-        beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
-        return pulls, pull_sums, beyond, value, slack
+        # At a margin wrong by e, a hinge is at most e above its tangent, and a parabola at most `e^2 / (2 d)`.
+        parabola = min(margin_error * margin_error / (2.0 * width), margin_error)
+        excess = pairs.ring * margin_error if self.smoothed else pairs.active * parabola
+        return pulls, pull_sums, excess, value, slack
 
     def narrowed(self, scores: np.ndarray, width: float, narrower: float) -> tuple[PairState, np.ndarray]:
         """The state and the change of the derivative if the parabolas of the pairs in the ring get another width.

@@ -76,7 +76,7 @@ class FunctionLoss:
         self.pairs = pairs
         self.function = function
 
-    def over(self, pairs: Pairs) -> "FunctionLoss":
+    def with_pairs(self, pairs: Pairs) -> "FunctionLoss":
         return FunctionLoss(pairs, self.function)
 
     def new_state(
@@ -103,17 +103,18 @@ class FunctionLoss:
         return evaluate
 
     def round_off(
-        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
     ) -> LossRoundOff:
         # the user's function is assumed to be as accurate as a few operations
-        pulls = beyond = rough_pulls = rough_value = 0.0
+        pulls = excess = rough_pulls = rough_value = 0.0
         largest = int(np.max(self.pairs.pairs_per_query, initial=0))
         for i, j, weight in self.pairs.chunks(0, self.pairs.n_queries, CHUNK_PAIRS):
             margins = scores[i] - scores[j]
-            low, high = self.function.derivative(margins - off), self.function.derivative(margins + off)
+            low = self.function.derivative(margins - margin_error)
+            high = self.function.derivative(margins + margin_error)
             slopes = np.maximum(np.abs(low), np.abs(high))
             pulls += float(weight @ slopes)
-            beyond += float(weight @ (high - low)) * off
+            excess += float(weight @ (high - low)) * margin_error
             for part in self.pairs.gain_parts:  # weights that are differences are no more accurate than sums of gains
                 rough = part.weights_of(i, j)
                 rough_pulls += float(rough @ slopes)
@@ -122,7 +123,7 @@ class FunctionLoss:
             rough_pulls, rough_value = pulls, sums.value
         error = growth(OPERATIONS + largest + self.pairs.n_queries)
         weights = growth(OPERATIONS + largest)
-        return LossRoundOff(pulls, 2.0 * error * rough_pulls, beyond, error * rough_value, 0.0, weights)
+        return LossRoundOff(pulls, 2.0 * error * rough_pulls, excess, error * rough_value, 0.0, weights)
 
     def hessian(self, state: FunctionState) -> QueryOperator:
         def multiply(first: int, last: int, v_range: np.ndarray, u_range: np.ndarray) -> LossSums:

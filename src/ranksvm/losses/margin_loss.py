@@ -275,7 +275,7 @@ class MarginLoss:
     def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         raise NotImplementedError
 
-    def over(self, pairs: Pairs) -> Self:
+    def with_pairs(self, pairs: Pairs) -> Self:
         other = copy.copy(self)
         other.pairs, other.sums = pairs, sums_over(pairs, self.function)
         return other
@@ -292,36 +292,38 @@ class MarginLoss:
         return self._operator(state, width)
 
     def round_off(
-        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
     ) -> LossRoundOff:
-        lengths, parts = self.sums.lengths, [self.over(part) for part in self.pairs.gain_parts]
+        lengths, parts = self.sums.lengths, [self.with_pairs(part) for part in self.pairs.gain_parts]
         spread = spread_of(scores, self.pairs.pointers) if lengths.swept or parts else 0.0
-        pairs = rough = self._reach(scores, sums, width, off, sharp)
+        pairs = rough = self._reach(scores, sums, width, margin_error, tight)
         if parts:
             # weights that are differences of gains, and all sums with them, are only as accurate as sums of gains
-            most, values = (1.0 + spread + off) ** 2, np.asarray(scores)
-            at = [part._sums_at(values, width) if sharp else LossSums(most * part.pairs.weight) for part in parts]
+            most, values = (1.0 + spread + margin_error) ** 2, np.asarray(scores)
+            at = [part._sums_at(values, width) if tight else LossSums(most * part.pairs.weight) for part in parts]
             both = zip(parts, at, strict=True)
-            rough = reduce(Reach.plus, (part._reach(values, own, width, off, sharp) for part, own in both))
+            rough = reduce(Reach.plus, (part._reach(values, own, width, margin_error, tight) for part, own in both))
         weights = growth(OPERATIONS + lengths.of_document + lengths.swept)
-        return LossRoundOff(*self._round_off(pairs, rough, width, off, spread), weights=weights)
+        return LossRoundOff(*self._round_off(pairs, rough, width, margin_error, spread), weights=weights)
 
-    def _reach(self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool) -> Reach:
+    def _reach(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
+    ) -> Reach:
         active = ring = self.pairs.weight
-        if sharp:
-            active = self._weight_below(scores, 1.0 + off)
+        if tight:
+            active = self._weight_below(scores, 1.0 + margin_error)
             ring = active
-            if width is not None and off < width:
+            if width is not None and margin_error < width:
                 # pairs that are counted in both sums cancel only up to round-off
                 more = growth(self.sums.lengths.of_all) * active
-                ring += more - self._weight_below(scores, 1.0 - width - off)
+                ring += more - self._weight_below(scores, 1.0 - width - margin_error)
         return Reach(active, max(ring, 0.0), sums.value + sums.excess, sums.value)
 
     def _sums_at(self, scores: np.ndarray, width: float | None) -> LossSums:
         evaluate = self.evaluation(self.new_state(), width)
         return LossSums(*evaluate(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows)))
 
-    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, margin_error: float, spread: float) -> Bounds:
         """The fields of `LossRoundOff`, except ``weights``.
 
         If the weights are differences of gains, ``rough`` has the sums with the gains as weights; otherwise it is
@@ -363,7 +365,9 @@ class SmoothLoss(MarginLoss):
         """1: the second derivatives are weights of the Laplacian."""
         return 1.0
 
-    def _reach(self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool) -> Reach:
+    def _reach(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
+    ) -> Reach:
         return Reach(self.pairs.weight, self.pairs.weight, sums.value, sums.value)
 
     def _operator(self, state: PairState, width: float | None) -> CompiledOperator:

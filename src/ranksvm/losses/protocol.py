@@ -116,7 +116,7 @@ class PairwiseLoss(Protocol):
     @property
     def pairs(self) -> Pairs: ...
 
-    def over(self, pairs: Pairs) -> "PairwiseLoss":
+    def with_pairs(self, pairs: Pairs) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
     def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
@@ -134,11 +134,11 @@ class PairwiseLoss(Protocol):
         """The (generalized) Hessian with respect to the scores, as an operator."""
 
     def round_off(
-        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
     ) -> LossRoundOff:
-        """Bounds on the round-off of a loss with these sums, if the margins have errors of up to ``off``.
+        """Bounds on the round-off of a loss with these sums, if the margins have errors of up to ``margin_error``.
 
-        ``sharp`` bounds are tighter, and cost a sweep over the pairs.
+        If ``tight``, the bounds are tighter and cost a sweep over the pairs.
         """
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:

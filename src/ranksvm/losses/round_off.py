@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "margin_error", "spread_of"]
+__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "margin_error_bound", "spread_of"]
 
 # Half a unit in the last place of 1: the relative error of one operation.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
@@ -31,7 +31,7 @@ def growth(n_terms: float) -> float:
     return part / (1.0 - part) if part < 0.5 else np.inf
 
 
-def margin_error(score: float, n_entries: int, more: float = 0.0) -> float:
+def margin_error_bound(score: float, n_entries: int, more: float = 0.0) -> float:
     """Bound on the error of a margin, and of its hinge.
 
     Parameters
@@ -102,11 +102,11 @@ class LossRoundOff(NamedTuple):
 
     Attributes
     ----------
-    pulls : float
+    pulls_bound : float
         Bound on the sum of the pulls.
     pull_sums : float
         Bound on the sum, over the documents, of the errors of the sums of their pulls.
-    beyond : float
+    excess_bound : float
         The target loss exceeds its tangents whose slopes are minus the pulls; the total excess is the gap minus half
         the squared gradient. This field bounds how much larger the excess is at the true margins than at the computed
         ones.
@@ -116,9 +116,9 @@ class LossRoundOff(NamedTuple):
         Relative error of the pairs' weights.
     """
 
-    pulls: float
+    pulls_bound: float
     pull_sums: float
-    beyond: float
+    excess_bound: float
     value: float
     slack: float
     weights: float

@@ -73,7 +73,7 @@ class ShiftedHuberHinge:
         """The width d of the Huberized hinge."""
         return 2.0 * self.lam * self.C
 
-    def over(self, pairs: Pairs) -> "ShiftedHuberHinge":
+    def with_pairs(self, pairs: Pairs) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
     def new_state(
@@ -100,7 +100,7 @@ class ShiftedHuberHinge:
         return multiply
 
     def round_off(
-        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+        self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
     ) -> LossRoundOff:
         raise NotImplementedError("the problem that this loss is a step of bounds the round-off of both together.")
 

@@ -53,16 +53,18 @@ class Logistic(SmoothLoss):
         slopes: np.ndarray = -expit(-margins)
         return slopes
 
-    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, margin_error: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
-        # sigma(-m) is at most the loss, at most 1, and changes by no more than a factor exp(off)
-        pulls, rough_pulls = (min(part.active, float(np.exp(min(off, 1.0))) * part.loss) for part in (pairs, rough))
-        if off > 1.0:
+        # sigma(-m) is at most the loss, at most 1, and changes by no more than a factor exp(margin_error)
+        pulls, rough_pulls = (
+            min(part.active, float(np.exp(min(margin_error, 1.0))) * part.loss) for part in (pairs, rough)
+        )
+        if margin_error > 1.0:
             pulls, rough_pulls = pairs.active, rough.active
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         # the second derivative is at most 1/4, and at most sigma(-m)
-        beyond = 0.5 * off * off * min(0.25 * pairs.active, pulls)
-        return pulls, pull_sums, beyond, growth(OPERATIONS + lengths.of_all) * rough.loss, 0.0
+        excess = 0.5 * margin_error * margin_error * min(0.25 * pairs.active, pulls)
+        return pulls, pull_sums, excess, growth(OPERATIONS + lengths.of_all) * rough.loss, 0.0
 
 
 # all losses of this kind

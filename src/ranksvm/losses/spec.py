@@ -85,7 +85,7 @@ class LossSpec:
             return self.width
         return _CLASSES[self.name].warm_width
 
-    def over(self, pairs: Pairs) -> PairwiseLoss:
+    def with_pairs(self, pairs: Pairs) -> PairwiseLoss:
         """The loss over some pairs.
 
         Parameters

@@ -47,7 +47,7 @@ class SquaredHinge(MarginLoss):
         """Second derivative of the loss of an active pair of weight 1: 2."""
         return 2.0
 
-    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, off: float, spread: float) -> Bounds:
+    def _round_off(self, pairs: Reach, rough: Reach, width: float | None, margin_error: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
         value = growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
@@ -60,7 +60,7 @@ class SquaredHinge(MarginLoss):
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:
             pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
-        return pulls, pull_sums, pairs.active * off * off, value, 0.0
+        return pulls, pull_sums, pairs.active * margin_error * margin_error, value, 0.0
 
     def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
         return self.sums.squared_hinge(state, self.margin)

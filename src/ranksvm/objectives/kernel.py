@@ -235,7 +235,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         point : KernelPoint
             The point. Some entries of its products with Q are computed again and compared.
         tol : float
-            Ignored: the bound is always sharp.
+            Ignored: the bound is always tight.
 
         Returns
         -------
@@ -247,16 +247,16 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         slopes, scores = float(np.abs(point.slope_values).max()), float(np.abs(point.scores).max())
         off_score, off_form = self.matrix.product_error(b, point.scores)
         off_slope, off_square = self.matrix.product_error(g, point.slope_values)
-        off = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
+        margin_error = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
         with np.errstate(over="ignore", invalid="ignore"):
-            loss = self.loss.round_off(point.scores, point.sums, self.width, off, True)
+            loss = self.loss.round_off(point.scores, point.sums, self.width, margin_error, True)
             off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
             # the slopes of the loss are g - b; the error of the value is at most the sum of |g|, or of |g - b|, times
             # the error of a score, plus half the error of the form b'Qb
-            of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.beyond + loss.value)
+            of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.excess_bound + loss.value)
             of_value += length * float(np.abs(b) @ np.abs(point.scores))
             of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
-            of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.beyond + loss.slack)
+            of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.excess_bound + loss.slack)
             return of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value
 
     def value_rounding(self, point: KernelPoint) -> float:

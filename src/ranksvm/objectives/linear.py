@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
-from ranksvm.losses.round_off import UNIT, growth, margin_error
+from ranksvm.losses.round_off import UNIT, growth, margin_error_bound
 from ranksvm.solvers.protocol import Point
 from ranksvm.terms.expected_products import DIFFERENCES, expected_products
 from ranksvm.terms.hessian_cost import (
@@ -378,7 +378,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         """Bound on the round-off of value and gap, from bounds on rows, weights and scores.
 
         Rows are read once per data set, for the largest value of each feature. A bound that is small relative to tol
-        need not be sharp; otherwise a sweep over the scores counts only pairs near and below the margin.
+        need not be tight; otherwise a sweep over the scores counts only pairs near and below the margin.
         """
         return round_off(self, point, tol) if self.shown else 0.0
 
@@ -521,7 +521,7 @@ def round_off(objective: LinearObjective, point: LinearPoint, tol: float) -> flo
     point : LinearPoint
         The point.
     tol : float
-        Relative gap to be reached: a bound far below it need not be sharp.
+        Relative gap to be reached: a bound far below it need not be tight.
 
     Returns
     -------
@@ -533,16 +533,18 @@ def round_off(objective: LinearObjective, point: LinearPoint, tol: float) -> flo
     weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
     gap_slope = objective.gap_slope(point)
     length, span = growth(len(w) + 4), sizes.longest
-    off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+    margin_error = margin_error_bound(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
     bound = np.inf
     with np.errstate(over="ignore", invalid="ignore"):
-        for sharp in (False, True):
-            loss = objective.term.round_off(point.at, objective.width, off, sharp)
-            off_gradient = C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls)
+        for tight in (False, True):
+            loss = objective.term.round_off(point.at, objective.width, margin_error, tight)
+            off_gradient = (
+                C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls_bound)
+            )
             off_gradient += length * (slope + 2.0 * weights)
-            of_value = C * (loss.pulls * off + loss.beyond + loss.value) + length * weights**2
+            of_value = C * (loss.pulls_bound * margin_error + loss.excess_bound + loss.value) + length * weights**2
             of_gap = (gap_slope + off_gradient) * off_gradient + length * slope * gap_slope
-            of_gap += C * (loss.beyond + loss.slack)
+            of_gap += C * (loss.excess_bound + loss.slack)
             bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
             if bound <= GOOD_ENOUGH * tol * value:
                 break

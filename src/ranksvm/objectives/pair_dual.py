@@ -11,7 +11,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import scores_by_threads
 from ranksvm.losses.protocol import Pairs
-from ranksvm.losses.round_off import OPERATIONS, growth, margin_error
+from ranksvm.losses.round_off import OPERATIONS, growth, margin_error_bound
 from ranksvm.solvers.cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
@@ -205,9 +205,9 @@ class PairDual:
         alpha, weights, margins = point.alpha, self._weights, point.margins
         n_pairs, total = len(alpha), float(alpha.sum())
         length, norm = growth(len(point.z) + OPERATIONS), float(np.linalg.norm(point.w))
-        of_sums, longest, off = growth(n_pairs + OPERATIONS), self._longest, self._margin_error(point)
-        hinge = np.maximum(0.0, 1.0 - margins + off)
-        of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
+        of_sums, longest, margin_error = growth(n_pairs + OPERATIONS), self._longest, self._margin_error(point)
+        hinge = np.maximum(0.0, 1.0 - margins + margin_error)
+        of_value = self.C * margin_error * float(weights @ self._slopes(hinge)) + of_sums * point.value
         # the exact weights may be smaller, so that alpha must be lowered, which also lowers the ridge term
         of_weights = growth(OPERATIONS + self.pairs.n_rows)
         gains = sum((part.weights_of(self._preferred, self._other) for part in self.pairs.gain_parts), weights)
@@ -216,9 +216,9 @@ class PairDual:
         lowered = np.minimum(part, 1.0) * alpha
         drift = 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
         shift = 2.0 * longest * float(lowered.sum())
-        of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
+        of_alpha = float(lowered @ (1.0 + np.abs(margins) + margin_error)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
-        along = abs(norm**2 - float(alpha @ margins)) + off * total + of_sums * float(alpha @ np.abs(margins))
+        along = abs(norm**2 - float(alpha @ margins)) + margin_error * total + of_sums * float(alpha @ np.abs(margins))
         of_dual = of_sums * (total + ridge) + along + 0.5 * drift**2 + 2.0 * length * norm**2
         return of_value + of_dual + of_alpha
 
@@ -230,7 +230,7 @@ class PairDual:
         """Bound on the round-off of a margin."""
         # the sum of the absolute products in a score is at most the product of both lengths
         products = self._longest * float(np.linalg.norm(point.w)) * (1.0 + growth(len(point.z) + OPERATIONS))
-        return margin_error(products, self.design.most_entries)
+        return margin_error_bound(products, self.design.most_entries)
 
     @cached_property
     def _longest(self) -> float:

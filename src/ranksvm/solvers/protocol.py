@@ -67,7 +67,7 @@ class Objective(Protocol[P]):
         """Value and duality gap at a point, for the target problem, which the objective may smooth."""
 
     def round_off(self, point: P, tol: float) -> float:
-        """Bound on the error of the certificate by round-off, which need not be sharp if it is far below ``tol``."""
+        """Bound on the error of the certificate by round-off, which need not be tight if it is far below ``tol``."""
 
     def refresh(self, point: P) -> bool:
         """Evaluate a point again, in place, if that may be more accurate; return whether it was."""

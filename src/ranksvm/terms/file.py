@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.losses import LossSpec
-from ranksvm.losses.round_off import LossRoundOff, margin_error
+from ranksvm.losses.round_off import LossRoundOff, margin_error_bound
 from ranksvm.terms.hessian_cost import SINGLE_WORK, part_of_rows
 from ranksvm.terms.parts.answers import Evaluation
 from ranksvm.terms.parts.backend import Backend, Call, PointAt
@@ -117,24 +117,24 @@ class FileTerm(PartitionedTerm):
         """Value and gradient, and results that may be needed next, in one reading."""
         point = PointAt(next(self._numbers), w, width)
         calls = {"evaluate": Call("evaluate", (point,))}
-        off = None
+        margin_error = None
         if self._sizes is None:
             calls["sizes"] = Call("sizes", ())
         else:
-            off = margin_error(self._sizes.score(np.abs(w)), self._sizes.entries, MORE_UNITS)
-            calls["round_off"] = Call("round_off", (point, width, off, False))
+            margin_error = margin_error_bound(self._sizes.score(np.abs(w)), self._sizes.entries, MORE_UNITS)
+            calls["round_off"] = Call("round_off", (point, width, margin_error, False))
         if self.curvature_with_value:
             calls["curvature"] = self._curvature_call(point)
         found = dict(zip(calls, self._round(*calls.values()), strict=True))
         self._sizes = found.get("sizes", self._sizes)
-        round_off = None if off is None else (off, found["round_off"])
+        round_off = None if margin_error is None else (margin_error, found["round_off"])
         return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
 
-    def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation: the bounds from its reading, unless they have to be sharp."""
-        if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
+    def round_off(self, at: PartitionedPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation: the bounds from its reading, unless they have to be tight."""
+        if not tight and at.round_off is not None and margin_error <= at.round_off[0] and width == at.at.width:
             return at.round_off[1]
-        return super().round_off(at, width, off, sharp)
+        return super().round_off(at, width, margin_error, tight)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` from the reading of the point; with ``double`` from all rows, now and in later readings."""

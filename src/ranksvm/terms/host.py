@@ -191,7 +191,7 @@ class ThreadedTerm:
         # scratch memory and plans stay here, as do rows that no pair needs
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
-            design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
+            design, loss = design.taken(self.pairs.rows), loss.with_pairs(self.pairs.renumbered())
         return ThreadedTerm, (design, loss, self.n_threads, self.repeatable, self._shared_by)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
@@ -271,9 +271,9 @@ class ThreadedTerm:
             self._sizes = Sizes(design.largest(self.n_threads), design.most_entries, self._additions())
         return self._sizes
 
-    def round_off(self, at: ThreadedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: ThreadedPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation, from its scores."""
-        return self.loss.round_off(at.scores, at.sums, width, off, sharp)
+        return self.loss.round_off(at.scores, at.sums, width, margin_error, tight)
 
     def visit_pairs(self) -> bool:
         """Visit pairs one by one from now on, unless there are too many; False if nothing changes."""
@@ -283,7 +283,7 @@ class ThreadedTerm:
         if not isinstance(self.loss, MarginLoss) or not self.loss.sums.lengths.swept:
             return False
         self.pairs = pairs.all_visited()
-        self.loss = self.loss.over(self.pairs)
+        self.loss = self.loss.with_pairs(self.pairs)
         self._probe = None
         return True
 
@@ -334,7 +334,7 @@ class ThreadedTerm:
 
     def curvature_over(self, at: ThreadedPoint, Z: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """``Z' H Z`` for other features Z of the rows, by position: shape (n_rows, n), float64."""
-        loss = self.loss if self.pairs.rows is None else self.loss.over(self.pairs.renumbered())
+        loss = self.loss if self.pairs.rows is None else self.loss.with_pairs(self.pairs.renumbered())
         return ThreadedTerm(DenseDesign(Z), loss, n_threads).curvature(at, 1.0, SEED)
 
     def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
@@ -598,7 +598,7 @@ class ThreadedTerm:
 
     def _drawn(self, n_rows: int, seed: int, fewest: int = SAMPLE_QUERIES) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed, min(fewest, PART_QUERIES) if self.repeatable else fewest)
-        term = ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads, shared_by=self._shared_by)
+        term = ThreadedTerm(self.design, self.loss.with_pairs(pairs), self.n_threads, shared_by=self._shared_by)
         return _Sample(term, positions, (n_rows, seed))
 
     @cached_property

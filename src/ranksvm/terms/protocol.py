@@ -173,7 +173,7 @@ class DataTerm(Protocol):
     def sizes(self) -> Sizes:
         """Sizes of the rows, for bounds on round-off."""
 
-    def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: Any, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation whose margins have the error ``off``: `PairwiseLoss.round_off`."""
 
     def visit_pairs(self) -> bool:

@@ -41,7 +41,7 @@ def make_data(n=600, n_features=30):
 def term_on(device, X=None, n=400):
     problem = TermProblem(n=n)
     X = np.tile(problem.X, 20) if X is None else X
-    return DeviceTerm(device, as_design_matrix(X), problem.spec.over(problem.pairs)), X
+    return DeviceTerm(device, as_design_matrix(X), problem.spec.with_pairs(problem.pairs)), X
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_few_rows_are_copied_alone(two_blocks, monkeypatch):
     few = problem.pairs.of_queries(np.array([1, 4, 6]))
     device = HostDevice()
     free = device.free_bytes
-    term = DeviceTerm(device, design, problem.spec.over(few))
+    term = DeviceTerm(device, design, problem.spec.with_pairs(few))
     assert free - device.free_bytes < design.X.shape[0] * design.row_bytes
     w = np.linspace(-1.0, 1.0, 24)
     np.testing.assert_allclose(term.scores(w), np.tile(problem.X, 4)[few.rows] @ w, rtol=1e-12, atol=1e-12)

@@ -28,7 +28,7 @@ LOSSES = [name for name in LOSSES if name in DeviceTerm.supported_losses]
 
 def on(device):
     def make(X, spec, pairs):
-        return DeviceTerm(device, as_design_matrix(X), spec.over(pairs))
+        return DeviceTerm(device, as_design_matrix(X), spec.with_pairs(pairs))
 
     return make
 
@@ -135,7 +135,7 @@ def test_hessians_of_more_features_than_a_block_has_threads_for(n_features, back
     """A thread sums four features at a time: rows of 70 take three turns of 8 threads, and not all have four."""
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(60, n_features)), rng.integers(0, 3, 60).astype(float), np.arange(60) // 15
-    loss = LossSpec("squared_hinge").over(ComparablePairs.from_labels(Queries.from_qid(qid, 60), y))
+    loss = LossSpec("squared_hinge").with_pairs(ComparablePairs.from_labels(Queries.from_qid(qid, 60), y))
     w, found = rng.normal(size=n_features) * 0.1, []
     for term in (
         DeviceTerm(HostDevice(n_threads=8, backwards=backwards), as_design_matrix(X), loss),
@@ -192,7 +192,7 @@ def test_rows_that_stream_through_take_less_memory(streaming, caplog, dtype):
 
 
 def threaded(X, spec, pairs):
-    return ThreadedTerm(as_design_matrix(X), spec.over(pairs))
+    return ThreadedTerm(as_design_matrix(X), spec.with_pairs(pairs))
 
 
 @pytest.mark.parametrize(("dtype", "most_pairs"), [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600)])
@@ -218,11 +218,13 @@ def test_everything_is_that_of_the_term_on_threads(device, loss, kind, dtype, mo
         np.testing.assert_allclose(term.curvature(a, 1.0, 0), H, rtol=1e-12, atol=1e-12 * np.abs(H).max())
         np.testing.assert_allclose(term.scores(w), expected.scores(w), rtol=1e-12, atol=1e-12)
         # what the sweep of the other one adds to its bounds is not part of these
-        for sharp in (False, True):
-            bounds = term.round_off(a, problem.width, 1e-3, sharp)
-            theirs = expected.round_off(c, problem.width, 1e-3, sharp)
+        for tight in (False, True):
+            bounds = term.round_off(a, problem.width, 1e-3, tight)
+            theirs = expected.round_off(c, problem.width, 1e-3, tight)
             rel = 1e-9 if most_pairs > 600 else 0.05  # two bounds added up are a little sharper than one
-            assert (bounds.pulls, bounds.beyond) == pytest.approx((theirs.pulls, theirs.beyond), rel=rel, abs=1e-11)
+            assert (bounds.pulls_bound, bounds.excess_bound) == pytest.approx(
+                (theirs.pulls_bound, theirs.excess_bound), rel=rel, abs=1e-11
+            )
             assert 0.0 < bounds.pull_sums < 100.0 * theirs.pull_sums
     assert term.sizes().largest.tolist() == expected.sizes().largest.tolist()
     assert term.sizes().entries == expected.sizes().entries
@@ -341,7 +343,7 @@ def test_features_with_more_than_2_to_the_31_values(large_block_bytes):
     there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)
     rows = device_rows.DenseRows(run, there, n_all - n_rows + order, np.abs(problem.X).max(axis=0))
     design = as_design_matrix(np.ascontiguousarray(X[-n_rows:]))
-    loss = problem.spec.over(problem.pairs)
+    loss = problem.spec.with_pairs(problem.pairs)
     term = DeviceTerm(device, design, loss, rows=rows)
     expected = DeviceTerm(device, as_design_matrix(problem.X.astype(np.float32)), loss)
     w = np.linspace(-1.0, 1.0, 6)

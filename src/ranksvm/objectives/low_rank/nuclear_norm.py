@@ -10,7 +10,7 @@ import numpy as np
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.losses import ShiftedHuberHinge
-from ranksvm.losses.round_off import OPERATIONS, UNIT, growth, margin_error
+from ranksvm.losses.round_off import OPERATIONS, UNIT, growth, margin_error_bound
 from ranksvm.objectives.linear import STEP_ERRORS, LinearObjective
 from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 from ranksvm.solvers import SolverResult
@@ -390,7 +390,7 @@ class NuclearNormObjective:
             self._sizes = self.linear.term.sizes()
         sizes, point = self._sizes, self._solution.point
         weights, slope = float(np.linalg.norm(point.w)), float(np.linalg.norm(point.w - w))
-        off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+        margin_error = margin_error_bound(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
         terms = growth(OPERATIONS + self.blocks.n_entries + sizes.additions + sizes.entries)
         length = growth(len(point.w) + OPERATIONS)
         off_w = 4.0 * terms * sizes.longest * sums.alpha + 3.0 * UNIT * (weights + slope)
@@ -398,7 +398,7 @@ class NuclearNormObjective:
         of_value += terms * (sums.alpha + self.lam * sums.distance + 4.0 * self.gamma * sums.nuclear)
         of_value += terms * self.lam * math.sqrt(sums.distance) * sums.nuclear
         of_bound = terms * (sums.multipliers / self.lam + self.C * sums.hinge) + length * weights**2
-        return of_value, of_bound + self.C * (self.pairs.n_pairs * off + sums.excess)
+        return of_value, of_bound + self.C * (self.pairs.n_pairs * margin_error + sums.excess)
 
     def _by_query(self, work: Callable[[int], Result]) -> list[Result]:
         """The results of ``work`` for each query, in parallel, the most costly queries first."""

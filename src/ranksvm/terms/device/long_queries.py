@@ -79,7 +79,7 @@ class LongQueries:
     def __init__(self, device: Device, loss: PairwiseLoss, numbers: np.ndarray, order: "DeviceOrder", n_threads: int):
         pointers = loss.pairs.pointers
         self.device = device
-        self.loss = loss.over(loss.pairs.of_queries(numbers))
+        self.loss = loss.with_pairs(loss.pairs.of_queries(numbers))
         self.pairs = self.loss.pairs
         self.n_threads = n_threads
         places = np.argsort(order.queries)[numbers]
@@ -182,9 +182,9 @@ class LongQueries:
         Z = out[: len(X) if n_squares is None else n_squares]
         return (X if n_squares is None else Z), Z
 
-    def round_off(self, at: LongPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: LongPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation: see `PairwiseLoss.round_off`."""
-        return self.loss.round_off(at.scores, at.sums, width, off, sharp)
+        return self.loss.round_off(at.scores, at.sums, width, margin_error, tight)
 
     def ranges(self) -> Iterator[tuple[int, int, int]]:
         """Number, first and last position on the device of each query.

@@ -89,9 +89,9 @@ class DevicesTerm:
         sizes: list[Sizes] = self._each(lambda part: part.sizes())
         return tree_sum(sizes, Sizes.plus)
 
-    def round_off(self, at: DevicesPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: DevicesPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        bounds: list[LossRoundOff] = self._each(lambda part, own: part.round_off(own, width, off, sharp), at)
+        bounds: list[LossRoundOff] = self._each(lambda part, own: part.round_off(own, width, margin_error, tight), at)
         return tree_sum(bounds, LossRoundOff.plus)
 
     def visit_pairs(self) -> bool:

@@ -197,15 +197,17 @@ class DeviceTerm:
             additions = max(additions, self._pass.additions())
         return Sizes(self._rows.largest, self._rows.most_entries, additions)
 
-    def round_off(self, at: DevicePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: DevicePoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation; what they need of its scores is computed on the device."""
         visited = self.loss
         if self._long is not None:
-            visited = self.loss.over(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
+            visited = self.loss.with_pairs(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
         bounded: Any = copy.copy(visited)
         bounded.sums = _SumsForBounds(self, visited)
-        found: LossRoundOff = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
-        return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
+        found: LossRoundOff = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, margin_error, tight)
+        if self._long is None:
+            return found
+        return found.plus(self._long.round_off(self._long_at(at), width, margin_error, tight))
 
     def visit_pairs(self) -> bool:
         """False: how sums over pairs are computed does not change."""
@@ -444,7 +446,7 @@ class DeviceTerm:
         place, rows = self._places, None
         if not isinstance(self._rows, StreamedRows):
             rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
-        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=rows)
+        term = DeviceTerm(self.device, self.design, self.loss.with_pairs(pairs), rows=rows)
         places = place[positions[term._order.positions]]
         return _Sample(term, self._run.copy_in(places), (n_rows, seed))
 

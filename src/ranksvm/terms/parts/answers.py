@@ -93,8 +93,8 @@ class Asked:
     def sizes(self) -> Sizes:
         return self.term.sizes()
 
-    def round_off(self, point: PointAt, width: float | None, off: float, sharp: bool) -> LossRoundOff:
-        return self.term.round_off(self.at(point), width, off, sharp)
+    def round_off(self, point: PointAt, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
+        return self.term.round_off(self.at(point), width, margin_error, tight)
 
     def scores(self, w: np.ndarray) -> Listed:
         return Listed([np.asarray(self.term.scores(w))])

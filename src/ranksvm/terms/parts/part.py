@@ -114,13 +114,13 @@ class Part:
             The term, whose results do not depend on earlier evaluations.
         """
         if fit not in self._terms:
-            over = loss.over(self.pairs)
+            loss_of_pairs = loss.with_pairs(self.pairs)
             if device == "cpu":
-                self._terms[fit] = ThreadedTerm(self.design, over, repeatable=True)
+                self._terms[fit] = ThreadedTerm(self.design, loss_of_pairs, repeatable=True)
             else:
                 from ranksvm.terms.device.term import DeviceTerm
 
-                self._terms[fit] = DeviceTerm(open_device(device), self.design, over)
+                self._terms[fit] = DeviceTerm(open_device(device), self.design, loss_of_pairs)
             if len(self._terms) > MAX_FITS:
                 self.forget(next(iter(self._terms)))
         self._terms.move_to_end(fit)

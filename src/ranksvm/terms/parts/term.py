@@ -60,7 +60,7 @@ class _Sample:
     """Rows in this process, and the point evaluated on them last."""
 
     def __init__(self, part: Part, loss: LossSpec, n_threads: int):
-        self.term = ThreadedTerm(part.design, loss.over(part.pairs), n_threads, shared_by=SAMPLE_SHARED_BY)
+        self.term = ThreadedTerm(part.design, loss.with_pairs(part.pairs), n_threads, shared_by=SAMPLE_SHARED_BY)
         self._last: tuple[int, ThreadedPoint] | None = None
 
     def at(self, point: PointAt) -> ThreadedPoint:
@@ -212,9 +212,9 @@ class PartitionedTerm:
             self._sizes = self._reduce(Asked.sizes)
         return self._sizes
 
-    def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: PartitionedPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        return self._reduce(Asked.round_off, at.at, width, off, sharp)
+        return self._reduce(Asked.round_off, at.at, width, margin_error, tight)
 
     def visit_pairs(self) -> bool:
         """False: how sums over pairs are computed does not change."""
