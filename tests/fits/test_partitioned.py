@@ -77,7 +77,7 @@ def test_the_sample_is_all_that_hessians_see(data, monkeypatch):
     estimator = RankSVM(C=0.05, tol=1e-8)
     problem = problem_of(data, estimator)
     assert problem.solver == "newton"
-    assert problem.objective.hessian_fraction == problem.objective.term.most_fraction == 320 / 900
+    assert problem.objective.hessian_fraction == problem.objective.term.max_fraction == 320 / 900
     expected = RankSVM(C=0.05, tol=1e-9).fit(data.X, data.y, qid=data.qid)
     assert problem.solve(0.05).value == pytest.approx(expected.objective_, rel=1e-8)
 

@@ -343,9 +343,9 @@ def test_products_are_in_float32_where_that_has_the_digits(monkeypatch):
         lambda self, at, v, double=True: asked.append(double) or product(self, at, v, double),
     )
 
-    def doubles(X, C=1.0, shown=True):
+    def doubles(X, C=1.0, includes_round_off=True):
         objective = make_objective(X, y, qid, C)
-        objective.shown = shown
+        objective.includes_round_off = includes_round_off
         point = objective.evaluate(np.zeros(17))
         asked.clear()
         objective.hessian_product(point, np.ones(17), double=False)  # no Hessian yet
@@ -355,7 +355,7 @@ def test_products_are_in_float32_where_that_has_the_digits(monkeypatch):
         return asked
 
     assert doubles(X) == [True, False, True]
-    assert doubles(X, shown=False) == [True, True, True]
+    assert doubles(X, includes_round_off=False) == [True, True, True]
     far, constant = X.copy(), X.copy()
     far[:, 3] += 1000.0
     constant[:, 3] = 10.0

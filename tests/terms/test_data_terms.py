@@ -179,7 +179,7 @@ def test_a_fit_by_samples_of_the_parts(loss):
         result = newton(found, np.zeros(6), tol=1e-6)
         assert result.status is Status.CONVERGED
         assert abs(result.value - optimum.value) <= result.gap + optimum.gap + 1e-12 * optimum.value
-        assert found.refine() or found.hessian_fraction == term.most_fraction
+        assert found.refine() or found.hessian_fraction == term.max_fraction
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -295,9 +295,9 @@ def test_no_matrix_travels(storage, monkeypatch):
     found = objective(term, problem.spec, 0.01, fraction_of=partial(part_of, term, 0.05))
     result = newton(found, np.zeros(6), tol=1e-4)
     assert result.status is Status.CONVERGED
-    assert term.most_fraction == 600 / problem.pairs.n_rows
+    assert term.max_fraction == 600 / problem.pairs.n_rows
     while found.refine():
-        assert found.hessian_fraction <= term.most_fraction
+        assert found.hessian_fraction <= term.max_fraction
     assert fetched == [600]
     assert max(asked) < 2500
     assert term.n_reductions == len(asked) <= 12
@@ -338,7 +338,7 @@ def test_a_path_shares_its_rounds(loss):
         n_rounds.append(term.n_reductions)
     counted = Counted()
     term = over(counted, parts_of(problem.X, problem.pairs, 3), problem.spec)
-    solvers = [lambda backend, C=C: fit(term.beside(backend), C) for C in Cs]
+    solvers = [lambda backend, C=C: fit(term.with_backend(backend), C) for C in Cs]
     for found, expected in zip(side_by_side(counted, solvers), alone, strict=True):
         np.testing.assert_array_equal(found.w, expected.w)
     assert counted.n_rounds == max(n_rounds)
@@ -358,11 +358,11 @@ def test_a_solver_that_fails_ends_the_others():
     term = over(backend, parts_of(problem.X, problem.pairs, 2), problem.spec)
 
     def fail(shared):
-        term.beside(shared).evaluate(np.zeros(6), None)
+        term.with_backend(shared).evaluate(np.zeros(6), None)
         raise ValueError("as expected")
 
     def go_on(shared):
-        own = term.beside(shared)
+        own = term.with_backend(shared)
         for step in range(1000):
             own.evaluate(np.full(6, 0.1 * step), None)
 
@@ -381,7 +381,7 @@ def test_an_error_in_a_part_reaches_every_solver():
     backend = SerialBackend()
     term = over(backend, parts_of(problem.X, problem.pairs, 2), problem.spec)
     with pytest.raises(ValueError):  # noqa: PT011  NumPy's own words
-        side_by_side(backend, [lambda shared: term.beside(shared).evaluate(np.ones(5), None)] * 2)
+        side_by_side(backend, [lambda shared: term.with_backend(shared).evaluate(np.ones(5), None)] * 2)
 
 
 def test_parts_forget_what_nobody_needs():

@@ -69,7 +69,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
     def _over(self, terms: AdditiveTerms) -> "PartitionedAdditiveProblem":
         return PartitionedAdditiveProblem(self._term_of, self.levels, terms, self.options)
 
-    def beside(self, backend: Backend) -> "PartitionedAdditiveProblem":
+    def with_backend(self, backend: Backend) -> "PartitionedAdditiveProblem":
         """A copy of the problem for one of several solvers that run at the same time on one backend.
 
         Parameters
@@ -82,7 +82,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         PartitionedAdditiveProblem
             The problem.
         """
-        term = self.objective.term.beside(backend)
+        term = self.objective.term.with_backend(backend)
         return PartitionedAdditiveProblem(self._term_of, self.levels, self.terms, self.options, term)
 
     def scores(self, w: np.ndarray, X: Features) -> np.ndarray:

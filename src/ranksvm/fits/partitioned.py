@@ -71,7 +71,7 @@ class PartitionedProblem(LinearProblem):
         if self.solver == "auto":
             self.solver = "newton" if _fraction(term) > 0.0 else "tron"
 
-    def beside(self, backend: Backend) -> "PartitionedProblem":
+    def with_backend(self, backend: Backend) -> "PartitionedProblem":
         """A copy of the problem for one of several solvers that run at the same time on one backend.
 
         Parameters
@@ -84,7 +84,7 @@ class PartitionedProblem(LinearProblem):
         PartitionedProblem
             The problem.
         """
-        return PartitionedProblem(self.objective.term.beside(backend), self._options, self.signs)
+        return PartitionedProblem(self.objective.term.with_backend(backend), self._options, self.signs)
 
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
         """The solutions for ascending values of C, which share every round.
@@ -108,7 +108,7 @@ class PartitionedProblem(LinearProblem):
         term = self.objective.term
 
         def solve(C: float, start: np.ndarray | None, shared: Backend) -> SolverResult:
-            return self.beside(shared).solve(C, start, interrupted)
+            return self.with_backend(shared).solve(C, start, interrupted)
 
         solvers = [partial(solve, C, start) for C, start in zip(Cs.tolist(), starts, strict=True)]
         term.fetch()  # before the threads start, so that the sample is fetched once

@@ -65,8 +65,8 @@ class AdditiveObjective(LinearObjective):
         Width at which the loss is evaluated.
     reducible : bool
         Whether the width is a smoothing, to be reduced until the target problem is solved.
-    shown : bool
-        Whether certificates are shown to the user, and so include a bound on round-off; False for a sample.
+    includes_round_off : bool
+        Whether certificates include a bound on round-off, because they are shown to the user; False for a sample.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class AdditiveObjective(LinearObjective):
         C: float,
         width: float | None = None,
         reducible: bool = False,
-        shown: bool = True,
+        includes_round_off: bool = True,
     ):
-        super().__init__(term, C, width, reducible, shown=shown)
+        super().__init__(term, C, width, reducible, includes_round_off=includes_round_off)
         self.rows_term = term
         self.terms = terms
         self._coarse = _CoarseSpace.of(terms)
@@ -206,7 +206,7 @@ class AdditiveObjective(LinearObjective):
         if term is None:
             return None
         C = self.C * self.term.weight / term.weight
-        return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
+        return AdditiveObjective(term, self.terms, C, self.width, self.reducible, includes_round_off=False)
 
 
 class PartitionedAdditiveObjective(LinearObjective):
@@ -297,7 +297,7 @@ class PartitionedAdditiveObjective(LinearObjective):
 
     def _over_sample(self, term: ThreadedTerm) -> AdditiveObjective:
         C = self.C * self.term.weight / term.weight
-        return AdditiveObjective(term, self.terms, C, self.width, self.reducible, shown=False)
+        return AdditiveObjective(term, self.terms, C, self.width, self.reducible, includes_round_off=False)
 
 
 def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:

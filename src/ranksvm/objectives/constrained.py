@@ -30,8 +30,8 @@ class ConstrainedObjective(LinearObjective):
         Whether the width is a smoothing.
     fraction_of : callable, optional
         Returns the fraction of the rows for explicit Hessians.
-    shown : bool
-        Whether certificates are shown as results.
+    includes_round_off : bool
+        Whether certificates include a bound on round-off, because they are results.
     cone : SignCone
         The signs.
     """
@@ -43,11 +43,11 @@ class ConstrainedObjective(LinearObjective):
         width: float | None = None,
         reducible: bool = False,
         fraction_of: Callable[[Size], float] = worthwhile_fraction,
-        shown: bool = True,
+        includes_round_off: bool = True,
         *,
         cone: SignCone,
     ):
-        super().__init__(term, C, width, reducible, fraction_of, shown)
+        super().__init__(term, C, width, reducible, fraction_of, includes_round_off)
         self.cone = cone
 
     def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
@@ -63,4 +63,6 @@ class ConstrainedObjective(LinearObjective):
         return float(np.linalg.norm(self.cone.projected_gradient(point.w, point.gradient)))
 
     def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
-        return ConstrainedObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False, cone=self.cone)
+        return ConstrainedObjective(
+            term, C, self.width, self.reducible, self.fraction_of, includes_round_off=False, cone=self.cone
+        )

@@ -112,7 +112,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
         self._spare: list[Any] = []
         # the problem over the functions of the landmarks, for its Hessians
-        self._within = LinearObjective(landmarks.term(loss, n_threads), C, shown=False) if landmarks else None
+        self._landmark_problem: LinearObjective | None = None
+        if landmarks:
+            self._landmark_problem = LinearObjective(landmarks.term(loss, n_threads), C, includes_round_off=False)
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 
@@ -180,8 +182,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def reweight(self, C: float, point: KernelPoint | None = None) -> None:
         """Switch to another C; the value and gradient of a point are updated without a product with Q."""
         factor = C / self.C
-        if self._within is not None:
-            self._within.reweight(C)
+        if self._landmark_problem is not None:
+            self._landmark_problem.reweight(C)
         self.C = C
         self._reduced = None
         if point is not None:
@@ -289,10 +291,10 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def preconditioner(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian, self-adjoint in the same inner product, without products with Q."""
-        if self.landmarks is None or self._within is None:
+        if self.landmarks is None or self._landmark_problem is None:
             return np.copy
         degrees = self._degrees(point)
-        return self.landmarks.preconditioner(self.landmarks.hessian(self._within, point), self.C * degrees)
+        return self.landmarks.preconditioner(self.landmarks.hessian(self._landmark_problem, point), self.C * degrees)
 
     def inverse_cost(self, point: KernelPoint) -> float:
         """Cost of `inverse`, in products with Q; infinite without the memory for it."""
@@ -340,7 +342,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         if self.landmarks is None:
             return None
         loss = HuberHinge(self.pairs) if self.reducible else self.loss
-        return LinearObjective(self.landmarks.term(loss, self.n_threads), self.C, self.width, shown=False)
+        return LinearObjective(self.landmarks.term(loss, self.n_threads), self.C, self.width, includes_round_off=False)
 
     def from_sample(self, sample: LinearObjective, w: np.ndarray) -> np.ndarray:
         """The vector of a function of the landmarks."""

@@ -118,7 +118,7 @@ class SmoothedObjective(Generic[PointType]):
         return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
 
     def round_off(self, point: PointType, tol: float) -> float:
-        """Bound on the error of the certificate by round-off; 0 if certificates are not shown.
+        """Bound on the error of the certificate by round-off; 0 if certificates do not include it.
 
         The value is off by at most the bound plus the gap, and the minimum is not below the value minus both.
         """
@@ -260,9 +260,9 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
     fraction_of : callable, optional
         Returns, for the `Size` of the data, the fraction of the rows from which explicit Hessians are computed; 0:
         explicit Hessians are not used.
-    shown : bool
-        Whether certificates are shown to the user, and so include a bound on round-off; False for the problem of a
-        sample.
+    includes_round_off : bool
+        Whether certificates include a bound on round-off, because they are shown to the user; False for the problem
+        of a sample.
     """
 
     def __init__(
@@ -272,9 +272,9 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         width: float | None = None,
         reducible: bool = False,
         fraction_of: Callable[[Size], float] = worthwhile_fraction,
-        shown: bool = True,
+        includes_round_off: bool = True,
     ):
-        self.shown = shown
+        self.includes_round_off = includes_round_off
         self.term = term
         self.C = C
         self.width = width
@@ -286,7 +286,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         fraction = fraction_of(term)
         # whether Hessians are computed together with values, at no extra cost
         self._free_hessians = term.curvature_with_value and fraction > 0.0
-        self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.most_fraction)
+        self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.max_fraction)
         self._sample_fraction = self.hessian_fraction
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
@@ -380,7 +380,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         Rows are read once per data set, for the largest value of each feature. A bound that is small relative to tol
         need not be tight; otherwise a sweep over the scores counts only pairs near and below the margin.
         """
-        return round_off(self, point, tol) if self.shown else 0.0
+        return round_off(self, point, tol) if self.includes_round_off else 0.0
 
     def refresh(self, point: LinearPoint) -> bool:
         """Compute the scores from w, in place, if they were interpolated between other points or sums were swept."""
@@ -444,7 +444,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
 
     def refine(self) -> bool:
         """Use more of the rows, or float64, in explicit Hessians from now on; False if they already use both."""
-        most = self.term.most_fraction
+        most = self.term.max_fraction
         if self.hessian_fraction >= most and self._double:
             return False
         self._double = self.hessian_fraction >= most
@@ -452,14 +452,15 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return True
 
     def _refined_fraction(self) -> float:
-        return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.most_fraction)
+        return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.max_fraction)
 
     def _single_suffices(self) -> bool:
         """Whether float32 has enough digits for products with the last Hessian.
 
         The products use rows, whose round-off counts; the Hessian uses their differences, which may be far smaller.
         """
-        if self._curvature is None or not self.shown:  # for a sample, bounds on all rows are not worth their cost
+        # for a sample, bounds on all rows are not worth their cost
+        if self._curvature is None or not self.includes_round_off:
             return False
         if self._suffices is None:
             diagonal = np.maximum(self._curvature.diagonal(), 0.0)  # round-off may make it negative
@@ -496,7 +497,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
 
     def _over(self, term: DataTerm, C: float) -> "LinearObjective":
         """The objective of a sample."""
-        return LinearObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False)
+        return LinearObjective(term, C, self.width, self.reducible, self.fraction_of, includes_round_off=False)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:
         """The same weights; this problem continues with the final width of the sample's problem."""

@@ -97,7 +97,7 @@ class FileTerm(PartitionedTerm):
         n = self.n_variables
         self.curvature_with_value = hessians and self.dense and n <= MAX_VARIABLES
         self.squares_at_zero = False
-        self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
+        self.max_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
         # each solver has a Hessian in about PARTIAL_SUMS partial sums, and at two points
         hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
         self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
@@ -105,7 +105,7 @@ class FileTerm(PartitionedTerm):
         fraction = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows))
         self._included = fraction, self.n_rows * n**2 < SINGLE_WORK
 
-    def beside(self, backend: Backend) -> "FileTerm":
+    def with_backend(self, backend: Backend) -> "FileTerm":
         """The same loss over the same rows for another solver, through a backend that several solvers share."""
         known: dict[str, Any] = {"info": self.parts_info, "sample": self.fetch(), "fit": self.fit}
         how = self.loss, self.n_threads, self._sample_bytes, self.curvature_with_value

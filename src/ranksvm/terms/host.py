@@ -141,7 +141,7 @@ class ThreadedTerm:
 
     # evaluating several positions on a line in one call saves nothing
     positions_at_once = 1
-    most_fraction = 1.0
+    max_fraction = 1.0
     curvature_with_value = False
     sample_rows = 0
 

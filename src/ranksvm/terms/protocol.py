@@ -108,7 +108,7 @@ class DataTerm(Protocol):
     positions_at_once : int
         Number of positions to pass to `along` at a time: 1 if each costs as much as the first, more if a reduction
         costs more than a position.
-    most_fraction : float
+    max_fraction : float
         The largest fraction of the rows that an explicit Hessian can use: less than 1 if this process
         has only a sample of the rows.
     curvature_with_value : bool
@@ -127,7 +127,7 @@ class DataTerm(Protocol):
     dense: bool
     weight: float
     positions_at_once: int
-    most_fraction: float
+    max_fraction: float
     curvature_with_value: bool
     squares_at_zero: bool
     sample_rows: int

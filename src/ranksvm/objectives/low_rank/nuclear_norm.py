@@ -148,7 +148,7 @@ class NuclearNormObjective:
         # A Hessian is cheap relative to the singular values, and pairs with targets cannot be sampled.
         fraction = 1.0 if design.dense and design.n_features <= MAX_VARIABLES else 0.0
         term = ThreadedTerm(design, self.loss, n_threads)
-        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction, shown=False)
+        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction, includes_round_off=False)
         self._tasks = self._plan()
         # Variables of the splitting before each step: alpha plus the length times the multipliers. `loss.target` holds
         # the reflection, whose proximal point is alpha.

@@ -150,8 +150,8 @@ class StreamedRows:
         sizes = (stop - start if span is None else span[1] - span[0] for (start, stop), span in extents)
         self._most_rows = max(sizes, default=0)
         self._spans, self._places = spans, launcher.copy_in(places)
-        self._lies = design.X if isinstance(design, DenseDesign) else None
-        self._pinned = launcher.device.pin(self._lies) if any(spans) and self._lies is not None else None
+        self._host_array = design.X if isinstance(design, DenseDesign) else None
+        self._pinned = launcher.device.pin(self._host_array) if any(spans) and self._host_array is not None else None
         self._other: DeviceArray | None = None
         self._loaded = (0, 0)
         if self._blocks:  # allocate their memory now
@@ -192,10 +192,10 @@ class StreamedRows:
         place = next(k for k, held in enumerate(self._held) if held is None or held.number != beside)
         start, stop = self._blocks[number]
         span = self._spans[number]
-        if span is None or self._lies is None:
+        if span is None or self._host_array is None:
             values = self._gathered(start, stop)
         else:
-            values = self._lies[span[0] : span[1]].reshape(-1)
+            values = self._host_array[span[0] : span[1]].reshape(-1)
         old = self._held[place]
         memory = None if old is None else old.memory
         if memory is None or memory.size < values.size:

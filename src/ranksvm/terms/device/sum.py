@@ -48,7 +48,7 @@ class DevicesTerm:
     """
 
     positions_at_once = POSITIONS_AT_ONCE
-    most_fraction = 1.0
+    max_fraction = 1.0
     curvature_with_value = False
     squares_at_zero = False
     sample_rows = 0

@@ -93,7 +93,7 @@ class DeviceTerm:
     supported_losses = ("squared_hinge", "hinge", "huber")
     # the device evaluates them one after another
     positions_at_once = 1
-    most_fraction = 1.0
+    max_fraction = 1.0
     curvature_with_value = False
     squares_at_zero = False
     sample_rows = 0

@@ -12,7 +12,7 @@ from ranksvm.terms.parts.backend import Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.protocol import Sizes, Term
 
-__all__ = ["Asked", "Evaluation", "add", "answer", "part_info"]
+__all__ = ["Evaluation", "PartJob", "add", "answer", "part_info"]
 
 
 class Evaluation(NamedTuple):
@@ -59,7 +59,7 @@ class LevelDesign(Protocol):
     def cell_counts(self) -> np.ndarray: ...
 
 
-class Asked:
+class PartJob:
     """One job at one part."""
 
     def __init__(self, part: Part, job: Job, device: str):
@@ -123,16 +123,16 @@ class Asked:
 _ANSWERS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        Asked.evaluate,
-        Asked.along,
-        Asked.curvature_product,
-        Asked.curvature,
-        Asked.curvature_diagonal,
-        Asked.sizes,
-        Asked.round_off,
-        Asked.scores,
-        Asked.pair_sums,
-        Asked.cell_counts,
+        PartJob.evaluate,
+        PartJob.along,
+        PartJob.curvature_product,
+        PartJob.curvature,
+        PartJob.curvature_diagonal,
+        PartJob.sizes,
+        PartJob.round_off,
+        PartJob.scores,
+        PartJob.pair_sums,
+        PartJob.cell_counts,
     )
 }
 
@@ -156,8 +156,8 @@ def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[An
     """
     # another attempt at the same round may still be running here
     with part.lock:
-        asked = [(Asked(part, job, device), job) for job in jobs]
-        return [[_ANSWERS[call.name](own, *call.arguments) for call in job.calls] for own, job in asked]
+        part_jobs = [(PartJob(part, job, device), job) for job in jobs]
+        return [[_ANSWERS[call.name](part_job, *call.arguments) for call in job.calls] for part_job, job in part_jobs]
 
 
 def add(a: list[list[Any]], b: list[list[Any]]) -> list[list[Any]]:

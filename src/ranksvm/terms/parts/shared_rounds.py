@@ -13,7 +13,7 @@ __all__ = ["SharedRounds", "side_by_side"]
 Result = TypeVar("Result")
 
 
-class _Question:
+class _PendingJobs:
     """The jobs of one solver, and their result or error."""
 
     def __init__(self, jobs: Sequence[Job]):
@@ -39,7 +39,7 @@ class SharedRounds:
     def __init__(self, backend: Backend, n_solvers: int):
         self.backend = backend
         self._n_solvers = n_solvers
-        self._waiting: list[_Question] = []
+        self._waiting: list[_PendingJobs] = []
         self._stopped = False
         self._changed = threading.Condition()
 
@@ -49,18 +49,18 @@ class SharedRounds:
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
         """Sums over all parts, once the other solvers have also asked."""
-        question = _Question(jobs)
+        pending = _PendingJobs(jobs)
         with self._changed:
             if self._stopped:
                 raise RuntimeError("these rounds have been stopped")
-            self._waiting.append(question)
+            self._waiting.append(pending)
             self._ask_if_complete()
-            while question.answers is None and question.error is None:
+            while pending.answers is None and pending.error is None:
                 self._changed.wait()
-        if question.error is not None:
-            raise question.error
-        assert question.answers is not None
-        return question.answers
+        if pending.error is not None:
+            raise pending.error
+        assert pending.answers is not None
+        return pending.answers
 
     def leave(self) -> None:
         """Record that one of the solvers has ended."""
@@ -72,8 +72,8 @@ class SharedRounds:
         """Make every solver fail when it asks again."""
         with self._changed:
             self._stopped = True
-            for question in self._waiting:
-                question.error = RuntimeError("these rounds have been stopped")
+            for pending in self._waiting:
+                pending.error = RuntimeError("these rounds have been stopped")
             self._waiting = []
             self._changed.notify_all()
 
@@ -93,14 +93,14 @@ class SharedRounds:
         """Run the round of all solvers once all have asked, in the thread that asks last."""
         if not self._waiting or len(self._waiting) < self._n_solvers:
             return
-        questions, self._waiting = self._waiting, []
+        all_pending, self._waiting = self._waiting, []
         try:
-            answers = iter(self.backend.round([job for question in questions for job in question.jobs]))
-            for question in questions:
-                question.answers = [next(answers) for _ in question.jobs]
+            answers = iter(self.backend.round([job for pending in all_pending for job in pending.jobs]))
+            for pending in all_pending:
+                pending.answers = [next(answers) for _ in pending.jobs]
         except BaseException as error:
-            for question in questions:
-                question.error = error
+            for pending in all_pending:
+                pending.error = error
         self._changed.notify_all()
 
 

@@ -11,7 +11,7 @@ from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
-from ranksvm.terms.parts.answers import Asked, Evaluation
+from ranksvm.terms.parts.answers import Evaluation, PartJob
 from ranksvm.terms.parts.backend import Backend, Call, Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
@@ -140,7 +140,7 @@ class PartitionedTerm:
         self.weight = tree_sum([part.weight for part in parts], float.__add__)
         self.n_reductions = 0
         self._wanted = _sample_rows(self, sample_rows)
-        self.most_fraction = min(1.0, self._wanted / max(1, self.n_rows))
+        self.max_fraction = min(1.0, self._wanted / max(1, self.n_rows))
         self._owner = next(_owners)
         self._numbers = itertools.count()
         self._live: set[int] = set()
@@ -148,7 +148,7 @@ class PartitionedTerm:
         self._sample: _Sample | None = None
         self._sizes: Sizes | None = None
 
-    def beside(self, backend: Backend) -> "PartitionedTerm":
+    def with_backend(self, backend: Backend) -> "PartitionedTerm":
         """The same loss over the same rows, for another solver, through a backend that several solvers share.
 
         Parameters
@@ -199,22 +199,22 @@ class PartitionedTerm:
         self, a: PartitionedPoint, b: PartitionedPoint, alphas: np.ndarray, width: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes at positions on a segment."""
-        values, slopes = self._reduce(Asked.along, a.at, b.at, alphas, width)
+        values, slopes = self._reduce(PartJob.along, a.at, b.at, alphas, width)
         return values, slopes
 
     def scores(self, w: np.ndarray) -> list[np.ndarray]:
         """``X w`` of each part."""
-        return self._reduce(Asked.scores, w).parts
+        return self._reduce(PartJob.scores, w).parts
 
     def sizes(self) -> Sizes:
         """Sizes of the rows of all parts."""
         if self._sizes is None:
-            self._sizes = self._reduce(Asked.sizes)
+            self._sizes = self._reduce(PartJob.sizes)
         return self._sizes
 
     def round_off(self, at: PartitionedPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        return self._reduce(Asked.round_off, at.at, width, margin_error, tight)
+        return self._reduce(PartJob.round_off, at.at, width, margin_error, tight)
 
     def visit_pairs(self) -> bool:
         """False: how sums over pairs are computed does not change."""
@@ -228,17 +228,17 @@ class PartitionedTerm:
 
     def pair_sums(self, at: PartitionedPoint, n_levels: int) -> np.ndarray:
         """Sums of the loss's derivative over the rows of each cell of every two features of an additive model."""
-        return self._reduce(Asked.pair_sums, at.at, n_levels)
+        return self._reduce(PartJob.pair_sums, at.at, n_levels)
 
     def cell_counts(self) -> np.ndarray:
         """Number of rows in each cell of the functions of two features of an additive model."""
-        return self._reduce(Asked.cell_counts)
+        return self._reduce(PartJob.cell_counts)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def curvature_product(self, at: PartitionedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``X' H X v``, in one round."""
-        return self._reduce(Asked.curvature_product, at.at, v, double)
+        return self._reduce(PartJob.curvature_product, at.at, v, double)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` of a fraction of the rows, or of the whole sample if that is less."""
@@ -254,7 +254,7 @@ class PartitionedTerm:
         """The diagonal of ``X' H X``: of dense rows from the sample, of sparse ones, in one round, from all of them."""
         sample = self._sampled() if self.dense else None
         if sample is None:
-            return self._reduce(Asked.curvature_diagonal, at.at)
+            return self._reduce(PartJob.curvature_diagonal, at.at)
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
     def sample_at(self, at: PartitionedPoint) -> tuple[ThreadedTerm, ThreadedPoint] | None:
