@@ -286,7 +286,8 @@ def constants(found: list[Measured], chosen: list[Choice], costs: DeviceCosts) -
         equations.append(np.array([costs.read_byte * one.data.X.nbytes, costs.visit * one.visits]) / one.evaluation)
         seconds.append(max(0.0, 1.0 - costs.round / one.evaluation))
     reads, visits = nnls(np.array(equations), np.array(seconds))[0]
-    rows = [("`READS`, `VISITS`: of evaluations", f"{reads:.1f}, {visits:.1f}", f"{work.READS}, {work.VISITS}")]
+    used = f"{work.READ_RATIO}, {work.VISIT_RATIO}"
+    rows = [("`READS`, `VISITS`: of evaluations", f"{reads:.1f}, {visits:.1f}", used)]
     if chosen:
         fitted = (f"{value:.1e}" for value in fitted_preparation(chosen))
         used = f"{work.PREPARATION}, {work.PREPARATION_OF_ROW}"

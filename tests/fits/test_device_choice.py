@@ -57,7 +57,7 @@ def test_pairs_are_visited_from_both_documents():
     labels = ComparablePairs.from_labels(queries, np.array([0.0, 0.0, 1.0, 2.0]))  # 5 pairs
     listed = PairList.from_pairs(queries, np.array([[2, 0], [2, 1], [3, 0], [3, 1], [3, 2]]))
     works = [linear_work(LOSS, pairs, rows_of(5000)) for pairs in (labels, listed)]  # too many features for Hessians
-    assert works[0].visits == works[1].visits == 2 * work_module.VISITS * 5 * works[0].passes
+    assert works[0].visits == works[1].visits == 2 * work_module.VISIT_RATIO * 5 * works[0].passes
     assert [work.variant.listed for work in works] == [False, True]
 
 

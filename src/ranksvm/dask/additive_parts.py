@@ -11,7 +11,7 @@ from ranksvm.additive.bins import FeatureStatistics, described_sample, level_cou
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.rows import Rows
 from ranksvm.data import frames
-from ranksvm.fits.additive_levels import AdditiveLevels, feature_scales, levels_with
+from ranksvm.fits.additive_levels import AdditiveLevels, categorical_and_signs, feature_scales
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
@@ -49,7 +49,7 @@ def levels_on_cluster(
     AdditiveLevels
         The levels.
     """
-    categorical, signs = levels_with(options, n_features, feature_names)
+    categorical, signs = categorical_and_signs(options, n_features, feature_names)
     sizes, missing = zip(*cluster.results(cluster.mapped(_counted, rows, n_features)), strict=True)
     ends = np.cumsum(sizes)
     places = quantile_rows(int(ends[-1]))

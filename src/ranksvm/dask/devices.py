@@ -7,7 +7,7 @@ from functools import cache
 from ranksvm.dask.cluster import Cluster
 from ranksvm.device.names import device_names, open_device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
-from ranksvm.fits.device_choice import devices_for, unable
+from ranksvm.fits.device_choice import devices_for, reason_against_gpu
 from ranksvm.losses import LossSpec
 from ranksvm.terms.parts.part import Part
 
@@ -42,7 +42,7 @@ def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
     """
     if not device_names(device):
         return
-    if complaint := unable("auto", loss):
+    if complaint := reason_against_gpu("auto", loss):
         raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
     found = cluster.run_on_workers(complaint_of_worker, device)
     lacking = {worker: str(reason) for worker, reason in found.items() if reason is not None}

@@ -18,8 +18,8 @@ from ranksvm.exceptions import DataError
 from ranksvm.fits.additive_levels import (
     AdditiveLevels,
     AnyAdditiveProblem,
+    categorical_and_signs,
     feature_scales,
-    levels_with,
     variable_signs,
 )
 from ranksvm.fits.additive_options import AdditiveOptions
@@ -105,7 +105,7 @@ def additive_training_set(
         return file_additive_training_set(file_training_set(training, options), options, feature_names)
     data = training_set(training, options)
     X = data.X
-    categorical, signs = levels_with(options, data.n_features, feature_names)
+    categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     weight = _sample_weight(training, data.n_rows)
     bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
     names = training.feature_names if feature_names is None else feature_names

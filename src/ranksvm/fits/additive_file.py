@@ -19,7 +19,7 @@ from ranksvm.additive.bins import (
     quantile_rows,
 )
 from ranksvm.datasets.cache.rows import FileRows
-from ranksvm.fits.additive_levels import AdditiveLevels, feature_scales, levels_with
+from ranksvm.fits.additive_levels import AdditiveLevels, categorical_and_signs, feature_scales
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.additive_partitioned import SAMPLE_ROWS
 from ranksvm.fits.file_training_set import (
@@ -141,7 +141,7 @@ def file_additive_training_set(
         The training set.
     """
     backend = file_backend(data.rows, options.memory_limit, threads_for(options.loss, data.n_threads))
-    categorical, signs = levels_with(options, data.n_features, feature_names)
+    categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     memory = int(QUANTILE_SHARE * memory_for(options.memory_limit))
     bins, statistics = _described(backend, data.rows, options.max_bins, categorical, data.n_threads, memory)
     shares = _shares(backend, data.rows, bins)

@@ -14,7 +14,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.options import monotone_signs
 
-__all__ = ["AdditiveLevels", "AnyAdditiveProblem", "feature_scales", "levels_with", "variable_signs"]
+__all__ = ["AdditiveLevels", "AnyAdditiveProblem", "categorical_and_signs", "feature_scales", "variable_signs"]
 
 
 # Codes are kept for at most this number of validation sets, the latest ones.
@@ -78,7 +78,7 @@ class AdditiveLevels:
         return codes
 
 
-def levels_with(
+def categorical_and_signs(
     options: AdditiveOptions, n_features: int, feature_names: Sequence[str] | None
 ) -> tuple[list[int], np.ndarray | None]:
     """The categorical features, and the signs of features, as the hyper-parameters define them.

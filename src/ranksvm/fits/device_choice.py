@@ -15,7 +15,7 @@ from ranksvm.losses import LossSpec, Pairs
 if TYPE_CHECKING:
     from ranksvm.fits.work import Rows, Work
 
-__all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unable"]
+__all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "reason_against_gpu"]
 
 logger = logging.getLogger("ranksvm.fits")
 
@@ -49,7 +49,7 @@ def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
     DeviceError
         When there is no such device.
     """
-    reason = None if not device_names(device) else unable(solver, loss)
+    reason = None if not device_names(device) else reason_against_gpu(solver, loss)
     if reason is not None:
         raise OptionError(f"device={device!r} {reason}: use device='cpu'.")
     for name in device_names(device):
@@ -80,7 +80,7 @@ def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) ->
         raise OptionError(
             f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
         )
-    reason = unable(solver, loss)
+    reason = reason_against_gpu(solver, loss)
     if reason is not None:
         raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
 
@@ -120,7 +120,7 @@ def devices_for(
     """
     if device != "auto":
         return device_names(device)
-    reason = unable(solver, loss)
+    reason = reason_against_gpu(solver, loss)
     if reason is not None:
         logger.info("device='auto': the CPU, because a GPU %s", reason)
         return ()
@@ -164,7 +164,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     return gpu
 
 
-def unable(solver: str, loss: LossSpec) -> str | None:
+def reason_against_gpu(solver: str, loss: LossSpec) -> str | None:
     """The reason why a GPU cannot do the work, as the end of a sentence; None if it can.
 
     Parameters

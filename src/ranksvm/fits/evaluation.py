@@ -19,7 +19,7 @@ from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_p
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics_at, only_metric
 
 # The evaluations of one model, one for each set.
-Parts = Sequence[Evaluation]
+SetEvaluations = Sequence[Evaluation]
 # Features as a model scores them.
 Scorable = MatrixLike | DeviceFeatures
 # Metrics, by name or as objects.
@@ -187,7 +187,7 @@ class EvaluationSets:
         """The metrics, on each set, of ``scores``, a function that takes features and returns scores."""
         return [each.evaluate(scores, self.metrics, self.convention) for each in self.sets]
 
-    def evals_result(self, evaluations: Sequence[Parts]) -> dict[str, dict[str, list[float]]]:
+    def evals_result(self, evaluations: Sequence[SetEvaluations]) -> dict[str, dict[str, list[float]]]:
         """Set -> metric -> values of consecutive models, as in LightGBM; ``evaluations`` has an item for each model."""
         if not self.sets:
             return {}

@@ -169,7 +169,7 @@ class KernelProblem(RankSVMProblem):
     ):
         pairs, self.rows = data.pairs.comparable()
         super().__init__(data, pairs, options)
-        self._on = device
+        self._device = device
         self.device = "cpu" if device is None else device.name
         self._stop_by(options.stopping)
         # True: all steps use the inverse of the Hessian; False: none; None: steps use it once that costs less
@@ -197,10 +197,10 @@ class KernelProblem(RankSVMProblem):
         the objective by more than a relative ``tol``, Q is recomputed in float64, and stays in float64.
         """
         if self._too_coarse(C):
-            start, point = None, self._refined(C, start if point is None else point.w)
+            start, point = None, self._switch_to_float64(C, start if point is None else point.w)
         result = super().solve(C, start, interrupted, point=point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
-            result = super().solve(C, interrupted=interrupted, point=self._refined(C, result.w)).after(result)
+            result = super().solve(C, interrupted=interrupted, point=self._switch_to_float64(C, result.w)).after(result)
         return result
 
     @cached_property
@@ -210,7 +210,7 @@ class KernelProblem(RankSVMProblem):
             "memory": self._matrix_memory,
             "dtype": self.dtype,
             "n_threads": self.n_threads,
-            "device": self._on,
+            "device": self._device,
         }
         if self.kernel is None:
             matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
@@ -240,7 +240,7 @@ class KernelProblem(RankSVMProblem):
     @property
     def _inverse_memory(self) -> int:
         """Memory for an inverse of the Hessian: what Q leaves of the memory for both; 0 if Q is on a device."""
-        if self._on is not None:
+        if self._device is not None:
             return 0
         n = len(self.rows)
         values = 8 * n * n if isinstance(self.matrix, LinearKernelMatrix) else self.matrix.product_bytes
@@ -253,11 +253,11 @@ class KernelProblem(RankSVMProblem):
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
         """The functions of landmarks, on the device of Q."""
-        if self._on is None:
+        if self._device is None:
             return Landmarks(self.matrix, chosen)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
 
-        return DeviceLandmarks(self.matrix, chosen, self._on)
+        return DeviceLandmarks(self.matrix, chosen, self._device)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C, judged at a solution or, without one, by a bound over all pairs."""
@@ -270,7 +270,7 @@ class KernelProblem(RankSVMProblem):
         # the duality gap should also bound the error for the unrounded kernel
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
-    def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
+    def _switch_to_float64(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
         """Have Q computed in float64; return the point of a solution in float32, or None if coefficients of 0 are
         better."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)

@@ -9,7 +9,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.device_choice import cheaper_device, check_device, check_place, unable
+from ranksvm.fits.device_choice import cheaper_device, check_device, check_place, reason_against_gpu
 from ranksvm.fits.kernel_options import KernelLike, KernelOptions
 from ranksvm.fits.training_set import TrainingSet
 from ranksvm.fits.work import Work, feature_work, kernel_work
@@ -83,7 +83,7 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
         names = device_names(device)
         return open_device(names[0]) if names else None
     if reason is None and options.approximation is not None:
-        reason = unable(options.solver, options.loss)
+        reason = reason_against_gpu(options.solver, options.loss)
     if reason is not None:
         logger.info("device='auto': the CPU, because a GPU %s", reason)
         return None

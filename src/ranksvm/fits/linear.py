@@ -100,10 +100,10 @@ class LinearProblem(RankSVMProblem):
             raise OptionError("solver='direct' is for weights of any sign, without monotone: use solver='auto'.")
         self.device = device_of(term)
         self._dual: PairDual | None = None
-        self._chosen = self.solver == "auto"
+        self._solver_was_auto = self.solver == "auto"
         self._may_invert = False  # whether direct steps may follow the dual
         # solver "direct": True: all steps use the inverse of the Hessian; None: steps use it once that costs less
-        self._direct = None if self._chosen else True
+        self._direct = None if self._solver_was_auto else True
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
@@ -114,7 +114,7 @@ class LinearProblem(RankSVMProblem):
         few_rows = design is not None and term.dense and term.n_rows <= min(DIRECT_ROWS, term.n_variables)
         if self.solver == "auto":
             self.solver, fraction_of = choose_solver(term, self.loss, dual_size, few_rows)
-        self._may_invert = self._chosen and self.solver == "dual" and few_rows
+        self._may_invert = self._solver_was_auto and self.solver == "dual" and few_rows
         if self.solver == "direct" or self._may_invert:
             from ranksvm.objectives import RowSpaceObjective  # here, because few fits need it
 
@@ -177,7 +177,7 @@ class LinearProblem(RankSVMProblem):
         else:
             result = super().solve(C, start, interrupted, point=point)
         done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
-        if done or not self._chosen or self.solver not in ("dual", "direct"):
+        if done or not self._solver_was_auto or self.solver not in ("dual", "direct"):
             return result
         before, self._dual = self.solver, None
         self.solver = "direct" if self._may_invert and before == "dual" else "tron"
@@ -196,7 +196,7 @@ class LinearProblem(RankSVMProblem):
             self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone, self.n_threads)
         dual = self._dual
         dual.reweight(C)
-        max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._chosen else self.max_iter
+        max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._solver_was_auto else self.max_iter
         with one_blas_thread():
             point = dual.evaluate(start if last is None else last.alpha)
             result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)

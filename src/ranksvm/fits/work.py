@@ -39,16 +39,17 @@ PRODUCTS = 100.0
 # a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
 
-# Costs on a GPU, as multiples of those that `device/calibration.py` measures. READS: an evaluation's reading of X, as a
-# multiple of a plain reading. VISITS: the computation for a pair with its level and weights ("visit"), as a multiple of
-# a plain visit. Not yet measured: MULTIPLICATION, of float64, as a multiple of a plain visit; and EXPONENTIAL, as a
-# multiple of a multiplication. COMPILATION and COMPILATION_OF_KERNELS: the compilation for a fit, as a multiple of the
-# compilation for the calibration. They took 0.75 and 1.6 s, compared with 0.15 to 0.18 s (without a GPU, on a core of
-# the EPYC).
-READS, VISITS, MULTIPLICATION, EXPONENTIAL = 3.0, 3.8, 0.25, 20.0
+# Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: an evaluation's reading of X,
+# as a multiple of a plain reading. VISIT_RATIO: the computation for a pair with its level and weights ("visit"), as a
+# multiple of a plain visit. Not yet measured: MULTIPLICATION, of float64, as a multiple of a plain visit; and
+# EXPONENTIAL, as a multiple of a multiplication. COMPILATION and COMPILATION_OF_KERNELS: the compilation for a fit, as
+# a multiple of the compilation for the calibration. They took 0.75 and 1.6 s, compared with 0.15 to 0.18 s (without a
+# GPU, on a core of the EPYC).
+READ_RATIO, VISIT_RATIO, MULTIPLICATION, EXPONENTIAL = 3.0, 3.8, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
-# Additional seconds of a fit on a GPU, apart from the copy of X: per fit, and for each row. These values, READS and
-# VISITS were chosen to match the times of evaluations and of fits to 1,000 to 1,000,000 rows, on an H100 and a Xeon.
+# Additional seconds of a fit on a GPU, apart from the copy of X: per fit, and for each row. These values, READ_RATIO
+# and VISIT_RATIO were chosen to match the times of evaluations and of fits to 1,000 to 1,000,000 rows, on an H100 and a
+# Xeon.
 PREPARATION, PREPARATION_OF_ROW = 2.4e-4, 6.6e-8
 # Share of the free memory that X may take to stay there (terms/device/layout.py).
 RESIDENT_SHARE = 0.8
@@ -84,7 +85,7 @@ class Work(NamedTuple):
         Rows that are sorted as a GPU needs them.
     resident : float
         Bytes that should stay on the GPU.
-    copied, made : float
+    copied, visits_to_compute_resident : float
         For the resident data: bytes that are copied to the GPU, and the work of computing the others there, as the
         number of visits of pairs that take as long.
     streams : bool
@@ -103,7 +104,7 @@ class Work(NamedTuple):
     rows: float
     resident: float
     copied: float
-    made: float
+    visits_to_compute_resident: float
     streams: bool
     variant: Variant
     kernel: str
@@ -160,7 +161,7 @@ class Work(NamedTuple):
             return np.inf
         ratio = COMPILATION_OF_KERNELS if self.kernel == "pair_values" else COMPILATION
         of_pass = costs.round + costs.read_byte * self.read + costs.copy_byte * self.moved
-        put_there = costs.copy_byte * self.copied + costs.visit * self.made
+        put_there = costs.copy_byte * self.copied + costs.visit * self.visits_to_compute_resident
         return (
             PREPARATION
             + PREPARATION_OF_ROW * self.rows
@@ -202,14 +203,14 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     return Work(
         cpu=passes * (CPU_PASS + CPU_BYTE * size + CPU_ROW * n_rows) + CPU_MULTIPLICATION * multiplications,
         passes=passes,
-        read=READS * size,
+        read=READ_RATIO * size,
         moved=0.0,
         # each pair is visited from both of its documents
-        visits=2.0 * VISITS * n_pairs * passes + MULTIPLICATION * multiplications,
+        visits=2.0 * VISIT_RATIO * n_pairs * passes + MULTIPLICATION * multiplications,
         rows=float(n_rows),
         resident=device_bytes,
         copied=device_bytes,
-        made=0.0,
+        visits_to_compute_resident=0.0,
         streams=design.dense,
         variant=variant,
         kernel="fused_loss" if design.dense else "loss",
@@ -239,7 +240,7 @@ def feature_work(loss: LossSpec, pairs: Pairs, features: Rows, n_values: int) ->
     return fit._replace(
         cpu=fit.cpu + values * (CPU_MADE + CPU_MADE_FEATURE * n_values),
         copied=0.0,
-        made=MULTIPLICATION * values * (EXPONENTIAL + n_values),
+        visits_to_compute_resident=MULTIPLICATION * values * (EXPONENTIAL + n_values),
         streams=False,
         kernel="pair_values",
     )
@@ -265,17 +266,17 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
         The work.
     """
     values = float(n_rows) ** 2
-    made = 0.0 if precomputed else values
+    computed = 0.0 if precomputed else values
     return Work(
-        cpu=PRODUCTS * CPU_VALUE * values + 0.5 * made * (CPU_MADE + CPU_MADE_FEATURE * n_features),
+        cpu=PRODUCTS * CPU_VALUE * values + 0.5 * computed * (CPU_MADE + CPU_MADE_FEATURE * n_features),
         passes=PRODUCTS,
         read=item * values,
         moved=16.0 * n_rows,
         visits=0.0,
         rows=float(n_rows),
         resident=item * values,
-        copied=item * (values - made),
-        made=MULTIPLICATION * made * (EXPONENTIAL + n_features),
+        copied=item * (values - computed),
+        visits_to_compute_resident=MULTIPLICATION * computed * (EXPONENTIAL + n_features),
         streams=True,
         variant=Variant(False, False, "float" if item == 4 else "double"),
         kernel="pair_values",

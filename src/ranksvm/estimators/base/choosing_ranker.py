@@ -39,7 +39,7 @@ from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
-from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, joined_sets
+from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, SetEvaluations, joined_sets
 from ranksvm.fits.file_folds import evaluated_in_file, file_folds
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.problem import RankSVMProblem, interruptible_if
@@ -351,7 +351,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         rounds: EvaluationRounds,
     ) -> "ChosenSolution":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
-        found: list[list[Parts]] = []
+        found: list[list[SetEvaluations]] = []
         steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
@@ -478,11 +478,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         steps: Steps,
         rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
-    ) -> tuple[list[SolverResult], list[Parts]]:
+    ) -> tuple[list[SolverResult], list[SetEvaluations]]:
         """Solve a problem for ascending C, until ``rounds`` says to stop, and evaluate each solution on every set."""
         name = sets.metrics[0].name
         results: list[SolverResult] = []
-        evaluations: list[Parts] = []
+        evaluations: list[SetEvaluations] = []
         for C, result in solve_along(problem, Cs, interrupted):
             results.append(result)
             evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
@@ -502,7 +502,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         convention: Convention,
         where: str,
         steps: Steps,
-    ) -> list[Parts]:
+    ) -> list[SetEvaluations]:
         """Solve a problem for ascending C, and evaluate all solutions on rows of a file, in one pass over the file."""
         models = [partial(problem.scores, result.w) for _, result in solve_along(problem, Cs)]
         evaluations = evaluated_in_file(
@@ -514,7 +514,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             logger.info(line, problem.label, power(C), metric.name, value, where, extra=steps.next())
         return [[evaluation] for evaluation in evaluations]
 
-    def _choose(self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]) -> Choice:
+    def _choose(
+        self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[SetEvaluations]]
+    ) -> Choice:
         """Choose a setting and a value of C by the scores of all combinations on the test parts."""
         name = metric.name
         Cs = Cs[: max(map(len, found))]
@@ -563,7 +565,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
 
 
-def _leave_out_interrupted(tried: list[tuple[RankSVMProblem, list[SolverResult]]], found: list[list[Parts]]) -> None:
+def _leave_out_interrupted(
+    tried: list[tuple[RankSVMProblem, list[SolverResult]]], found: list[list[SetEvaluations]]
+) -> None:
     """Remove the solutions that an interrupt has cut short, and their scores, unless there are no others."""
     results, evaluations = tried[-1][1], found[-1]
     n_finished = sum(result.status is not Status.INTERRUPTED for result in results)

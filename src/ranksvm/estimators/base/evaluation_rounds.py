@@ -10,7 +10,7 @@ import numpy as np
 from ranksvm._util import checks
 from ranksvm._util.log_records import PASSING
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.evaluation import EvaluationSets, Parts
+from ranksvm.fits.evaluation import EvaluationSets, SetEvaluations
 
 if TYPE_CHECKING:
     from ranksvm.estimators.base.sklearn_base import BaseEstimator
@@ -101,7 +101,7 @@ class EvaluationRounds:
         self.best_score: float | None = None
         self.ended = False
         self._estimator, self._callbacks, self._max_rounds, self._what = estimator, callbacks, max_rounds, what
-        self._rounds: list[Parts] = []
+        self._rounds: list[SetEvaluations] = []
 
     def record(self, scores: Callable[[Any], Any], model: Callable[[], Any]) -> bool:
         """Evaluate the model of a round; returns whether to stop after it.
@@ -146,7 +146,7 @@ class EvaluationRounds:
         """
         return is_exhausted(values, self.patience)
 
-    def called_back(self, parts: Parts) -> bool:
+    def called_back(self, parts: SetEvaluations) -> bool:
         """Call the callbacks after a round that has been evaluated.
 
         Parameters
@@ -174,7 +174,7 @@ class EvaluationRounds:
         """Set -> metric -> value after each round."""
         return self.sets.evals_result(self._rounds)
 
-    def _values(self, parts: Parts) -> list[RoundValue]:
+    def _values(self, parts: SetEvaluations) -> list[RoundValue]:
         named = zip(self.sets.names, parts, strict=True) if parts else ()
         return [RoundValue(name, metric, value) for name, part in named for metric, value in part.means.items()]
 
