@@ -174,7 +174,7 @@ class DataTerm(Protocol):
         """Sizes of the rows, for bounds on round-off."""
 
     def round_off(self, at: Any, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation whose margins have the error ``off``: `PairwiseLoss.round_off`."""
+        """Bounds on the round-off of an evaluation whose margins have this error: see `PairwiseLoss.round_off`."""
 
     def visit_pairs(self) -> bool:
         """Visit pairs one by one from now on, for sums with less round-off; False if nothing changes."""
