@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ranksvm
 from ranksvm._util import threads as parallel
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import available_cpus, effective_n_jobs, even_ranges, one_blas_thread, parallel_map
 from ranksvm.exceptions import OptionError
 

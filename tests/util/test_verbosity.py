@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ranksvm import KernelRankSVMCV, RankSVM, RankSVMCV, make_ranking
 from ranksvm._util.live_line import LiveLine
-from ranksvm._util.log_records import Steps, steps_of
+from ranksvm._util.verbosity import Steps, steps_of
 
 CS = [0.01, 0.1, 1.0]
 

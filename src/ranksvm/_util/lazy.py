@@ -1,4 +1,4 @@
-"""Public names that are imported on first use: a program then loads only the modules it uses."""
+"""Laziness: public names that are imported on first use, and attributes that are computed on first use."""
 
 import concurrent.futures.thread  # noqa: F401  so that its hooks and those of logging precede ours
 import importlib
@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["first_import", "imported", "lazy_names"]
+__all__ = ["cached_property", "first_import", "imported", "lazy_names"]
 
 # A fork waits no longer than this number of seconds, in case an import waits for the thread that forks.
 LONGEST_WAIT = 120.0
@@ -114,3 +114,38 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         return value
 
     return getattr_
+
+
+Value = TypeVar("Value")
+
+
+class cached_property(Generic[Value]):  # noqa: N801 (the name of functools')
+    """`functools.cached_property` without its lock.
+
+    Before Python 3.12 the original holds a lock for all objects of a class; a child process that is forked meanwhile
+    waits for it forever. Here two threads may both compute the value; one result is kept.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an object and returns the value.
+    """
+
+    def __init__(self, function: Callable[[Any], Value]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | Value:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.name] = self.function(instance)
+        return value

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 __all__ = [
+    "LOSSES",
     "PARAMETERS",
     "Constraint",
     "Count",
@@ -24,6 +25,8 @@ __all__ = [
     "parameters_of",
 ]
 
+# the losses, the default first
+LOSSES = ("squared_hinge", "hinge", "huber", "logistic")
 LOW_RANK = ("factorized", "regularized")
 _LINEAR = ("linear", "additive")
 _PAIRWISE = (*_LINEAR, "kernel")

@@ -1,10 +1,24 @@
-"""Numbers as people read them, in tables and sentences."""
+"""Numbers as people read them, and labels of features, in tables, plots and messages."""
 
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["aligned", "count", "counted", "number", "power", "queries", "seconds", "visible", "weights"]
+__all__ = [
+    "aligned",
+    "count",
+    "counted",
+    "feature_label",
+    "feature_labels",
+    "number",
+    "place_in_words",
+    "power",
+    "queries",
+    "seconds",
+    "visible",
+    "weights",
+]
 
 
 # control characters but for the end of a line and the tab character
@@ -57,3 +71,34 @@ def queries(value: int) -> str:
 def seconds(value: float) -> str:
     """A duration for people."""
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def feature_label(column: int, names: Sequence[Any] | None = None) -> str:
+    """The name of a feature; ``f1``, ``f2``, ... without names.
+
+    Numbers begin at 1, as in a LETOR file: column 0 of X is feature ``f1``, and is called so in Parquet. In a file
+    whose ids begin at 0, the feature with id 0 is ``f1``.
+
+    Parameters
+    ----------
+    column : int
+        Column of X, from 0.
+    names : sequence of str, optional
+        Names of all features.
+
+    Returns
+    -------
+    str
+        What tables, plots and messages show.
+    """
+    return f"f{column + 1}" if names is None else str(names[column])
+
+
+def feature_labels(n_features: int, names: Sequence[Any] | None = None) -> list[str]:
+    """The labels of all features, in the order of the columns."""
+    return [feature_label(column, names) for column in range(n_features)]
+
+
+def place_in_words(row: int, column: int, names: Sequence[Any] | None = None) -> str:
+    """A place of X as Python indexes it, and the feature there: ``X[3, 40] (feature f41)``."""
+    return f"X[{row}, {column}] (feature {feature_label(column, names)})"

@@ -1,4 +1,4 @@
-"""What ``verbose`` shows of a fit: on stderr, or as configured in logging."""
+"""What ``verbose`` shows of a fit, on stderr or as configured in logging, and attributes of log records."""
 
 import logging
 import sys
@@ -7,10 +7,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ranksvm._util.live_line import LiveLine, terminal
-from ranksvm._util.log_records import is_passing, steps_of
 from ranksvm._util.text import visible
 
-__all__ = ["verbosity"]
+__all__ = ["PASSING", "Steps", "is_passing", "steps_of", "verbosity"]
+
+# ``logger.info(..., extra=PASSING)``: the record reports one step of many, and the next one replaces it.
+PASSING = {"ranksvm_passing": True}
+
+
+def is_passing(record: logging.LogRecord) -> bool:
+    """Whether a log record was written with `PASSING`."""
+    return getattr(record, "ranksvm_passing", False)
+
+
+class Steps:
+    """Counts the fits of a comparison: ``logger.info(..., extra=steps.next())`` says how many of all are done.
+
+    Parameters
+    ----------
+    total : int
+        Number of all fits.
+    """
+
+    def __init__(self, total: int):
+        self.total = total
+        self.done = 0
+
+    def next(self) -> dict[str, tuple[int, int]]:
+        """Count one more fit, and return the attributes of its log record."""
+        self.done += 1
+        return {"ranksvm_steps": (self.done, self.total)}
+
+
+def steps_of(record: logging.LogRecord) -> tuple[int, int] | None:
+    """Number of fits done and number of all fits, if a log record has them."""
+    return getattr(record, "ranksvm_steps", None)
+
 
 # the loggers that report single steps
 _LOGGERS = ("ranksvm.solvers", "ranksvm.estimators")

@@ -9,7 +9,7 @@ import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import place_in_words
+from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data.design_matrix import DenseDesign

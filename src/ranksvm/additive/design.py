@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 import ranksvm._compiled.coded as coded
-from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, as_floats, codes_of
 from ranksvm.additive.columns import Pair, coded_columns, increments, level_scales, new_levels, pair_codes

@@ -8,8 +8,8 @@ from typing import overload
 import numpy as np
 
 import ranksvm._compiled.coded as coded
-from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, codes_of

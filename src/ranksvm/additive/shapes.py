@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.text import feature_labels
 from ranksvm.additive.bins import FeatureBins
 from ranksvm.additive.function import AdditiveFunction, Interaction
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.text import feature_labels
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.tables import count, counted

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ranksvm._util.log_records import Steps
 from ranksvm._util.text import power
+from ranksvm._util.verbosity import Steps
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from ranksvm import __version__
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.exceptions import ClusterError
 
 __all__ = ["Cluster", "LostError"]

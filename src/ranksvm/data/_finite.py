@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import feature_label, place_in_words
+from ranksvm._util.text import feature_label, place_in_words
 from ranksvm._util.types import Features, SparseMatrix
 
 # rows of a dense matrix that are searched at once

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import ranksvm._compiled.sweep as sweep
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.pair_weights import PairWeights, check_total

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
-from ranksvm._util.feature_names import feature_label, feature_labels
+from ranksvm._util.text import feature_label, feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.data.text_categories import are_texts, texts_at
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table

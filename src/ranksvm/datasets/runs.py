@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import check_one_per_row
+from ranksvm._util.lazy import cached_property
 from ranksvm.data.numeric_column import label_column, numeric_column
 from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.datasets.ranking_data import RankingData

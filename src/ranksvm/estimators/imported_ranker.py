@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from ranksvm._util.checks import is_integer, is_sparse
-from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.text import feature_labels
 from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import DataError, ModelFileError, OptionError

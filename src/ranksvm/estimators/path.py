@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
-from ranksvm._util.log_records import PASSING
 from ranksvm._util.overflow import overflow_refused
 from ranksvm._util.text import power
+from ranksvm._util.verbosity import PASSING
 from ranksvm.estimators.base.arguments import LossLike, Monotone, TrainingData
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import linear_options

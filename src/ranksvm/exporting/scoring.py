@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.text import feature_labels
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
 from ranksvm.exporting.tables import Table, tables_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.text import feature_labels
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.exporting.reading import LinearFile
 from ranksvm.exporting.request import Request, Target

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares, codes_of
 from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs

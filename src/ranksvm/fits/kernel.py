@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.cached import cached_property
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.log_records import PASSING
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import Features
+from ranksvm._util.verbosity import PASSING
 from ranksvm.data import TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures

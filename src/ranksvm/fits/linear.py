@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ranksvm._util.loss_names import LOSSES
 from ranksvm._util.memory import memory_bytes
+from ranksvm._util.parameters import LOSSES
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import linear_scores

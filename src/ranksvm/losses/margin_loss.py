@@ -9,7 +9,7 @@ import numpy as np
 import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
 from ranksvm._compiled.passes import QueryOperator as CompiledOperator
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.protocol import LossSums, Pairs
@@ -245,7 +245,7 @@ class MarginLoss:
         The pairs of the data set.
     """
 
-    # name in ranksvm._util.loss_names
+    # name in ranksvm._util.parameters
     name: ClassVar[str]
     # number of the function of _compiled/margin_functions.hpp; 0 for a loss that is curved in a window of margins only
     function: ClassVar[int] = 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranksvm._util.loss_names import LOSSES
+from ranksvm._util.parameters import LOSSES
 from ranksvm.exceptions import OptionError
 from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction

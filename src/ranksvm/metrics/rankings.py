@@ -3,7 +3,7 @@
 import numpy as np
 
 import ranksvm._compiled.metrics as _loops
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.data import Queries
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.queries import descending_within_ties

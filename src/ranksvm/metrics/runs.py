@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.data import Queries
 from ranksvm.datasets.runs import Qrels, Run, place_of
 from ranksvm.datasets.trec_files import as_qrels, as_run

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import scores_by_threads

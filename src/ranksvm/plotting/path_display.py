@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.text import feature_labels
 from ranksvm.estimators import AdditivePath, AdditiveRankSVMCV, RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error

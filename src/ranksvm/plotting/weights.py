@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_label
+from ranksvm._util.text import feature_label
 from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import legend_above, literal, nth_color, short_names

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_label
 from ranksvm._util.tables import Table
-from ranksvm._util.text import aligned, count, counted, queries
+from ranksvm._util.text import aligned, count, counted, feature_label, queries
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import WeightsDisplay

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.text import feature_labels
 from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning

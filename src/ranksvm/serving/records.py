@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 
 __all__ = [
     "Checkpoint",

@@ -7,7 +7,7 @@ from typing import Generic
 
 import numpy as np
 
-from ranksvm._util.log_records import PASSING
+from ranksvm._util.verbosity import PASSING
 from ranksvm.exceptions import DataError
 from ranksvm.solvers.monitor import Status, relative_gap
 from ranksvm.solvers.protocol import S, SplitObjective, SplitPoint

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ranksvm._util.log_records import PASSING
+from ranksvm._util.verbosity import PASSING
 from ranksvm.exceptions import DataError
 
 __all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimize_in_epochs"]

@@ -14,8 +14,8 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ranksvm._util.log_records import PASSING
 from ranksvm._util.overflow import overflow_of_certificate
+from ranksvm._util.verbosity import PASSING
 from ranksvm.solvers.protocol import Objective, P
 
 __all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "relative_gap"]

@@ -11,7 +11,7 @@ import numpy as np
 import ranksvm._compiled.hessian as hessian
 import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.mapped_file import check_whole
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from ranksvm._util.log_records import PASSING, Steps
+from ranksvm._util.verbosity import PASSING, Steps
 from ranksvm.cli.output import progress as module
 from ranksvm.cli.output.progress import Progress, Stopwatch
 

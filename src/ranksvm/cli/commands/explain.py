@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.feature_names import feature_label
+from ranksvm._util.text import feature_label
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read, row_labels
 from ranksvm.cli.options.paths import titled

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.feature_names import feature_label
 from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.text import feature_label
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
 from ranksvm.cli.online_run import OnlineRun

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ranksvm._util.live_line import LiveLine, terminal
-from ranksvm._util.log_records import is_passing, steps_of
 from ranksvm._util.text import visible
+from ranksvm._util.verbosity import is_passing, steps_of
 from ranksvm.cli.output.tables import counted
 from ranksvm.cli.terminal import say, takes_live_line
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import place_in_words
+from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights

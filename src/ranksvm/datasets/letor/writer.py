@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 import ranksvm._compiled.letor as _compiled
 from ranksvm._util.atomic_files import atomic_text_file
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import place_in_words
 from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import CSRMatrix, Features, MatrixLike, PathLike
 from ranksvm.data.numeric_column import label_column

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.text import feature_labels
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.additive import AdditiveFunction, TrainingShares

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
-from ranksvm._util.log_records import Steps
 from ranksvm._util.text import power
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit, Splits
-from ranksvm._util.verbosity import verbosity
+from ranksvm._util.verbosity import Steps, verbosity
 from ranksvm.data import Queries, TwoBlocks, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.datasets.cache.rows import FileRows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ranksvm._util import checks
-from ranksvm._util.log_records import PASSING
+from ranksvm._util.verbosity import PASSING
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.evaluation import EvaluationSets, SetEvaluations
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
-from ranksvm._util.feature_names import feature_labels
+from ranksvm._util.text import feature_labels
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import Queries, frames, validation

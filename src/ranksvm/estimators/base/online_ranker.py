@@ -13,10 +13,9 @@ from sklearn.utils.metadata_routing import UNUSED
 import ranksvm._compiled.online as online
 from ranksvm._util import checks
 from ranksvm._util.checks import is_sparse, n_rows_of
-from ranksvm._util.log_records import PASSING
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, RandomState
-from ranksvm._util.verbosity import verbosity
+from ranksvm._util.verbosity import PASSING, verbosity
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts, csr_arrays
 from ranksvm.data.pair_list import row_numbers

@@ -10,7 +10,7 @@ import numpy as np
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse, level_of_caller
-from ranksvm._util.feature_names import feature_label
+from ranksvm._util.text import feature_label
 from ranksvm._util.types import Features
 from ranksvm.data.largest_value import largest_value
 from ranksvm.estimators.base.locks import lock_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_label
 from ranksvm._util.json_values import plain
+from ranksvm._util.text import feature_label
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 

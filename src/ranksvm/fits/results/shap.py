@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm._util.feature_names import feature_labels
 from ranksvm._util.lazy import first_import
+from ranksvm._util.text import feature_labels
 from ranksvm.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher

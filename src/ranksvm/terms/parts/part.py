@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from ranksvm._util import types
-from ranksvm._util.cached import cached_property
+from ranksvm._util.lazy import cached_property
 from ranksvm.data import DesignMatrix, as_design_matrix, frames, joined
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.device import open_device

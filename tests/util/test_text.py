@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ranksvm import RankSVM, make_ranking
-from ranksvm._util.feature_names import feature_label, feature_labels, place_in_words
+from ranksvm._util.text import feature_label, feature_labels, place_in_words
 from ranksvm.analysis import weight_intervals
 from ranksvm.exceptions import DataError
 from ranksvm.plotting import WeightsDisplay
