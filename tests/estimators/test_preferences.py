@@ -123,7 +123,7 @@ def test_score_is_the_pairwise_accuracy(model):
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sp.csr_array])
 def test_rows_in_pairs_are_scored_a_few_at_a_time(form, monkeypatch):
-    monkeypatch.setattr("ranksvm.data.row_scores.CHUNK_ROWS", 7)
+    monkeypatch.setattr("ranksvm.data.scores.CHUNK_ROWS", 7)
     data = made()
     part = Preferences(form(data.chosen), form(data.rejected), prompt=data.prompt).taken([5, 90, 3, 3, *range(20, 60)])
     model = RankSVM(C=0.1).fit(part, eval_set=part)

@@ -12,8 +12,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features
-from ranksvm.data.design_matrix import DenseDesign
-from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
 from ranksvm.data.validation import check_not_infinite
 from ranksvm.exceptions import DataError
 

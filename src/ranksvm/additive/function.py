@@ -14,7 +14,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, codes_of
 from ranksvm.additive.columns import Pair, coded_columns, pair_codes
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 
 __all__ = ["AdditiveFunction", "Interaction", "TrainingShares"]
 

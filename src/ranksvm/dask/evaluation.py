@@ -12,7 +12,7 @@ from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.listed_pairs import Listed, pairs_in_part
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric

@@ -5,16 +5,21 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ranksvm.data.clicks import pairs_from_clicks
-from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
+from ranksvm.data.design_matrix import (
+    DenseDesign,
+    DesignMatrix,
+    SparseDesign,
+    TwoBlockDesign,
+    TwoBlocks,
+    as_design_matrix,
+)
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.data.pairs_per_document import pairs_per_document
 from ranksvm.data.partition import joined, partition
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
-from ranksvm.data.shared_documents import SharedDocuments, shared_documents
-from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.data.statistics import SharedDocuments, pairs_per_document, shared_documents
 
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler

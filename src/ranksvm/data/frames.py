@@ -1,6 +1,7 @@
 """DataFrames of pandas, polars, pyarrow and others, through narwhals: validation and conversion to arrays."""
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -13,7 +14,6 @@ from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.types import DataFrame, Features, MatrixLike
 from ranksvm.data.device_features import DeviceFeatures, device_features
-from ranksvm.data.reserved_names import CONTENTS, reserved_column
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
 __all__ = [
+    "CONTENTS",
     "column",
     "column_names",
     "drop_column",
@@ -31,6 +32,7 @@ __all__ = [
     "library",
     "refuse_containers",
     "refuse_reserved_columns",
+    "reserved_column",
     "split_qid",
     "stacked",
     "table_from",
@@ -41,6 +43,23 @@ __all__ = [
     "with_columns",
 ]
 
+# Parameter -> contents of the column that it takes.
+CONTENTS = {"qid": "ids of queries", "docid": "ids of documents", "label": "labels"}
+# names that nearly always mean ids or labels -> parameter: such a column is not used as a feature
+_NAMES = {
+    "qid": "qid",
+    "queryid": "qid",
+    "groupid": "qid",
+    "session": "qid",
+    "sessionid": "qid",
+    "docid": "docid",
+    "document": "docid",
+    "documentid": "docid",
+    "label": "label",
+    "relevance": "label",
+    "grade": "label",
+    "rel": "label",
+}
 # The column of a DataFrame that XGBoost uses as the query ids.
 QID = "qid"
 # Number of columns written at a time into an array of rows: a cache line of float32 values.
@@ -178,6 +197,17 @@ def split_qid(X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLi
     if not has_column(X, qid):
         raise DataError(f"qid={qid!r} names a column, but X has no such column: give one query id per row.")
     return drop_column(X, qid), column(X, qid), qid
+
+
+def reserved_column(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first name that usually means ids or labels, in any spelling, and the parameter that takes such a column.
+
+    ``Query-ID`` counts as ``query_id``. The parameters are the keys of `CONTENTS`; None if there is no such name.
+    """
+    for name in names:
+        if (parameter := _NAMES.get(re.sub(r"[\W_]", "", str(name)).lower())) is not None:
+            return name, parameter
+    return None
 
 
 def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:

@@ -14,11 +14,10 @@ from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data import Queries
-from ranksvm.data._finite import where_not_finite
-from ranksvm.data.design_matrix import DenseDesign
+from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.numeric_column import label_column
-from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.data.suspect_values import where_not_finite
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # Arguments of scikit-learn's checks. We search for NaN ourselves, on all threads, and report the position.

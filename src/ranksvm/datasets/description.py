@@ -7,8 +7,7 @@ import numpy as np
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.text import count, counted
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.data.pairs_per_document import pairs_per_document
-from ranksvm.data.shared_documents import shared_documents
+from ranksvm.data.statistics import pairs_per_document, shared_documents
 from ranksvm.datasets.ranking_data import RankingData
 
 __all__ = ["data_facts", "described_data", "level_rows", "sizes_in_words"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ranksvm._util.checks import is_integer
-from ranksvm.data.reserved_names import CONTENTS, reserved_column
+from ranksvm.data.frames import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 if TYPE_CHECKING:

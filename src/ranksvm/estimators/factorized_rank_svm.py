@@ -14,7 +14,7 @@ from ranksvm._util.threads import effective_n_jobs, one_blas_thread
 from ranksvm._util.types import Features, MatrixLike, RandomState
 from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import read_evaluation_sets

@@ -13,7 +13,7 @@ from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
-from ranksvm.data.row_scores import scores_of_rows
+from ranksvm.data.scores import scores_of_rows
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics_at, only_metric

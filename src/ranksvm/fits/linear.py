@@ -13,7 +13,7 @@ from ranksvm._util.memory import memory_bytes
 from ranksvm._util.parameters import LOSSES
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import RankSVMProblem

@@ -8,7 +8,7 @@ import scipy.sparse
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm._util.types import Features
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.functions import Documents
 

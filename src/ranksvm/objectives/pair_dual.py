@@ -9,7 +9,7 @@ from ranksvm._compiled.dual_descent import PairArrays
 from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
-from ranksvm.data.linear_scores import scores_by_threads
+from ranksvm.data.scores import scores_by_threads
 from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth, margin_error_bound
 from ranksvm.solvers.cone import SignCone

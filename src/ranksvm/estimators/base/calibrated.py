@@ -16,7 +16,7 @@ from ranksvm.data import Preferences, Queries
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
-from ranksvm.data.row_scores import scores_of_rows
+from ranksvm.data.scores import scores_of_rows
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.arguments import TrainingFeatures
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted

@@ -15,10 +15,10 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, MemoryLimit
 from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.censoring import checked_event
+from ranksvm.data.design_matrix import TwoBlocks
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pair_weights import checked_weights
-from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.datasets.ranking_data import RankingData

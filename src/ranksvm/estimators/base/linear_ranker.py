@@ -11,7 +11,7 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures
-from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.scores import linear_scores
 from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
