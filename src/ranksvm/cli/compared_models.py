@@ -8,12 +8,7 @@ import click
 
 from ranksvm._util.parameters import PARAMETERS, names_in
 from ranksvm.cli.options.additive import ADDITIVE_OPTIONS, check_linear_part
-from ranksvm.cli.options.kernels import (
-    KERNEL_OPTIONS,
-    NO_SIGNS,
-    OF_APPROXIMATIONS,
-    READ_BY,
-)
+from ranksvm.cli.options.kernels import KERNEL_OPTIONS, NO_SIGNS, OF_APPROXIMATIONS, READ_BY
 from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS, MISSING, OF_OTHERS
 from ranksvm.cli.options.parameters import parameter_options
 from ranksvm.cli.options.shared import all_options, flag

@@ -12,7 +12,7 @@ from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features, refuse_not_finite
 from ranksvm.cli.files import read, read_numbers, read_pairs
 from ranksvm.cli.options.additive import check_texts, columns_of_additive, listed_features
-from ranksvm.cli.options.monotone import signs_of_columns
+from ranksvm.cli.options.parameters import signs_of_columns
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
 from ranksvm.cli.trec import read_judgments

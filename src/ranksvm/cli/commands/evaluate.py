@@ -33,9 +33,8 @@ from ranksvm.cli.options.shared import (
     reading_options,
 )
 from ranksvm.cli.output.errors import debug_option
-from ranksvm.cli.output.evaluation_notes import notes_on
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import count, number, print_json, print_table, queries
+from ranksvm.cli.output.tables import count, notes_on, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
 from ranksvm.cli.trec import read_judgments, read_rankings
 

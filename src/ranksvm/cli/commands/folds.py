@@ -1,5 +1,6 @@
 """``ranksvm folds``: the official folds of a data set, each trained, chosen and tested; one table at the end."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,13 +9,11 @@ from click.core import ParameterSource
 
 from ranksvm._util.text import power
 from ranksvm.cli.files import write_text
-from ranksvm.cli.fold_folders import Fold, find_folds
 from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.kernels import check_kernel_options
 from ranksvm.cli.options.low_rank import check_low_rank_options
-from ranksvm.cli.options.parameters import parameter_options
+from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.paths import is_stdout
-from ranksvm.cli.options.settings import settings_option
 from ranksvm.cli.options.shared import (
     OUTPUT_FILE,
     Number,
@@ -28,10 +27,18 @@ from ranksvm.cli.options.shared import (
 )
 from ranksvm.cli.options.training import c_range_option, choice_options
 from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debugging
-from ranksvm.cli.output.evaluation_notes import note_on_no_relevant
 from ranksvm.cli.output.fit_report import fit_report
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries, seconds
+from ranksvm.cli.output.tables import (
+    count,
+    counted,
+    note_on_no_relevant,
+    number,
+    print_json,
+    print_table,
+    queries,
+    seconds,
+)
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.terminal import say
 from ranksvm.cli.training_data import WEIGHTS, training_data
@@ -44,6 +51,23 @@ if TYPE_CHECKING:
 # the files of a fold below the folder of --output
 MODEL, SCORES = "model.rsvm", "scores.txt"
 TABLES = (".csv", ".tex", ".html")
+# names of the files of a fold without extensions; trainingset.txt and the like: LETOR 3.0
+_NAMES = {
+    "train": ("train", "training", "trainingset"),
+    "valid": ("vali", "valid", "val", "dev", "validation", "validationset"),
+    "test": ("test", "testset"),
+}
+_SUFFIXES = (".txt", ".letor", ".dat", ".svm", ".svmlight", ".libsvm", ".csv", ".tsv", ".parquet", ".pq", ".rsd", "")
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", "")
+
+
+class Fold(NamedTuple):
+    """A fold: the name of its folder, and its files; ``valid`` may be None."""
+
+    name: str
+    train: Path
+    valid: Path | None
+    test: Path
 
 
 class Tested(NamedTuple):
@@ -150,6 +174,51 @@ def _resolve_options(ctx: click.Context, options: dict[str, Any]) -> None:
         raise click.UsageError(
             f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - prints CSV."
         )
+
+
+def find_folds(folder: Path) -> list[Fold]:
+    """The folds in the subfolders of a folder (or the folder itself, if it is one), in the order of their numbers.
+
+    Raises
+    ------
+    UsageError
+        When there is no fold, or a fold has two files for one part, or only some folds have validation data.
+    """
+    inside = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: _natural(path.name))
+    found = [fold for path in inside if (fold := _fold(path)) is not None]
+    if not found and (alone := _fold(folder)) is not None:
+        found = [alone]
+    if not found:
+        raise click.UsageError(
+            f"{folder} has no folds: expected folders (Fold1, Fold2, ...) with train.txt, vali.txt and test.txt, or "
+            "other formats of these (.gz, .rsd, .parquet, .csv, ...)."
+        )
+    without = [fold.name for fold in found if fold.valid is None]
+    if without and len(without) < len(found):
+        raise click.UsageError(f"{', '.join(without)} of {folder} has no validation data (vali.txt), other folds have.")
+    return found
+
+
+def _fold(folder: Path) -> Fold | None:
+    files = {part: _file(folder, part) for part in _NAMES}
+    train, test = files["train"], files["test"]
+    return None if train is None or test is None else Fold(folder.name, train, files["valid"], test)
+
+
+def _file(folder: Path, part: str) -> Path | None:
+    possible = {
+        f"{name}{suffix}{compression}" for name in _NAMES[part] for suffix in _SUFFIXES for compression in _COMPRESSIONS
+    }
+    found = sorted(path for path in folder.iterdir() if path.name.lower() in possible and path.is_file())
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise click.UsageError(f"{folder} has {names}: which of them is the {part} data?")
+    return found[0] if found else None
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts Fold10 after Fold9."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _kind_of(path: Path) -> str:

@@ -13,8 +13,7 @@ from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.kernels import check_kernel_options
 from ranksvm.cli.options.low_rank import check_low_rank_options
-from ranksvm.cli.options.parameters import parameter_options
-from ranksvm.cli.options.settings import settings_option
+from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,

@@ -14,8 +14,7 @@ from ranksvm.cli.files import write_text
 from ranksvm.cli.options.additive import pairs_as_text
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
-from ranksvm.cli.options.parameters import SETTINGS, parameter_options
-from ranksvm.cli.options.settings import settings_lines
+from ranksvm.cli.options.parameters import SETTINGS, parameter_options, settings_lines
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,

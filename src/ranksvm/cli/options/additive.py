@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from ranksvm._util.parameters import names_in
-from ranksvm.cli.options.columns import column_of
-from ranksvm.cli.options.shared import flag
+from ranksvm.cli.options.shared import column_of, flag
 
 __all__ = [
     "ADDITIVE_OPTIONS",

@@ -1,25 +1,61 @@
-"""Options that set hyper-parameters, from the table of the library."""
+"""Options that set hyper-parameters, from the table of the library, and files of such settings."""
 
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ranksvm._util.parameters import PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive, Range
 from ranksvm.cli.options.additive import Categories, Interactions, InteractionsList
-from ranksvm.cli.options.monotone import Monotone
-from ranksvm.cli.options.shared import IntList, Name, NameList, Number, NumberRange, all_options, flag, list_option
+from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    IntList,
+    Name,
+    NameList,
+    Number,
+    NumberRange,
+    all_options,
+    column_of,
+    flag,
+    list_option,
+)
 from ranksvm.cli.options.training import CHOICES
+from ranksvm.cli.output.tables import json_text
 
-__all__ = ["SETTINGS", "parameter_options"]
+__all__ = ["SETTINGS", "Monotone", "parameter_options", "settings_lines", "settings_option", "signs_of_columns"]
 
 # the parameters that a settings file may hold
 SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved), "C")
 
-_OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
-
+# the values of --monotone: signs of features, and words for all features
+_SIGNS = {"increasing": 1, "decreasing": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
+_ALL = ("increasing", "decreasing")
 # Longer lists of names are moved from the metavar to the help text, which can be broken into lines.
 MAX_CHARACTERS = 60
+
+
+class Monotone(click.ParamType):
+    """``increasing``, ``decreasing``, or a list of ``FEATURE=SIGN``, which is checked and stays text."""
+
+    name = "signs"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in _ALL:
+            return value
+        for item in value.split(","):
+            feature, equals, sign = item.strip().rpartition("=")
+            if not (feature and equals and sign in _SIGNS):
+                self.fail(
+                    f"{item.strip()!r} is not FEATURE=SIGN: write 'increasing' or 'decreasing' for all features, or a "
+                    "list such as 1=increasing,5=decreasing or bm25=1,length=-1.",
+                    param,
+                    ctx,
+                )
+        return value
 
 
 class _WordOrNumber(Number):
@@ -32,6 +68,9 @@ class _WordOrNumber(Number):
         if value in self._words:
             return value
         return 0.0 if self._zero and value == "0" else super().convert(value, param, ctx)
+
+
+_OWN_TYPES = {"monotone": Monotone(), "interactions": Interactions(), "categorical": Categories()}
 
 
 def parameter_options(*sections: str, compared: bool = False) -> Callable[[Callable], Callable]:
@@ -104,3 +143,75 @@ def _list_option(parameter: Parameter) -> Callable:
         given = {"type": InteractionsList(), "metavar": "N,..."}
     default = None if parameter.default is None else f"{parameter.default:g}" if names is None else parameter.default
     return list_option(flag(parameter.tuned), parameter.tuned, default=default, help=text, **given)
+
+
+def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> str | dict[int, int] | None:
+    """The parameter ``monotone`` of an estimator for a value of the option.
+
+    Columns without names are numbered from 1, as in LETOR text. A number that is a feature's name counts as the name.
+    """
+    if text is None or text in _ALL:
+        return text
+    signs: dict[int, int] = {}
+    for item in text.split(","):
+        feature, _, sign = item.strip().rpartition("=")
+        column = column_of("--monotone", feature, names, n_features)
+        if column in signs:
+            raise click.UsageError(f"--monotone: the feature {feature!r} is given twice.")
+        signs[column] = _SIGNS[sign]
+    return signs
+
+
+def settings_lines(settings: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """The content of a file: the settings, and, for people only, how they were found."""
+    unknown = set(settings) - set(SETTINGS)
+    assert not unknown, unknown
+    return [json_text({"ranksvm": "settings", "settings": settings, "found": found})]
+
+
+def settings_option(command: Callable) -> Callable:
+    """The option ``--settings``: the file's values are the defaults of the other options."""
+    return click.option(
+        "--settings",
+        type=EXISTING_FILE,
+        is_eager=True,
+        expose_value=False,
+        callback=_take_settings,
+        metavar="FILE",
+        help="Settings that `ranksvm tune --save-choice` wrote; options given here override them.",
+    )(command)
+
+
+def _take_settings(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> None:
+    if path is None:
+        return
+    options = {option.name: option for option in ctx.command.params}
+    values = {}
+    for name, value in _read(path).items():
+        option = options[name]
+        try:
+            values[name] = option.type_cast_value(ctx, str(value))
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{path}: {name}: {error.message}", ctx, param_hint="--settings") from None
+    ctx.default_map = {**(ctx.default_map or {}), **values}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        content = json.loads(text.decode("utf-8"))
+    except ValueError as error:  # not text, or not JSON
+        raise click.BadParameter(f"{path} is not a settings file: {error}", param_hint="--settings") from None
+    if not isinstance(content, dict) or content.get("ranksvm") != "settings":
+        raise click.BadParameter(
+            f"{path} is not a settings file, as `ranksvm tune --save-choice` writes them.", param_hint="--settings"
+        )
+    settings = content.get("settings")
+    if not isinstance(settings, dict):
+        raise click.BadParameter(f"{path}: 'settings' is missing, or is not an object.", param_hint="--settings")
+    for name in settings:
+        if name not in SETTINGS:
+            raise click.BadParameter(
+                f"{path}: unknown setting {name!r}: expected some of {', '.join(SETTINGS)}.", param_hint="--settings"
+            )
+    return settings

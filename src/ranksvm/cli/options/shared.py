@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -32,6 +32,7 @@ __all__ = [
     "reading_options",
     "run_name_option",
     "verbose_option",
+    "column_of",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -364,3 +365,14 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         help="Metrics such as ndcg, ndcg@10, mean_ndcg, map, mrr, err, p@10, r@10, pairwise_accuracy; names of other "
         "tools, such as ndcg_cut_10, P_10, recip_rank, AP, RR@10; an unknown name lists all.",
     )
+
+
+def column_of(option: str, feature: str, names: Sequence[str] | None, n_features: int) -> int:
+    """The column, from 0, of a feature in the training data. A number that is a feature's name counts as the name."""
+    if names is not None and feature in names:
+        return names.index(feature)
+    number = int(feature) if feature.isascii() and feature.isdigit() else 0
+    if not 1 <= number <= n_features:
+        known = f"numbers 1 to {n_features}" if names is None else f"such as {', '.join(map(repr, names[:5]))}"
+        raise click.UsageError(f"{option}: there is no feature {feature!r} in the training data ({known}).")
+    return number - 1
