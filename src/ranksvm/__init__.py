@@ -29,7 +29,7 @@ _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.model_files.persistence",
     "save": "ranksvm.model_files.persistence",
-    "skops_types": "ranksvm.model_files.skops_types",
+    "skops_types": "ranksvm.model_files.registry",
     "export": "ranksvm.exporting",
     "Export": "ranksvm.exporting",
     "RankingData": "ranksvm.datasets",
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
     )
     from ranksvm.exporting import Export as Export, export as export
     from ranksvm.model_files.persistence import load as load, save as save
-    from ranksvm.model_files.skops_types import skops_types as skops_types
+    from ranksvm.model_files.registry import skops_types as skops_types
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,
         QueryShuffleSplit as QueryShuffleSplit,

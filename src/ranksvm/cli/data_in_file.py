@@ -107,7 +107,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def _cached(path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None") -> Path:
-    from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
+    from ranksvm.datasets.cache.conversion import cache_of, default_cache_folder
 
     folder = default_cache_folder() if options["cache_dir"] is None else options["cache_dir"]
     others = [] if options["qrels"] is None else [options["qrels"]]

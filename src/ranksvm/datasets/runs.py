@@ -2,26 +2,47 @@
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.lazy import cached_property
+from ranksvm._util.types import DataFrame
+from ranksvm.data import frames
 from ranksvm.data.numeric_column import label_column, numeric_column
 from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.datasets.run_rows import LABEL, SCORE, Rows, columns_of_rows
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["ByQuery", "Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
+__all__ = [
+    "LABEL",
+    "SCORE",
+    "ByQuery",
+    "Qrels",
+    "Rows",
+    "Run",
+    "columns_of_rows",
+    "document_names",
+    "ids_of_rows",
+    "no_row_error",
+    "place_of",
+    "without_spaces",
+]
 
 _SPACE = re.compile(f"[{string.whitespace}]+")
 # Query -> document -> label or score; ids of any type become text.
 ByQuery = Mapping[Any, Mapping[Any, float]]
+# Names that a column or field may have in ir_datasets, ir_measures, PyTerrier, ranx or this package.
+_QUERY = ("query_id", "qid", "q_id")
+_DOCUMENT = ("doc_id", "docid", "docno")
+LABEL = ("relevance", "label", "rel")
+SCORE = ("score",)
+# Rows with names: a DataFrame, or named tuples.
+Rows = DataFrame | Iterable[NamedTuple]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -431,3 +452,54 @@ def _to_dict(qid: np.ndarray, docid: np.ndarray, values: np.ndarray) -> dict[str
     for query, document, value in zip(qid.tolist(), docid.tolist(), values.tolist(), strict=True):
         nested.setdefault(query, {})[document] = value
     return nested
+
+
+def columns_of_rows(rows: Rows, values: tuple[str, ...], what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ids of queries, the ids of documents, and the values of rows.
+
+    Parameters
+    ----------
+    rows : DataFrame or iterable of named tuples
+        The rows; other columns and fields are ignored.
+    values : tuple of str
+        Possible names of the values: `LABEL` or `SCORE`.
+    what : str
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    qid, docid, values : ndarray
+        One item for each row.
+
+    Raises
+    ------
+    DataError
+        When ``rows`` is neither a DataFrame nor named tuples, or a column is missing.
+    """
+    if frames.is_frame(rows) and (names := frames.column_names(rows)):
+        return tuple(frames.column(rows, _name(each, names, what)) for each in (_QUERY, _DOCUMENT, values))  # type: ignore[return-value]
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes):
+        raise _other(rows, values, what)
+    items = list(rows)
+    if not items:
+        return np.array([], dtype=str), np.array([], dtype=str), np.array([])
+    if not hasattr(items[0], "_fields"):
+        raise _other(items[0], values, what, "rows of type ")
+    fields = [_name(each, items[0]._fields, what) for each in (_QUERY, _DOCUMENT, values)]
+    qid, docid, found = ([getattr(item, field) for item in items] for field in fields)
+    return np.array(qid).astype(str), np.array(docid).astype(str), np.array(found)
+
+
+def _name(wanted: tuple[str, ...], names: Iterable[str], what: str) -> str:
+    found = [name for name in wanted if name in names]
+    if not found:
+        raise DataError(f"{what} has no {' or '.join(map(repr, wanted))}, only {', '.join(map(repr, names))}.")
+    return found[0]
+
+
+def _other(given: object, values: tuple[str, ...], what: str, rows: str = "") -> DataError:
+    kind = "Run" if values == SCORE else "Qrels"
+    return DataError(
+        f"{what} must be a {kind}, the path of a file, a dict of dicts, or a DataFrame or named tuples with query_id, "
+        f"doc_id and {values[0]}; got {rows}{type(given).__name__}."
+    )

@@ -7,8 +7,7 @@ from typing import Any
 
 from ranksvm._util.memory import in_words, memory_bytes
 from ranksvm._util.types import MemoryLimit, PathLike
-from ranksvm.datasets.cache.conversion import convert_to_cache, memory_to_read
-from ranksvm.datasets.cache.folder import cache_of, default_cache_folder
+from ranksvm.datasets.cache.conversion import cache_of, convert_to_cache, default_cache_folder, memory_to_read
 from ranksvm.datasets.file_data import in_file
 from ranksvm.datasets.files import read_data
 from ranksvm.datasets.ranking_data import RankingData

@@ -13,8 +13,7 @@ from ranksvm._util.atomic_files import write_lines
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.datasets.run_rows import Rows
-from ranksvm.datasets.runs import ByQuery, Qrels, Run, without_spaces
+from ranksvm.datasets.runs import ByQuery, Qrels, Rows, Run, without_spaces
 from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]

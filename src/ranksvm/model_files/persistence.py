@@ -27,8 +27,7 @@ from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.types import SparseMatrix
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files.registry import RENAMED, SAVABLE, STORABLE
-from ranksvm.model_files.schema import SchemaError, checked_attributes, schema_of
-from ranksvm.model_files.sklearn_schemas import SKLEARN_CLASSES, SKLEARN_SCHEMAS
+from ranksvm.model_files.schema import SKLEARN_CLASSES, SKLEARN_SCHEMAS, SchemaError, checked_attributes, schema_of
 
 __all__ = ["save", "load", "load_as", "parameters_of_object", "read_header", "read_notes"]
 

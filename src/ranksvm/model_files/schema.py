@@ -17,6 +17,8 @@ from ranksvm._util.checks import is_integer, is_number, is_sparse
 from ranksvm._util.types import SparseMatrix
 
 __all__ = [
+    "SKLEARN_CLASSES",
+    "SKLEARN_SCHEMAS",
     "Array",
     "Field",
     "Flag",
@@ -341,3 +343,39 @@ def _is_finite(value: float) -> bool:
 
 def _kind(value: object) -> str:
     return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+
+
+# Classes of scikit-learn that a model file may contain, and the schemas of their fitted attributes.
+_FEATURES: Schema = {
+    "n_features_in_": Number(integer=True, minimum=1, size="n_features"),
+    "feature_names_in_": Texts("n_features", required=False),
+}
+
+
+def _columns(*names: str, nullable: bool = False) -> dict[str, Field]:
+    return {name: Array("n_features", dtype="floating", nullable=nullable) for name in names}
+
+
+# Public name -> module.
+SKLEARN_CLASSES = {
+    "StandardScaler": "sklearn.preprocessing",
+    "MinMaxScaler": "sklearn.preprocessing",
+    "MaxAbsScaler": "sklearn.preprocessing",
+    "RobustScaler": "sklearn.preprocessing",
+    "Pipeline": "sklearn.pipeline",
+}
+SKLEARN_SCHEMAS: dict[str, Schema] = {
+    "StandardScaler": {
+        **_FEATURES,
+        **_columns("mean_", "var_", "scale_", nullable=True),
+        "n_samples_seen_": Number(minimum=0.0),
+    },
+    "MinMaxScaler": {
+        **_FEATURES,
+        **_columns("min_", "scale_", "data_min_", "data_max_", "data_range_"),
+        "n_samples_seen_": Number(minimum=0.0),
+    },
+    "MaxAbsScaler": {**_FEATURES, **_columns("max_abs_", "scale_"), "n_samples_seen_": Number(minimum=0.0)},
+    "RobustScaler": {**_FEATURES, **_columns("center_", "scale_", nullable=True)},
+    "Pipeline": {},
+}

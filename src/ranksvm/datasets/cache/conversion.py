@@ -1,18 +1,20 @@
-"""Conversion of any file of ranking data to a cache, in memory that does not depend on its size."""
+"""Conversion of any file of ranking data to a cache, in memory that does not depend on its size; caches in a folder."""
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from ranksvm._util.atomic_files import atomic_write, temporary_beside
+from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary_beside
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.compression import compression_of
 from ranksvm._util.special_files import is_special
@@ -28,7 +30,7 @@ from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.table import Columns
 from ranksvm.exceptions import DataError, OptionError, RankSVMError
 
-__all__ = ["ConvertedData", "convert_to_cache", "memory_to_read"]
+__all__ = ["ConvertedData", "cache_of", "convert_to_cache", "default_cache_folder", "memory_to_read"]
 
 # Number of values of a mapped cache that are copied at a time.
 _CACHE_VALUES = 1 << 22
@@ -38,6 +40,9 @@ _COPIED = 1 << 20
 # In memory, data may be this many times as large as their file. A value takes four bytes in memory (from CSV, eight),
 # and two characters or more in text, usually seven; compression of text saves up to nine tenths.
 _GROWTH = {"cache": 1, "text": 1, "log": 1, "csv": 4, "parquet": 8, "compressed": 10}
+
+# part of the name of a cache; changes when a new version would read the same file differently
+_VERSION = 2
 
 # Called with the number of bytes of the source that have been read, and their total number.
 Progress = Callable[[int, int], None]
@@ -361,3 +366,47 @@ def _hashes(ids: np.ndarray) -> np.ndarray:
     return np.unique(
         np.frombuffer(b"".join(hashlib.blake2b(word, digest_size=8).digest() for word in words), np.uint64)
     )
+
+
+def default_cache_folder() -> Path:
+    """The folder for caches of this user: ``$XDG_CACHE_HOME/ranksvm``, or ``~/.cache/ranksvm``.
+
+    Returns
+    -------
+    Path
+        The folder, which may not exist.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ranksvm")
+
+
+def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *others: PathLike) -> Path:
+    """Path of a file's cache, which may not exist; the path is another one if the file or the options change.
+
+    Files in the folder that killed processes left behind are removed.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    folder : path-like
+        The folder of caches.
+    options : mapping
+        How the file is read: numbers, text and lists of them.
+    *others : path-like
+        Further files that the cache depends on.
+
+    Returns
+    -------
+    Path
+        The cache, which may not exist.
+    """
+    remove_abandoned(folder)
+    states = [(os.path.realpath(each), *_state(each)) for each in (path, *others)]
+    key = json.dumps([_VERSION, states, sorted(options.items())], default=str)
+    stem = Path(path).name.split(".")[0] or "data"
+    return Path(folder, f"{stem}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}.rsd")
+
+
+def _state(path: PathLike) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
