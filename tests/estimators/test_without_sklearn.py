@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 
 import ranksvm
 from ranksvm.estimators import ONLINE_CHOICES
-from ranksvm.estimators.base.linear_ranker import LinearRanker
-from ranksvm.estimators.base.online_ranker import OnlineRanker
-from ranksvm.estimators.base.saved_linear_ranker import (
+from ranksvm.estimators.base.linear_ranker import (
     SAVED_LINEAR_RANKERS,
     SAVED_ONLINE_RANKERS,
+    LinearRanker,
     SavedLinearRanker,
     SavedOnlineRanker,
 )
+from ranksvm.estimators.base.online_ranker import OnlineRanker
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.model_files.persistence import load_as
 from ranksvm.model_files.registry import STORABLE

@@ -142,7 +142,7 @@ def load_model(path: Path) -> "Model":
 
 def load_scorer(path: Path) -> "Model":
     """A saved model, to score or explain documents and nothing else; for a linear one scikit-learn is not imported."""
-    from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS
+    from ranksvm.estimators.base.linear_ranker import SAVED_LINEAR_RANKERS
 
     return _loaded(path, SAVED_LINEAR_RANKERS)
 
@@ -187,7 +187,7 @@ def model_scores_on(
 
     model, X, _ = for_model(model, data, path)
     if device is not None:
-        from ranksvm.estimators.base.device_prediction import predicted_on
+        from ranksvm.estimators.base.ranker import predicted_on
 
         return predicted_on(device, model, X), device
     return predict_scores(model, X, data.query_ids), None

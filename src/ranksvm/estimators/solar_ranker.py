@@ -8,8 +8,8 @@ import ranksvm._compiled.online as online
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import RandomState
 from ranksvm.estimators.base.arguments import MetricsLike
-from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
+from ranksvm.estimators.base.undo import lock_of
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, PlainDict, Schema

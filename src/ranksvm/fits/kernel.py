@@ -24,8 +24,7 @@ from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_with,
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import FitOptions, LinearOptions, threads_for
 from ranksvm.fits.problem import RankSVMProblem
-from ranksvm.fits.results.kernel_model import kernel_terms, scattered
-from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, kernel_terms, scattered
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
 from ranksvm.kernels import (
     FeatureMap,

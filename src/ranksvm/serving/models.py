@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.text import feature_labels
-from ranksvm.estimators.base.saved_linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
+from ranksvm.estimators.base.linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
 from ranksvm.exceptions import OptionError
 from ranksvm.model_files.persistence import load_as, save
 from ranksvm.serving.feedback import Lesson

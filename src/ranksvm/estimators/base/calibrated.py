@@ -23,10 +23,9 @@ from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
 from ranksvm.fits.options import loss_of
 from ranksvm.model_files.schema import Number, Schema
-from ranksvm.model_selection.calibration import platt_slope
 from ranksvm.model_selection.cross_validation import query_splits
 
-__all__ = ["CalibratedMixin"]
+__all__ = ["CalibratedMixin", "platt_slope"]
 
 _NO_SLOPE = (
     "calibrate found a slope of 0, so that every probability is one half: of the held-out pairs, {}. "
@@ -255,3 +254,47 @@ class _Pairs:
             first, second = scores_of_rows(ranker.predict, self._X, rows)[places.reshape(-1, 2)].T
         margins: np.ndarray = first - second
         return margins
+
+
+def platt_slope(margins: np.ndarray, weight: np.ndarray) -> float:
+    """The slope of the sigmoid that converts score differences to probabilities, by maximum likelihood.
+
+    Minimizes ``-sum of weight * (t log p + (1 - t) log(1 - p))``, ``p = 1 / (1 + exp(-slope * margin))``, over slopes
+    of at least 0. Platt's target ``t = (n + 1) / (n + 2)`` for n pairs, instead of 1, keeps the slope finite if all
+    margins are positive. There is no intercept: exchanging the two documents of a pair has to give ``1 - p``.
+
+    Parameters
+    ----------
+    margins : ndarray of float64, shape (n_pairs,)
+        Score of the preferred document minus score of the other one, by a model that has not seen the pair.
+    weight : ndarray of float64, shape (n_pairs,)
+        Weight of each pair.
+
+    Returns
+    -------
+    float
+        The slope; 0, for which all probabilities are one half, if the margins do not agree with the preferences
+        (their weighted sum is not positive).
+
+    References
+    ----------
+    J. C. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods",
+    Advances in Large Margin Classifiers, 1999.
+    R. A. Bradley, M. E. Terry, "Rank analysis of incomplete block designs", Biometrika 39, 1952.
+    """
+    from scipy import optimize, special
+
+    n_pairs = np.count_nonzero(weight)
+    target = (n_pairs + 1.0) / (n_pairs + 2.0)
+    scale = np.abs(margins).max(initial=0.0)
+    if n_pairs == 0 or scale == 0.0 or weight @ (margins / scale) <= 0.0:
+        return 0.0
+    unit = margins / scale
+
+    def derivative(slope: float) -> float:
+        return float(weight @ (unit * (special.expit(slope * unit) - target)))
+
+    above = 1.0
+    while derivative(above) <= 0.0:
+        above *= 2.0
+    return float(optimize.brentq(derivative, 0.0, above, xtol=1e-300, rtol=1e-13)) / float(scale)

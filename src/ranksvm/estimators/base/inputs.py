@@ -36,8 +36,8 @@ from ranksvm.fits.evaluation import (
     pairs_to_evaluate,
     refuse_labels_of_times,
     refuse_weights_of_pairs,
+    warn_of_other_scale,
 )
-from ranksvm.fits.scales import warn_of_other_scale
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.metrics import Convention, parse_metrics
 

@@ -22,8 +22,7 @@ from ranksvm.fits.kernel_options import (
     kernel_with,
     refuse_sparse_kernels,
 )
-from ranksvm.fits.results.kernel_model import kernel_terms, scattered
-from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, kernel_terms, scattered
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms

@@ -1,6 +1,6 @@
-"""Base of the rankers with a linear scoring function: weights, explanations, importances."""
+"""Rankers with a linear scoring function: their base (weights, explanations, importances), and those of model files."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from ranksvm.data import Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.scores import linear_scores
 from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators import ONLINE_CHOICES
 from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
@@ -171,3 +172,58 @@ class LinearRanker(Ranker):
 def on_host(X: Validated) -> Features:
     """Validated features in memory of the host."""
     return X.on_host() if isinstance(X, DeviceFeatures) else X
+
+
+class SavedLinearRanker(LinearRanker):
+    """A linear ranker of a model file: it scores, ranks and explains documents, and cannot be fitted.
+
+    Parameters
+    ----------
+    **params : optional
+        The hyper-parameters of the saved class.
+    """
+
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
+
+    def __init__(self, **params: Any):
+        vars(self).update(params)
+
+
+class SavedOnlineRanker(SavedLinearRanker):
+    """An online ranker of a model file: it scores, ranks and explains documents, and cannot learn.
+
+    Parameters
+    ----------
+    **params : optional
+        The hyper-parameters of the saved class.
+    """
+
+    _fitted_schema: ClassVar[Schema] = {
+        "coef_": Array("n_features", required=False),
+        "weights_": Array("n_features"),
+        "lag_": Array("n_features", nullable=True),
+        "counts_": Array(4),
+    }
+    weights_: np.ndarray
+    lag_: np.ndarray | None
+    counts_: np.ndarray
+
+    def _check_loaded(self) -> None:
+        """Compute the weights, or their mean over all pairs seen, as `OnlineRanker.coef_` does."""
+        if hasattr(self, "weights_"):
+            mean = self.lag_ is not None
+            self.coef_ = self.weights_ - self.lag_ / max(self.counts_[0], 1.0) if mean else self.weights_
+
+
+# For each class whose files hold `coef_`: its name -> a class of the same name, because messages show the name.
+SAVED_LINEAR_RANKERS = {
+    name: type(name, (SavedLinearRanker,), {})
+    for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM", "ImportedRanker")
+}
+
+# The same for online rankers, whose `coef_` is computed from `weights_`, `lag_` and `counts_`.
+SAVED_ONLINE_RANKERS = {
+    choice.estimator: type(choice.estimator, (SavedOnlineRanker,), {})
+    for choice in ONLINE_CHOICES.values()
+    if choice.linear
+}

@@ -29,10 +29,9 @@ from ranksvm.estimators.base.inputs import (
     validated_features,
 )
 from ranksvm.estimators.base.linear_ranker import LinearRanker, on_host
-from ranksvm.estimators.base.locks import lock_of
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
-from ranksvm.estimators.base.undo import as_before_if_refused, undone_if_not_finite
+from ranksvm.estimators.base.undo import as_before_if_refused, lock_of, undone_if_not_finite
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments

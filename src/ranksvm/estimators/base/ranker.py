@@ -13,13 +13,13 @@ from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import DataFrame, MatrixLike, PathLike
 from ranksvm.data import Preferences, Queries, frames, validation
-from ranksvm.data.device_features import device_features
+from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.device.arrays import is_on_device
 from ranksvm.estimators.base.arguments import TrainingFeatures, Validated
 from ranksvm.estimators.base.inputs import validated_features
 from ranksvm.estimators.base.summary import described_fit, fit_facts
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.evaluation import pairs_to_evaluate
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC
@@ -396,3 +396,38 @@ def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
     """The values of those hyper-parameters of a kind of model that an estimator has."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
+    """Scores of documents in host memory, computed on a device, whatever device the model was fitted on.
+
+    Parameters
+    ----------
+    name : str
+        Full name of the device.
+    ranker : Ranker
+        A fitted linear or kernel model.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Features.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        The scores, as `predict` gives them.
+
+    Raises
+    ------
+    OptionError
+        When the model is of another kind, or its kernel is a Python function.
+    DataError
+        When X is not what the model was fitted to, or a score overflows.
+    """
+    from ranksvm.device import open_device
+    from ranksvm.kernels.device_scores import scores_on
+
+    function = getattr(ranker, "_function", None)
+    if function is None:
+        raise OptionError(f"A {type(ranker).__name__} computes its scores on the processor: use device='cpu'.")
+    rows = ranker._features(X)
+    assert not isinstance(rows, DeviceFeatures)  # X is in host memory
+    return validation.check_scores(scores_on(open_device(name), function(), rows))

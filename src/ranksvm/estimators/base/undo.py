@@ -1,10 +1,12 @@
-"""Undo learning in place if it fails: restore the earlier state, and raise an error that says why."""
+"""Learning in place: one lock for each model, and undo if learning fails, with an error that says why."""
 
 import functools
+import threading
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,14 +15,16 @@ from ranksvm._util.checks import is_sparse, level_of_caller
 from ranksvm._util.text import feature_label
 from ranksvm._util.types import Features
 from ranksvm.data.suspect_values import largest_value
-from ranksvm.estimators.base.locks import lock_of
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.model_files.schema import Array, schema_of
 
 if TYPE_CHECKING:
     from ranksvm.estimators.base.online_ranker import OnlineRanker
 
-__all__ = ["as_before_if_refused", "undone_if_not_finite"]
+__all__ = ["as_before_if_refused", "lock_of", "undone_if_not_finite"]
+
+_locks: "weakref.WeakKeyDictionary[Any, threading.RLock]" = weakref.WeakKeyDictionary()
+_guard = threading.Lock()
 
 # If features, weights and hyper-parameters are at most this large, and hyper-parameters are at least the inverse of
 # this number, the covariance of a second-order model cannot overflow, because its eigenvalues only decrease. So it is
@@ -28,6 +32,12 @@ __all__ = ["as_before_if_refused", "undone_if_not_finite"]
 MODERATE = 1e60
 # If a sum in float64 has a value of this size, terms of ordinary size are lost.
 LARGE = 1e15
+
+
+def lock_of(estimator: object) -> "threading.RLock":
+    """The lock of an estimator, acquired while it learns from a query, and while it is copied."""
+    with _guard:
+        return _locks.setdefault(estimator, threading.RLock())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._util.tables import frame_of
-from ranksvm.fits.results.shap import shap_explanation
+from ranksvm.fits.results.explanation import shap_explanation
 
 if TYPE_CHECKING:
     import shap
