@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from _common import arguments, data_folder, least_seconds, page, power_of_two, publish, read, table
 from _cutting_planes import CuttingPlanes, PairwiseHinge
 from ranksvm import RankingData, RankSVM, make_ranking
-from ranksvm.plotting.styles import PALETTE
+from ranksvm.plotting.figures import PALETTE
 
 try:
     import dlib

@@ -29,7 +29,7 @@ from ranksvm.device import Device, DeviceCosts, calibrate_device, names, open_de
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
 from ranksvm.fits import work
-from ranksvm.plotting.styles import PALETTE
+from ranksvm.plotting.figures import PALETTE
 
 SEED = 0
 # The optimum of the objective on MQ2008 fold 1 in float64 at C = 1, found by other solvers.

@@ -21,7 +21,7 @@ from papers.kernel_data import LINEAR_CS
 from papers.made import curved
 from ranksvm import KernelRankSVM, RankingData, RankSVM, RankSVMCV
 from ranksvm.kernels import kernel_named
-from ranksvm.plotting.styles import PALETTE
+from ranksvm.plotting.figures import PALETTE
 
 MEASURES = {"pairwise_accuracy": "pairwise accuracy", "mean_ndcg": "mean NDCG"}
 COMPONENTS = (50, 100, 200, 500, 1000)

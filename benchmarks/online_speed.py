@@ -21,7 +21,7 @@ from ranksvm import (
     make_ranking,
 )
 from ranksvm._util.threads import one_blas_thread
-from ranksvm.plotting.styles import line_style
+from ranksvm.plotting.figures import line_style
 
 # Number of documents of the query whose pairs are timed: as in LETOR's lists, so that they fit into caches.
 DOCUMENTS = 100

@@ -13,7 +13,7 @@ from _common import arguments, interleaved, page, publish, table
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.data.pairs import DIRECT_LIMIT, VISIT_LIMIT
 from ranksvm.losses import HuberHinge, SquaredHinge
-from ranksvm.plotting.styles import PALETTE
+from ranksvm.plotting.figures import PALETTE
 
 ROWS = 740_000
 LEVELS = (2, 3, 5, 7, 8, 12, 15, 16, 23, 24, 31, 32, 39, 48, 64, 96, 128, 200, 400, 1000, 2000)

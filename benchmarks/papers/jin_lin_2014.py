@@ -218,7 +218,7 @@ def figure_1(context: Context) -> list[Part]:
 
 
 def _draw(figure: Any, curves: dict[tuple[str, str], list[tuple[float, float, float]]]) -> None:
-    from ranksvm.plotting.styles import MARKERS, line_style
+    from ranksvm.plotting.figures import MARKERS, line_style
 
     axis = figure.subplots()
     for number, (key, found) in enumerate(curves.items()):

@@ -47,7 +47,7 @@ def figure_1(context: Context) -> list[Part]:
 
 
 def _draw(figure: Any, curves: dict[str, list[tuple[float, float]]]) -> None:
-    from ranksvm.plotting.styles import MARKERS, line_style
+    from ranksvm.plotting.figures import MARKERS, line_style
 
     axis = figure.subplots()
     for number, (method, found) in enumerate(curves.items()):

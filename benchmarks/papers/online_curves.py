@@ -52,7 +52,7 @@ def so_far(values: np.ndarray) -> np.ndarray:
 
 
 def _draw(figure: Any, curves: dict[tuple[str, str], np.ndarray]) -> None:
-    from ranksvm.plotting.styles import line_style
+    from ranksvm.plotting.figures import line_style
 
     names = list(dict.fromkeys(name for name, _ in curves))
     for axis, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):

@@ -61,7 +61,7 @@ def _stream(data: RankingData) -> RankingData:
 
 def _draw(figure: Any, found: dict[str, OnlineBounds]) -> None:
     """Plot the regret along the stream, and the limits from the bounds."""
-    from ranksvm.plotting.styles import PALETTE
+    from ranksvm.plotting.figures import PALETTE
 
     axes = figure.subplots(2, 4, sharex=True)
     # SOLAR-I in the first row, SOLAR-II in the second

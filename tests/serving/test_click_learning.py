@@ -13,12 +13,12 @@ from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError, StoreError
 from ranksvm.serving.click_learning import ClickLearning, bias_settings, curve, fair_pairs
+from ranksvm.serving.clicks import estimated
 from ranksvm.serving.drift import DriftDetector
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.measures import ClickEstimate, click_value
 from ranksvm.serving.policies import fair_pairs as fair_pairs_order, greedy
-from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store

@@ -183,7 +183,7 @@ def curves_table(name: str, found: dict[str, Curve], optimum: float) -> Grid:
 
 def draw(figure: Any, found: dict[str, tuple[dict[str, Curve], float]]) -> None:
     """Plot objective and test figure, by iteration and by time, with a row of panels for each data set."""
-    from ranksvm.plotting.styles import MARKERS, line_style
+    from ranksvm.plotting.figures import MARKERS, line_style
 
     axes = figure.subplots(len(found), 4, squeeze=False)
     for row, (data, (of_data, optimum)) in zip(axes, found.items(), strict=True):

@@ -93,7 +93,7 @@ def _energy_and_ranks(found: DualSpectra) -> list[str]:
 
 def _draw(figure: Any, spectra: dict[str, DualSpectra]) -> None:
     """Plot Fig. 2a and Fig. 2b side by side."""
-    from ranksvm.plotting.styles import MARKERS, line_style
+    from ranksvm.plotting.figures import MARKERS, line_style
 
     centers = (np.arange(BINS) + 0.5) / BINS
     for axis, t in zip(figure.subplots(1, 2, sharey=True), (MOST, 1.0), strict=True):

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.types import DataFrame, PathLike
-from ranksvm.clicks._codes import Ids, coded
-from ranksvm.clicks._rows import impressions, propensities, ranks, times
+from ranksvm.clicks._codes import Coded, Ids, coded
+from ranksvm.data import Queries
 from ranksvm.data.clicks import clicked_flags
+from ranksvm.data.numeric_column import numeric_column
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
@@ -106,16 +107,16 @@ class ClickLog(Tabular):
         n_rows = len(self.clicked)
         if n_rows == 0:
             raise DataError("the log has no rows: there is nothing to learn from.")
-        self.rank = ranks("rank", rank, n_rows)
+        self.rank = _ranks("rank", rank, n_rows)
         ids = {"query": coded("query", query), "document": coded("document", document)}
         if ranker is not None:
             ids["ranker"] = coded("ranker", ranker)
         for name, values in ids.items():
             check_one_per_row(name, values.codes, n_rows, "clicked")
-        self.base_rank = None if base_rank is None else ranks("base_rank", base_rank, n_rows)
-        self.propensity = None if propensity is None else propensities(propensity, self.clicked)
-        self.time = None if time is None else times(time, n_rows)
-        self.pointers, self.order, names = impressions(impression, self.rank, n_rows)
+        self.base_rank = None if base_rank is None else _ranks("base_rank", base_rank, n_rows)
+        self.propensity = None if propensity is None else _propensities(propensity, self.clicked)
+        self.time = None if time is None else _times(time, n_rows)
+        self.pointers, self.order, names = _impressions(impression, self.rank, n_rows)
         if self.order is not None:
             ids = {name: values.take(self.order) for name, values in ids.items()}
             for name in ("clicked", "rank", "base_rank", "propensity", "time"):
@@ -459,3 +460,59 @@ class ClickLog(Tabular):
             f"ClickLog({self.n_impressions} impressions, {self.n_rows} rows, {int(self.clicked.sum())} clicks, "
             f"{n_queries} queries{rankers})"
         )
+
+
+def _ranks(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
+    """Ranks as int32; DataError if they are not whole numbers from 1."""
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "iu":
+        numbers = numeric_column(name, values)
+    check_one_per_row(name, numbers, n_rows, "clicked")
+    wrong = (numbers < 1) | (numbers > np.iinfo(np.int32).max) | (numbers != np.floor(numbers))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(f"{name} is {numbers[row]} in row {row} (from 0): ranks are the whole numbers 1, 2, 3, ...")
+    return numbers.astype(np.int32)
+
+
+def _propensities(values: ArrayLike, clicked: np.ndarray) -> np.ndarray:
+    """Probabilities in [0, 1], above 0 for clicked rows."""
+    numbers = numeric_column("propensity", values)
+    check_one_per_row("propensity", numbers, len(clicked), "clicked")
+    wrong = (numbers < 0.0) | (numbers > 1.0) | (clicked & (numbers == 0.0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        range_ = "in (0, 1], since it was clicked on" if clicked[row] else "in [0, 1]"
+        raise DataError(
+            f"propensity is {numbers[row]} in row {row} (from 0): the probability of being examined must be {range_}."
+        )
+    return numbers
+
+
+def _times(values: ArrayLike, n_rows: int) -> np.ndarray:
+    """Times as float64, or unchanged if they are dates, times or durations of NumPy."""
+    times = np.asarray(values)
+    check_one_per_row("time", times, n_rows, "clicked")
+    return times if times.dtype.kind in "mM" else numeric_column("time", times)
+
+
+def _impressions(
+    impression: Ids | None, rank: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray | None, list[Any] | None]:
+    """First row of each impression after sorting by impression and rank; the sorting order; the ids of impressions."""
+    if impression is None:
+        starts = np.flatnonzero(rank == 1)
+        if len(starts) == 0 or starts[0] != 0:
+            raise DataError(f"the log begins at rank {rank[0]}: without impression= every list begins at rank 1.")
+        return np.append(starts, n_rows), None, None
+    ids = impression.codes if isinstance(impression, Coded) else impression
+    queries = Queries.from_qid(ids, n_rows, name="impression")
+    names = impression.ids[queries.ids].tolist() if isinstance(impression, Coded) else queries.keys
+    order, pointers = queries.order, queries.pointers
+    ranks = queries.to_sorted(rank)
+    within = np.ones(n_rows, dtype=bool)
+    within[pointers[:-1]] = False
+    if np.any(within[1:] & (ranks[1:] < ranks[:-1])):
+        again = np.lexsort((ranks, np.repeat(np.arange(queries.n_queries), queries.sizes)))
+        order = again if order is None else order[again]
+    return pointers, order, names

@@ -2,15 +2,13 @@
 
 from ranksvm.plotting.cutoff_display import CutoffDisplay
 from ranksvm.plotting.difference_display import DifferenceDisplay
-from ranksvm.plotting.dimension_histogram import DimensionHistogramDisplay
-from ranksvm.plotting.dimensions import DimensionsDisplay
-from ranksvm.plotting.energy_curves import EnergyDisplay
 from ranksvm.plotting.grid_display import GridDisplay
 from ranksvm.plotting.label_display import LabelDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
 from ranksvm.plotting.rank_curves import ClickRateDisplay, PropensityDisplay
 from ranksvm.plotting.shape_display import ShapeDisplay
+from ranksvm.plotting.spectra import DimensionHistogramDisplay, DimensionsDisplay, EnergyDisplay
 from ranksvm.plotting.weights import WeightsDisplay
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ranksvm.plotting.styles import literal
+from ranksvm.plotting.figures import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

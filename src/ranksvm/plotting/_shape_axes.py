@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.analysis.bands import ShapeBands
-from ranksvm.plotting.styles import PALETTE, literal, short_names
+from ranksvm.plotting.figures import PALETTE, literal, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

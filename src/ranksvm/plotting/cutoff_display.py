@@ -7,8 +7,7 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import MARKERS, legend_above, line_style, literal
+from ranksvm.plotting.figures import MARKERS, axes_or_new, legend_above, line_style, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ranksvm.metrics import Evaluation, compare
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import legend_above, nth_color
+from ranksvm.plotting.figures import axes_or_new, legend_above, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,11 +1,51 @@
-"""matplotlib, imported when a plot is drawn."""
+"""Figures of matplotlib, which is imported when a plot is drawn, and styles of series in all plots."""
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from itertools import zip_longest
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from ranksvm.exceptions import MissingDependencyError
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "BARS",
+    "MARKERS",
+    "PALETTE",
+    "axes_in_memory",
+    "axes_or_new",
+    "by_rule",
+    "c_axis",
+    "c_name",
+    "default_style",
+    "figure_in_memory",
+    "nth_color",
+    "legend_above",
+    "legend_beside",
+    "line_style",
+    "literal",
+    "number_names",
+    "picture_formats",
+    "short_names",
+]
+
+# Colors that people with any kind of color blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
+# without the yellow, which is pale on white: blue, vermillion, bluish green, reddish purple, orange, sky blue, black.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# 6 dashes and 7 colors have no common divisor: 42 lines differ, and neighbors differ in both
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+# Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
+LETTERS = 22
+# hatches of bars
+BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 # axes, or an array of them
 A = TypeVar("A")
 
@@ -51,3 +91,105 @@ def _pyplot() -> ModuleType:
     except ImportError:
         raise MissingDependencyError("plotting needs matplotlib: pip install 'ranksvm[plot]'") from None
     return pyplot
+
+
+def nth_color(place: int) -> str:
+    """The color of a series."""
+    return PALETTE[place % len(PALETTE)]
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Color and dashes of a line; both differ from its neighbors'."""
+    return {"color": nth_color(place), "linestyle": DASHES[place % len(DASHES)]}
+
+
+def c_axis(ax: "Axes") -> None:
+    """Make the horizontal axis an axis of C."""
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("C")
+
+
+def legend_above(ax: "Axes", handles: "Sequence[Artist] | None" = None) -> None:
+    """A legend above the axes, because lines may be anywhere inside."""
+    _legend(ax, handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+
+
+def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
+    """A legend to the right of the axes, because lines may be anywhere inside."""
+    _legend(ax, handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> None:
+    """A legend outside of the axes, or inside if the figure, made by the user, has no layout engine to make room."""
+    place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
+    named: dict[str, Any] = {} if handles is None else {"handles": handles}
+    ax.legend(**named, **place, fontsize="small")
+
+
+def literal(name: str) -> str:
+    """A name with escaped dollar signs, so that matplotlib does not read it as mathematical text."""
+    return name.replace("$", r"\$")
+
+
+def number_names(values: np.ndarray | list[float]) -> list[str]:
+    """Values of C, in matplotlib's mathematical text: as powers of 2 if all are powers of 2 and not all are 1."""
+    exponents = np.log2(values)
+    if (exponents == np.round(exponents)).all() and exponents.any():
+        return [f"$2^{{{exponent:.0f}}}$" for exponent in exponents]
+    return [f"{value:.3g}" for value in values]
+
+
+def c_name(C: float) -> str:
+    """A value of C with its name."""
+    power = number_names([C])[0]
+    return f"$C = {power[1:]}" if power.startswith("$") else f"C = {power}"
+
+
+def by_rule(rule: str | None) -> str:
+    """The rule by which a value was chosen, unless it is the best score."""
+    return " (one-standard-error rule)" if rule == "one_standard_error" else ""
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names shortened to fit into a figure; different names remain different.
+
+    The middle of a long name is left out. If several names would become the same, their common ends are left out
+    instead.
+    """
+    alike: defaultdict[str, set[str]] = defaultdict(set)
+    for name in names:
+        alike[_ends(name)].add(name)
+    common = {short: _common_ends(group) for short, group in alike.items() if len(group) > 1}
+    times: Counter[str] = Counter()
+    found = []
+    for name in names:
+        short = _ends(name)
+        if short in common:
+            short = _middle(name, *common[short])
+        times[short] += 1
+        found.append(short if times[short] == 1 else f"{short} ({times[short]})")
+    return found
+
+
+def _ends(name: str) -> str:
+    """A name without the middle, if it is long."""
+    return name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
+
+
+def _common_ends(names: set[str]) -> tuple[int, int]:
+    """Numbers of letters that several different names have in common at their beginnings, and at their ends."""
+
+    def n_common(names: list[str]) -> int:
+        # the first and the last in alphabetical order differ first
+        pairs = zip_longest(min(names), max(names))
+        return next(place for place, (a, b) in enumerate(pairs) if a != b)
+
+    return n_common(list(names)), n_common([name[::-1] for name in names])
+
+
+def _middle(name: str, first: int, last: int) -> str:
+    """A name without its ``first`` and ``last`` letters; some of the first ones remain if there is room."""
+    stop = min(len(name), max(len(name) - last, first + 1))
+    start = max(0, stop - (LETTERS - 2), min(first, stop - LETTERS // 2))
+    text = name[start : min(stop, start + LETTERS - 2)]
+    return f"{'…' if start else ''}{text}{'…' if start + len(text) < len(name) else ''}"

@@ -8,8 +8,17 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._util import checks
 from ranksvm.estimators import KernelRankSVMCV
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import MARKERS, PALETTE, by_rule, c_axis, c_name, legend_beside, line_style, number_names
+from ranksvm.plotting.figures import (
+    MARKERS,
+    PALETTE,
+    axes_or_new,
+    by_rule,
+    c_axis,
+    c_name,
+    legend_beside,
+    line_style,
+    number_names,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm.data import Queries
 from ranksvm.metrics import evaluate
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import nth_color
+from ranksvm.plotting.figures import axes_or_new, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ from ranksvm.estimators import AdditivePath, AdditiveRankSVMCV, RankSVMCV, Regul
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
 from ranksvm.plotting._end_labels import end_labels
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import by_rule, c_axis, c_name, legend_above, line_style, nth_color
+from ranksvm.plotting.figures import axes_or_new, by_rule, c_axis, c_name, legend_above, line_style, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

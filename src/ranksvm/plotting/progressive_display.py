@@ -8,8 +8,7 @@ from scipy.ndimage import median_filter
 
 from ranksvm.exceptions import OptionError
 from ranksvm.model_selection import ProgressiveValidation
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import MARKERS, line_style
+from ranksvm.plotting.figures import MARKERS, axes_or_new, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

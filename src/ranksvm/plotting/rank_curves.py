@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import nth_color
+from ranksvm.plotting.figures import axes_or_new, nth_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

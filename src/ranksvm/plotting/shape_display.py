@@ -11,8 +11,7 @@ from ranksvm.analysis.bands import ShapeBands
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._shape_axes import draw_cells, draw_shape, value_limits
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import literal, short_names
+from ranksvm.plotting.figures import axes_or_new, literal, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

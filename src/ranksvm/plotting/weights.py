@@ -6,8 +6,7 @@ import numpy as np
 
 from ranksvm._util.text import feature_label
 from ranksvm.analysis import WeightIntervals
-from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import legend_above, literal, nth_color, short_names
+from ranksvm.plotting.figures import axes_or_new, legend_above, literal, nth_color, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import WeightsDisplay
 from ranksvm.report.about_shapes import shapes_section
-from ranksvm.report.blocks import Block, Details, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing
+from ranksvm.report.blocks import Block, Details, Figure, Grid, Section, Text, drawing
 from ranksvm.report.subject import Subject
 
 __all__ = ["weights_section", "worst_section"]

@@ -11,8 +11,7 @@ from ranksvm.datasets.description import data_facts, described_data, level_rows
 from ranksvm.estimators import AdditiveRankSVMCV, KernelRankSVMCV, RankSVMCV
 from ranksvm.estimators.base.summary import certificate_in_words, described_fit, fit_facts
 from ranksvm.plotting import GridDisplay, PathDisplay
-from ranksvm.report.blocks import Block, Code, Facts, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing
+from ranksvm.report.blocks import Block, Code, Facts, Figure, Grid, Section, Text, drawing
 from ranksvm.report.subject import Subject
 
 __all__ = ["choice_section", "data_section", "fit_section"]

@@ -13,9 +13,8 @@ from ranksvm.metrics import Comparison, Evaluation
 from ranksvm.metrics.evaluation import metrics_table
 from ranksvm.metrics.significance import comparison_table
 from ranksvm.plotting import CutoffDisplay, DifferenceDisplay, LabelDisplay
-from ranksvm.plotting.styles import short_names
-from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing
+from ranksvm.plotting.figures import short_names
+from ranksvm.report.blocks import Block, Figure, Grid, Section, Text, drawing
 from ranksvm.report.subject import Subject
 
 if TYPE_CHECKING:

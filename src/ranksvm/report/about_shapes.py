@@ -12,8 +12,7 @@ from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Shape
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.plotting import ShapeDisplay
-from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
-from ranksvm.report.drawings import drawing
+from ranksvm.report.blocks import Block, Figure, Grid, Section, Text, drawing
 from ranksvm.report.subject import Subject
 
 if TYPE_CHECKING:

@@ -1,12 +1,32 @@
-"""Elements of the sections of a report: text, facts, tables, figures; the template writes each as HTML."""
+"""Elements of the sections of a report: text, facts, tables, figures as SVG; the template writes each as HTML."""
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ranksvm._util.tables import Table, facts_html
+from ranksvm.plotting.figures import axes_in_memory, default_style
 
-__all__ = ["Block", "Code", "Details", "Facts", "Figure", "Grid", "Section", "Text"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Block", "Code", "Details", "Facts", "Figure", "Grid", "Section", "Text", "drawing"]
+
+# Narrow, so that letters stay readable on a phone, where the figure is as wide as the screen.
+WIDTH, HEIGHT = 4.2, 3.0
+_STYLE = {
+    # text stays text, which can be searched and copied
+    "svg.fonttype": "none",
+    # ids of clip paths are not random
+    "svg.hashsalt": "ranksvm",
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+}
+# Without these matplotlib writes a date and its own version.
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
 @dataclass(frozen=True)
@@ -119,3 +139,40 @@ class Section:
     name: str
     title: str
     blocks: Sequence[Block]
+
+
+def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIGHT) -> str:
+    """The SVG element of a figure.
+
+    Parameters
+    ----------
+    name : str
+        A name that no other figure of the page has: all ids of the element begin with it.
+    draw : callable
+        Draws on the axes that it receives, or on others of their figure.
+    height : float, default 3.0
+        Height of the figure, in inches.
+
+    Returns
+    -------
+    str
+        The element.
+
+    Raises
+    ------
+    MissingDependencyError
+        When matplotlib is not installed.
+    """
+    with default_style(_STYLE):
+        axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
+        figure = axes.figure
+        draw(axes)
+        figure.set_facecolor("none")
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata=_NO_METADATA)
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    # the page's style sheet sets width and height; viewBox keeps the shape
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    return _ID.sub(rf"\g<1>{name}-", text).strip()

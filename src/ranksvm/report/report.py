@@ -1,9 +1,12 @@
 """make_report, and the report that it returns."""
 
+import base64
+import hashlib
 import html
 import os
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
@@ -12,17 +15,19 @@ from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.environment import environment
 from ranksvm._util.tables import CORRECTIONS
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 from ranksvm.metrics import Comparison, Evaluation, Metric
 from ranksvm.plotting.figures import picture_formats
 from ranksvm.report.about_features import weights_section, worst_section
 from ranksvm.report.about_model import choice_section, data_section, fit_section
 from ranksvm.report.about_quality import curves_section, metrics_section, queries_section, scores_section, summary
 from ranksvm.report.blocks import Block, Code, Facts, Section, Text
-from ranksvm.report.page import check_jinja, page
 from ranksvm.report.subject import Model, examine
 
-__all__ = ["Report", "make_report"]
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["Report", "check_jinja", "make_report", "page"]
 
 METRICS = ("ndcg@10", "ndcg@1", "ndcg@5", "map", "mrr", "pairwise_accuracy")
 
@@ -203,3 +208,41 @@ def _origin_section(command: str | None) -> Section:
     """The command, and versions."""
     made: Block = Text("It was made in Python, by ranksvm.report.make_report.") if command is None else Code(command)
     return Section("origin", "How this report was made", [made, Facts(list(environment().items()), "Versions")])
+
+
+def page(title: str, summary: Sequence[str], sections: Sequence[Section]) -> str:
+    """The HTML of a report; everything that comes from data or users is escaped."""
+    environment = _environment()
+    style, script = (_file(name) for name in ("report.css", "report.js"))
+    # the browser runs only this script, whatever the data contain
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("report.html").render(
+        title=title, summary=summary, sections=sections, style=style, script=script, script_hash=f"sha256-{digest}"
+    )
+
+
+def check_jinja() -> None:
+    """Raise an error early if the package that fills the template is missing."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("a report needs jinja2: pip install 'ranksvm[report]'") from None
+
+
+def _environment() -> "jinja2.Environment":
+    check_jinja()
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_file),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _file(name: str) -> str:
+    # the same line ends on every system, because the page has a hash of the script
+    text = resources.files("ranksvm.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n")

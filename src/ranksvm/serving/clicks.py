@@ -1,8 +1,8 @@
-"""The click log of a service: the lists that it has shown, and the clicks reported to it."""
+"""The click log of a service: the lists that it has shown, the clicks reported to it, and estimated propensities."""
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,15 @@ from ranksvm.exceptions import DataError
 from ranksvm.serving.records import Entry, Kind, Shown
 from ranksvm.serving.store import Store, open_store
 
-__all__ = ["click_log"]
+__all__ = ["click_log", "estimated"]
 
 # Number of events read at a time.
 _EVENTS = 10_000
+# Maximum number of events in an estimate, because older ones may come from another page layout; and maximum number of
+# ranks per event, because few users look further. 20,000 lists of 20 documents take a second.
+_NEWEST, _RANKS = 20_000, 50
+# Maximum of eta: estimates of steeper curves rest on a handful of clicks.
+_STEEPEST = 3.0
 
 
 def click_log(
@@ -145,3 +150,27 @@ def _rankers(shown: Shown) -> list[str]:
     # the order is random if a document is not where the model would put it; then its probability is epsilon / size
     chance = shown.propensities is not None and size > 1 and min(shown.propensities) <= 1.0 / size
     return ["random" if chance else f"v{shown.version}"] * size
+
+
+def estimated(store: Store) -> dict[str, Any]:
+    """Changes to a `ClickLearning` by an estimate of ``k ** -eta``; only a note if the clicks do not identify eta.
+
+    If neighbors were exchanged at random ("fair-pairs"), eta comes from these exchanges; otherwise, or if they are too
+    few, from documents whose ranks changed because the model learned (`ranksvm.clicks.position_bias`, methods "swap"
+    and "harvest").
+    """
+    from ranksvm.clicks import position_bias  # it imports SciPy
+
+    note = "no document of a named query was shown at two ranks, and clicked on."
+    for policy, method in (("fair-pairs", "swap"), (None, "harvest")):
+        try:
+            log = click_log(store, policy=policy, newest=_NEWEST, n_ranks=_RANKS)
+            bias = position_bias(log, method, curve="power", n_bootstrap=0)
+        except DataError:  # its message is for users of the library, not of a service
+            continue
+        if bias.diagnosis:
+            note = "clicks on documents that were shown at several ranks are still too few."
+            continue
+        eta = float(np.log(bias.propensity[0] / bias.propensity[1]) / np.log(2.0))
+        return {"eta": min(max(eta, 0.0), _STEEPEST), "rankings": log.n_impressions, "note": None}
+    return {"note": note}

@@ -13,11 +13,11 @@ import msgspec
 from ranksvm._util.types import Json
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.click_learning import ClickLearning
+from ranksvm.serving.clicks import estimated
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.measures import click_metric
 from ranksvm.serving.models import Model, make_deterministic
-from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 

@@ -85,7 +85,7 @@ def report_command(ctx: click.Context, **options: Any) -> None:
       ranksvm report model.rsvm --test test.txt --baseline old.rsvm --baseline bm25.run -o report.html
     """
     from ranksvm.metrics import parse_metrics
-    from ranksvm.report.page import check_jinja
+    from ranksvm.report.report import check_jinja
 
     check_jinja()
     parse_metrics(options["metrics"])

@@ -44,8 +44,7 @@ def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> 
     """
     import numpy as np
 
-    from ranksvm.plotting.figures import axes_in_memory
-    from ranksvm.plotting.styles import MARKERS, line_style
+    from ranksvm.plotting.figures import MARKERS, axes_in_memory, line_style
 
     best, *others = comparison.ranked
     if not others:

@@ -15,9 +15,8 @@ from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.additive import AdditiveFunction, TrainingShares
 from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, joined
-from ranksvm.additive.edits import edited_steps
 from ranksvm.additive.interactions import all_pairs
-from ranksvm.additive.shapes import Cells, Shape, shapes_of, term_labels, term_means
+from ranksvm.additive.shapes import Cells, Shape, edited_steps, shapes_of, term_labels, term_means
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
