@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ranksvm.metrics.click_weights import Bias, LogBlock, gains, propensities, unclipped
-from ranksvm.metrics.exposures import Exposures
+from ranksvm.metrics.click_weights import Bias, Exposures, LogBlock, gains, propensities, unclipped
 
 __all__ = ["Deviation", "Documents", "Residuals", "Support", "doubly_robust", "inverse_exposure", "weight_facts"]
 

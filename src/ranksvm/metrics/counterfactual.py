@@ -21,9 +21,8 @@ from ranksvm.metrics._counterfactual_sums import (
     inverse_exposure,
     weight_facts,
 )
-from ranksvm.metrics.click_weights import Bias, Log, check_bias, check_log
+from ranksvm.metrics.click_weights import Bias, Exposures, Log, check_bias, check_log, exposures, list_exposures
 from ranksvm.metrics.evaluation import check_confidence
-from ranksvm.metrics.exposures import Exposures, exposures, list_exposures
 
 if TYPE_CHECKING:
     from ranksvm.datasets import RankingData
