@@ -58,7 +58,7 @@ class Hinges:
     def round_off(self, point, tol):
         return 0.0
 
-    def refresh(self, point):
+    def refresh(self, point, visit_pairs=False):
         return False
 
     def goal(self, point, tol):

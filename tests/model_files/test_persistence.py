@@ -87,6 +87,17 @@ def test_a_scaler_transforms_as_before(scaler, X, tmp_path):
     np.testing.assert_array_equal(loaded.transform(X), scaler.transform(X))
 
 
+def test_a_scaler_that_counted_rows_by_feature(X, tmp_path):
+    X = X.copy()
+    X[3, 0] = np.nan
+    scaler = StandardScaler().fit(X)
+    assert np.shape(scaler.n_samples_seen_) == (X.shape[1],)
+    persistence.save(scaler, tmp_path / "scaler")
+    loaded = ranksvm.load(tmp_path / "scaler")
+    np.testing.assert_array_equal(loaded.n_samples_seen_, scaler.n_samples_seen_)
+    np.testing.assert_array_equal(loaded.transform(X), scaler.transform(X))
+
+
 def test_a_pipeline_keeps_its_steps(model_file, X):
     loaded = ranksvm.load(model_file)
     assert isinstance(loaded, Pipeline)

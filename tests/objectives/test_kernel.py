@@ -285,6 +285,13 @@ def test_the_inverse_predicts_the_solution_of_the_next_width(n_queries):
     assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(result.w))
 
 
+def test_no_solution_is_predicted_without_memory_for_the_inverse():
+    problem = make_problem()[0]
+    objective = KernelObjective(problem.matrix, Hinge(problem.pairs), C, 1, None, 1000, 1.0, True)
+    objective.narrowed_solution = None  # not to be called
+    assert newton_cg(objective, objective.vector(), tol=1e-5, direct=True).status is Status.CONVERGED
+
+
 def test_predicted_solutions_of_the_hinge_save_steps():
     n_steps = {}
     for predicts in (True, False):
@@ -295,7 +302,7 @@ def test_predicted_solutions_of_the_hinge_save_steps():
         result = newton_cg(objective, objective.vector(), tol=1e-5, direct=True)
         assert result.status is Status.CONVERGED
         n_steps[predicts] = result.n_iter
-    assert n_steps[True] < 0.5 * n_steps[False]
+    assert n_steps[True] < 0.75 * n_steps[False]  # of extrapolated solutions
 
 
 def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():

@@ -371,3 +371,15 @@ def test_products_that_float32_cannot_hold_are_in_float64(monkeypatch):
     exact = term.curvature_product(at, v)
     np.testing.assert_array_equal(term.curvature_product(at, v, double=False), exact)
     assert np.isfinite(exact).all()
+
+
+def test_pairs_are_visited_one_by_one_only_if_that_is_asked_for():
+    X, y, qid, _ = make_data(n=900, n_queries=1)
+    objective, oracle, w = make_objective(X, y, qid), ExplicitPairs(y, qid, X), np.full(X.shape[1], 0.1)
+    point = objective.evaluate(w)
+    assert point.at.state.order is not None
+    assert not objective.refresh(point)
+    assert objective.refresh(point, visit_pairs=True)
+    assert point.at.state.order is None
+    assert point.value == pytest.approx(oracle.value(w, 1.0), rel=1e-12)
+    assert not objective.refresh(point, visit_pairs=True)

@@ -57,3 +57,7 @@ __all__ = [
     "DualCoef",
     "DualBlock",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

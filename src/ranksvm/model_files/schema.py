@@ -235,6 +235,18 @@ class Array(_Shaped):
         return np.require(value, requirements=["A", "W"] if self.any_order else ["C", "A", "W"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowCounts(Field):
+    """A number of rows; or one for each feature, as scikit-learn's scalers have it if values are missing."""
+
+    def _checked(self, value: object, sizes: Sizes) -> object:
+        if not isinstance(value, np.ndarray):
+            return Number(minimum=0.0).checked(value, sizes)
+        return Array("n_features", dtype="int64" if value.dtype.kind == "i" else "float64", minimum=0.0).checked(
+            value, sizes
+        )
+
+
 @dataclass(frozen=True, init=False)
 class Texts(_Shaped):
     """An array of strings."""
@@ -368,7 +380,7 @@ SKLEARN_SCHEMAS: dict[str, Schema] = {
     "StandardScaler": {
         **_FEATURES,
         **_columns("mean_", "var_", "scale_", nullable=True),
-        "n_samples_seen_": Number(minimum=0.0),
+        "n_samples_seen_": RowCounts(),
     },
     "MinMaxScaler": {
         **_FEATURES,

@@ -124,8 +124,8 @@ class SmoothedObjective(Generic[PointType]):
         """
         return 0.0
 
-    def refresh(self, point: PointType) -> bool:
-        """Evaluate a point again, in place, if its scores come from other points; False if that gains no accuracy."""
+    def refresh(self, point: PointType, visit_pairs: bool = False) -> bool:
+        """Evaluate a point again, in place, if that may be more accurate: see `Objective`."""
         return False
 
     def goal(self, point: PointType, tol: float) -> float:
@@ -150,11 +150,12 @@ class SmoothedObjective(Generic[PointType]):
 
         Smoothing is reduced once the gap comes from the smoothing rather than from the gradient. The slack decreases
         with the square of the width if margins are dense, which determines the next width. The solution for it is
-        predicted from the last two solutions, or more accurately by `narrowed_solution` if ``by_inverse``.
+        predicted by `narrowed_solution` if ``by_inverse`` and there is memory for the inverse; if not, or if that
+        prediction is worse than w, it is extrapolated from the last two solutions.
         """
         if not self.reducible or self.smoothing_suffices(point, tol):
             return point, 0
-        slack = self.C * self.sums(point).slack
+        slack, by_inverse = self.C * self.sums(point).slack, by_inverse and self.inverse_cost(point) < float("inf")
         if self.gap(point) > (REDUCE_BELOW_BY_INVERSE if by_inverse else REDUCE_BELOW) * slack:
             return point, 0
         assert self.width is not None
@@ -162,16 +163,21 @@ class SmoothedObjective(Generic[PointType]):
         factor = float(np.clip(0.9 / np.sqrt(excess), self.min_factor, MAX_FACTOR))
         self.width *= factor
         w, narrower = point.w, self.between(point, point, 0.0)
-        solution = self.narrowed_solution(point) if by_inverse else self._extrapolated(w, factor)
+        predictions = [self.narrowed_solution(point)] if by_inverse else []
+        predictions.append(self._extrapolated(w, factor))
         self.release(point)
-        self._reduced = w, factor
-        if solution is None:
-            return narrower, 1
-        further = self.evaluate(solution, narrower)
-        if self.gap(further) < self.gap(narrower):
-            narrower, further = further, narrower
-        self.release(further)
-        return narrower, 2
+        self._reduced, n_evaluations = (w, factor), 1
+        for prediction in predictions:
+            if prediction is None:
+                continue
+            further, n_evaluations = self.evaluate(prediction, narrower), n_evaluations + 1
+            better = self.gap(further) < self.gap(narrower)
+            if better:
+                narrower, further = further, narrower
+            self.release(further)
+            if better:
+                break
+        return narrower, n_evaluations
 
     def _extrapolated(self, w: np.ndarray, factor: float) -> np.ndarray | None:
         """The solution for a width smaller by ``factor``, extrapolated from w and the solution at the last reduction.
@@ -382,9 +388,12 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         """
         return round_off(self, point, tol) if self.includes_round_off else 0.0
 
-    def refresh(self, point: LinearPoint) -> bool:
-        """Compute the scores from w, in place, if they were interpolated between other points or sums were swept."""
-        if not self.term.visit_pairs() and not point.n_steps:
+    def refresh(self, point: LinearPoint, visit_pairs: bool = False) -> bool:
+        """Compute the scores from w, in place, if they were interpolated between other points.
+
+        Also evaluate the point again if ``visit_pairs``, and sums were swept.
+        """
+        if not (visit_pairs and self.term.visit_pairs()) and not point.n_steps:
             return False
         at = self.term.evaluate(point.w, self.width, point.at)
         self.term.release(point.at)

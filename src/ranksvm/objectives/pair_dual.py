@@ -187,7 +187,7 @@ class PairDual:
         """True: nothing is smoothed."""
         return True
 
-    def refresh(self, point: DualPoint) -> bool:
+    def refresh(self, point: DualPoint, visit_pairs: bool = False) -> bool:
         """False: margins are always computed from w, never from other points."""
         return False
 

@@ -210,7 +210,8 @@ class Monitor(Generic[P]):
             tested = gap + self.objective.reserve if self._gap_with_round_off is None else self._gap_with_round_off
             line = "%siteration %d: objective %.9g, relative gap %.2e (tol %.2e)"
             logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)
-        if status not in (None, Status.CONVERGED) and self.objective.refresh(point):
+        stops = status not in (None, Status.CONVERGED)
+        if stops and self.objective.refresh(point, visit_pairs=status is Status.PRECISION):
             # the same w, with no more round-off than one evaluation has
             self.n_evaluations += 1
             for trace in vars(self.history).values():

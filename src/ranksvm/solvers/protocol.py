@@ -69,8 +69,11 @@ class Objective(Protocol[P]):
     def round_off(self, point: P, tol: float) -> float:
         """Bound on the error of the certificate by round-off, which need not be tight if it is far below ``tol``."""
 
-    def refresh(self, point: P) -> bool:
-        """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
+    def refresh(self, point: P, visit_pairs: bool = False) -> bool:
+        """Evaluate a point again, in place, if that may be more accurate; return whether it was.
+
+        With ``visit_pairs``, sums over pairs that have too much round-off are computed pair by pair from then on.
+        """
 
     def goal(self, point: P, tol: float) -> float:
         """The `gap` at which to reduce the smoothing or, if that suffices, at which the certificate meets ``tol``."""
@@ -262,8 +265,8 @@ class DualObjective(Protocol[D_contra]):
     def round_off(self, point: D_contra, tol: float) -> float:
         """Bound on the error of the certificate by round-off."""
 
-    def refresh(self, point: D_contra) -> bool:
-        """Evaluate a point again, in place, if that may be more accurate; return whether it was."""
+    def refresh(self, point: D_contra, visit_pairs: bool = False) -> bool:
+        """Evaluate a point again, in place, if that may be more accurate: see `Objective.refresh`."""
 
 
 class SplitPoint(Protocol):

@@ -60,8 +60,8 @@ LONG_GRADIENT = 50_000
 # Minimum number of whole queries that each of many parts contributes to a sample. (A reading of 800 MB in 113
 # parts took 0.76 s of CPU time, with rows of 64 queries of each part 0.92: one profiled run each.)
 PART_QUERIES = 4
-# Maximum number of pairs that are visited one by one only because sums of a sweep are too inaccurate: some milliseconds
-# for each evaluation.
+# Maximum number of pairs that are visited one by one only because sums of a sweep are too inaccurate. (Of 9.7 million
+# pairs an evaluation takes 8 ms instead of 1.2 with the squared hinge, 12 instead of 3 with the hinge.)
 MAX_VISITS = 1e7
 # Seed for the rows that estimate a diagonal: fits are reproducible.
 SEED = 0
