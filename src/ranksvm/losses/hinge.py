@@ -86,7 +86,7 @@ class HuberHinge(MarginLoss):
         excess = pairs.ring * margin_error if self.smoothed else pairs.active * parabola
         return pulls, pull_sums, excess, value, slack
 
-    def narrowed(self, scores: np.ndarray, width: float, narrower: float) -> tuple[PairState, np.ndarray]:
+    def narrowed(self, scores: np.ndarray, width: float | None, narrower: float | None) -> tuple[PairState, np.ndarray]:
         """The state and the change of the derivative if the parabolas of the pairs in the ring get another width.
 
         The pairs in the ring stay the same, and so do those beyond it: this is the quadratic function that the loss of
@@ -106,6 +106,8 @@ class HuberHinge(MarginLoss):
         change : ndarray of float64, shape (n_rows,)
             Derivative with respect to the scores, minus that of the loss at ``width``.
         """
+        assert width is not None
+        assert narrower is not None
         state, pulls = self.new_state(), np.empty((2, len(scores)))
         for out, multiple in zip(pulls, (1.0, 2.0), strict=True):  # at twice the width the ring counts half
             self.sums.huber(state, multiple * width, False, width)(0, self.pairs.n_queries, scores, out)

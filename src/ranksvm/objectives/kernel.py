@@ -308,8 +308,6 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def narrowed_solution(self, point: KernelPoint) -> np.ndarray | None:
         """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
         assert isinstance(self.loss, HuberHinge)
-        assert point.width is not None
-        assert self.width is not None
         state, change = self.loss.narrowed(point.scores, point.width, self.width)
         inverse = self._inverse(state)
         return None if inverse is None else point.w - inverse(self.vector(point.slopes + self.C * change))

@@ -87,8 +87,6 @@ class RowSpaceObjective(LinearObjective):
         term, at = self.rows_term, point.at
         assert isinstance(at, ThreadedPoint)
         assert isinstance(term.loss, HuberHinge)
-        assert at.width is not None
-        assert self.width is not None
         state, change = term.loss.narrowed(at.scores, at.width, self.width)
         inverse = self._inverse(state)
         return None if inverse is None else point.w - inverse(point.gradient + self.C * term.transposed_product(change))

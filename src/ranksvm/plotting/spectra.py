@@ -20,7 +20,7 @@ _ALL: dict[str, Any] = {"marker": "_", "linestyle": "none", "color": "0.7", "zor
 _OTHER_QUERY: dict[str, Any] = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 
 
-def by_name(spectra: Spectra) -> dict[str, DualSpectra]:
+def _by_name(spectra: Spectra) -> dict[str, DualSpectra]:
     """Spectra of one model or of several, by name; the name of a single one is empty."""
     if isinstance(spectra, DualSpectra):
         return {"": spectra}
@@ -31,24 +31,24 @@ def by_name(spectra: Spectra) -> dict[str, DualSpectra]:
     return dict(spectra)
 
 
-def percent(t: float) -> str:
+def _percent(t: float) -> str:
     """A share of the energy as a label."""
     return f"{100 * t:g} %"
 
 
-def series_name(name: str, t: float, several_t: bool) -> str:
+def _series_name(name: str, t: float, several_t: bool) -> str:
     """Name in the legend for the dimensions that a model needs for the share t of the energy."""
-    what = "rank" if t == 1.0 else f"dimensions for {percent(t)}"
+    what = "rank" if t == 1.0 else f"dimensions for {_percent(t)}"
     return f"{name}: {what}" if name and several_t else name or what
 
 
-def legend(ax: "Axes", **options: Any) -> None:
+def _legend(ax: "Axes", **options: Any) -> None:
     """Add a legend if there are several series."""
     if any(ax.get_legend_handles_labels()[1]):
         ax.legend(frameon=False, fontsize="small", **options)
 
 
-def count_axis(ax: "Axes", which: str) -> None:
+def _count_axis(ax: "Axes", which: str) -> None:
     """Make the axis "x" or "y" logarithmic, with plain numbers at powers of ten and, if few, at 2 and 5 times them."""
     from matplotlib.ticker import NullLocator
 
@@ -161,7 +161,7 @@ class DimensionsDisplay:
         """
         if self.against not in AGAINST:
             raise OptionError(f"against must be one of {', '.join(map(repr, AGAINST))}, got {self.against!r}.")
-        spectra = by_name(self.spectra)
+        spectra = _by_name(self.spectra)
         first = next(iter(spectra.values()))
         energy = first.energy if self.energy is None else tuple(self.energy)
         ax = axes_or_new(ax, figsize=(5.6, 4.2), layout="constrained")
@@ -177,17 +177,17 @@ class DimensionsDisplay:
                 # the points of several models may coincide: later ones are smaller
                 size = 4.0 + min(1.25 * (len(spectra) - 1 - model), 4.0)
                 style |= {"markersize": size, "markeredgewidth": 0, "zorder": 2 + model}
-                style |= {"label": series_name(name, t, len(energy) > 1)} | (line_kw or {})
+                style |= {"label": _series_name(name, t, len(energy) > 1)} | (line_kw or {})
                 self.lines_ += ax.plot(self._sizes(of_model)[counted], of_model.dimensions(t)[counted], **style)
-        count_axis(ax, "x")
-        count_axis(ax, "y")
+        _count_axis(ax, "x")
+        _count_axis(ax, "y")
         ax.set_xlabel(f"{self.against} of the query")
         one = energy[0] if len(energy) == 1 else None
-        ax.set_ylabel("dimensions" if one is None or not next(iter(spectra)) else series_name("", one, True))
+        ax.set_ylabel("dimensions" if one is None or not next(iter(spectra)) else _series_name("", one, True))
         ax.grid(color="0.92")
         ax.set_axisbelow(True)
         # outside, because points may be anywhere inside
-        legend(
+        _legend(
             ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(self.lines_) < 3 else 2, handletextpad=0.3
         )
         self.ax_, self.figure_ = ax, ax.figure
@@ -299,7 +299,7 @@ class DimensionHistogramDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        spectra = by_name(self.spectra)
+        spectra = _by_name(self.spectra)
         energy = next(iter(spectra.values())).energy if self.energy is None else tuple(self.energy)
         counts = [[of_model.histogram(t, self.bins)[0] for of_model in spectra.values()] for t in energy]
         size = (1.0 + 3.6 * len(energy), 3.4)
@@ -311,7 +311,7 @@ class DimensionHistogramDisplay:
             self._plot_one(ax, t, counts[place], list(spectra), bar_kw or {})
             if place == 0:
                 ax.set_ylabel("queries")
-                legend(ax)
+                _legend(ax)
         self.axes_, self.figure_, self.counts_ = each, each[0].figure, np.array(counts)
         return self
 
@@ -329,7 +329,7 @@ class DimensionHistogramDisplay:
         ax.set_xlim(0, 1)
         ax.set_xticks(np.linspace(0, 1, 6), [f"{100 * x:.0f}" for x in np.linspace(0, 1, 6)])
         ax.set_xlabel("share of the dimensions (%)")
-        title = f"{percent(t)} of the energy" + (": numerical rank" if t == 1.0 else "")
+        title = f"{_percent(t)} of the energy" + (": numerical rank" if t == 1.0 else "")
         ax.set_title(title, fontsize="medium")
         ax.locator_params(axis="y", integer=True)
         ax.grid(axis="y", color="0.9")
@@ -428,7 +428,7 @@ class EnergyDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        spectra = by_name(self.spectra)
+        spectra = _by_name(self.spectra)
         first = next(iter(spectra.values()))
         if self.queries is None:
             largest = np.argsort(-first.n_pairs, kind="stable")[:3]
@@ -453,12 +453,12 @@ class EnergyDisplay:
             style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markevery": marks.tolist()}
             style |= {"linewidth": 1.6, "label": label}
             self.lines_ += ax.plot(*points, **style | (line_kw or {}))
-        count_axis(ax, "x")
+        _count_axis(ax, "x")
         ax.set_xlim(left=1)
         ax.set_ylim(top=1.01)
         ax.set_xlabel("dimensions")
         ax.set_ylabel("share of the energy")
-        legend(ax, loc="lower right")
+        _legend(ax, loc="lower right")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
