@@ -48,8 +48,8 @@ def _copies(fold: int) -> Parts:
     """Queries whose documents are nearly copies of a few documents, so that an alpha of low rank is nearly optimal.
 
     For exact copies with one label, alpha can be averaged without a change of the weights. So there is an optimal block
-    whose rank is at most the number of different documents. Labels follow a linear function of the copied documents. A
-    third of the labels of the training and validation parts are replaced at random; those of the test part are correct.
+    whose rank is at most the number of different documents. Labels follow a linear function of the copied documents. In
+    the training and validation parts, a third of the labels are replaced at random; the test part has correct labels.
     """
     rng = np.random.default_rng(fold)
     coef = rng.standard_normal(COPIES_FEATURES)

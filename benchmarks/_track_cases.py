@@ -65,7 +65,7 @@ def words() -> RankingData:
 
 
 def listed() -> RankingData:
-    """Queries of two rows, as pairs of answers, with so many features that no Hessian is built."""
+    """Queries of two rows, like two answers to compare, with too many features for an explicit Hessian."""
     return make_ranking(2_000, 2, 200, n_levels=2, random_state=SEED)
 
 

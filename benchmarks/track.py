@@ -127,7 +127,7 @@ def instructions_of(folder: Path) -> dict[str, int]:
 
 
 def merged(path: Path, rows: list[Row]) -> list[Row]:
-    """The lines of the file, without those of the same version and case, and then the new lines."""
+    """The lines of the file, then the new lines; a new line replaces an old one of the same version and case."""
     before: list[Row] = []
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:

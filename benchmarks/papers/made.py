@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["NOISE", "Relevance", "curved", "noisy", "straight"]
 
 Relevance = Callable[[np.ndarray], np.ndarray]
-# Standard deviation of the noise, relative to that of the relevance.
+# Standard deviation of the noise, divided by the standard deviation of the relevance.
 NOISE = 0.5
 
 

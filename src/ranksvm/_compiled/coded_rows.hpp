@@ -1,4 +1,4 @@
-// Rows of features with rows of codes beside them, for a pass over the rows. A weight vector has a number for each feature,
+// Rows that have features and codes, for a pass over the rows. A weight vector has a number for each feature,
 // then the value of every level; X'u has the sums for the features, then the sums over the rows of each level. Rows themselves
 // (gather) have the features times their scales, then the variables of the levels.
 #ifndef RANKSVM_CODED_ROWS_HPP

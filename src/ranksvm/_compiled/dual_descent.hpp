@@ -14,8 +14,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Maximum number of cycles over the pairs of a query in one visit. They end earlier if the largest slope of a cycle is at most
-// kEnough times that of the first cycle.
+// Maximum number of cycles over the pairs of a query in one visit. They end earlier once the largest slope of a cycle is
+// at most kEnough times the largest slope of the first cycle.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
 

@@ -133,8 +133,8 @@ def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const
     """The part of ``out = I + C U Q U'`` for the blocks ``first .. last`` of U with themselves and with earlier blocks.
 
     U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``, at
-    most as many as columns, ``column[q] .. column[q + 1]``. Q and ``out`` are symmetric: only the lower triangle of Q is read,
-    and only that of ``out`` is written. The squares of these blocks on the diagonal of Q are made symmetric.
+    most as many as columns, ``column[q] .. column[q + 1]``. Q and ``out`` are symmetric: of Q only the
+    lower triangle is read, of ``out`` only the lower triangle is written. The squares of these blocks on the diagonal of Q are made symmetric.
     """
     cdef int64_t q, n_blocks = row.shape[0] - 1
     need_pointers("row", row, out.shape[0])

@@ -3,7 +3,7 @@
 // group is split in the same way, its windows renumbered, until a group has one level or a few documents, which are summed pair
 // by pair.
 //
-// The windows ascend, so the running sums are read in order, and those of a block of positions fit into the nearest cache. No
+// The windows ascend, so the running sums are read in order. The sums of a block of positions fit into the nearest cache. No
 // branch depends on the data.
 #ifndef RANKSVM_LEVEL_SPLIT_HPP
 #define RANKSVM_LEVEL_SPLIT_HPP

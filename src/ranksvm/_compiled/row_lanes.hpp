@@ -1,5 +1,5 @@
-// Vectors of features: those of rows shorter than a vector, and sums over the lanes of several vectors, one vector for each of
-// a few rows that are read together.
+// Vectors of features: for rows shorter than a vector; and sums over the lanes of several vectors, one vector for each of a few
+// rows that are read together.
 #ifndef RANKSVM_ROW_LANES_HPP
 #define RANKSVM_ROW_LANES_HPP
 

@@ -1,6 +1,6 @@
 """Laziness: public names that are imported on first use, and attributes that are computed on first use."""
 
-import concurrent.futures.thread  # noqa: F401  so that its hooks and those of logging precede ours
+import concurrent.futures.thread  # noqa: F401  registers its fork hooks, and the hooks of logging, before ours
 import importlib
 import os
 import sys
