@@ -38,6 +38,10 @@ PRODUCTS = 100.0
 # in addition for each feature. On two threads the triangle took 2.9 s for an rbf kernel of 46 features, and 0.76 s for
 # a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
+# Seconds of an exact fit for each row that threads hardly reduce: on the CPU, and on the host of a GPU. On an H100 and
+# 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02 to 0.4 s on the GPU
+# (benchmarks/results/gpu.md).
+CPU_KERNEL_ROW, GPU_KERNEL_ROW = 1e-4, 4e-5
 
 # Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: an evaluation's reading of X,
 # as a multiple of a plain reading. VISIT_RATIO: the computation for a pair with its level and weights ("visit"), as a
@@ -74,7 +78,9 @@ class Work(NamedTuple):
     Attributes
     ----------
     cpu : float
-        Seconds on one thread of the CPU.
+        Seconds on one thread of the CPU, of work that threads share.
+    cpu_serial, gpu_serial : float
+        Seconds of work on the host that threads do not share: of a fit on the CPU, and of a fit on a GPU.
     passes : float
         Number of passes over the data, each of which is a round of launches of kernels.
     read, moved : float
@@ -97,6 +103,8 @@ class Work(NamedTuple):
     """
 
     cpu: float
+    cpu_serial: float
+    gpu_serial: float
     passes: float
     read: float
     moved: float
@@ -122,7 +130,13 @@ class Work(NamedTuple):
         Work
             The work.
         """
-        return self._replace(cpu=n_fits * self.cpu, passes=n_fits * self.passes, visits=n_fits * self.visits)
+        return self._replace(
+            cpu=n_fits * self.cpu,
+            cpu_serial=n_fits * self.cpu_serial,
+            gpu_serial=n_fits * self.gpu_serial,
+            passes=n_fits * self.passes,
+            visits=n_fits * self.visits,
+        )
 
     def on_cpu(self, n_threads: int) -> float:
         """Estimated seconds on the CPU.
@@ -137,7 +151,7 @@ class Work(NamedTuple):
         float
             Seconds.
         """
-        return self.cpu / float(n_threads**THREADS)
+        return self.cpu_serial + self.cpu / float(n_threads**THREADS)
 
     def on_gpu(self, costs: DeviceCosts, free: float = np.inf, compiled: bool = True) -> float:
         """Estimated seconds on a GPU that is open.
@@ -164,6 +178,7 @@ class Work(NamedTuple):
         put_there = costs.copy_byte * self.copied + costs.visit * self.visits_to_compute_resident
         return (
             PREPARATION
+            + self.gpu_serial
             + PREPARATION_OF_ROW * self.rows
             + self.passes * of_pass
             + costs.visit * self.visits
@@ -202,6 +217,8 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     variant = Variant(listed, not design.dense, "float" if design.dtype == np.float32 else "double")
     return Work(
         cpu=passes * (CPU_PASS + CPU_BYTE * size + CPU_ROW * n_rows) + CPU_MULTIPLICATION * multiplications,
+        cpu_serial=0.0,
+        gpu_serial=0.0,
         passes=passes,
         read=READ_RATIO * size,
         moved=0.0,
@@ -269,6 +286,8 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
     computed = 0.0 if precomputed else values
     return Work(
         cpu=PRODUCTS * CPU_VALUE * values + 0.5 * computed * (CPU_MADE + CPU_MADE_FEATURE * n_features),
+        cpu_serial=CPU_KERNEL_ROW * n_rows,
+        gpu_serial=GPU_KERNEL_ROW * n_rows,
         passes=PRODUCTS,
         read=item * values,
         moved=16.0 * n_rows,
