@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from _common import arguments, data_folder, page, publish, read, table, verdict
+from _gpu_additive import AdditiveFit, additive_fits
 from _gpu_auto import Choice, choices, fitted_preparation
 from _gpu_cases import cases
 from _gpu_checks import CLOSE, Check, checks
@@ -236,6 +237,47 @@ def lengths(found: list[tuple[int, dict[str, float]]], smoke: bool) -> str:
     )
 
 
+def additive(found: list[AdditiveFit], peak: float) -> str:
+    """Additive models: seconds by processor, and the kernels of the largest fit."""
+    others = [name for name in found[0].whole if name != "GPU"]
+    header = ["data, levels, C", "rows x features", "levels and codes, s"]
+    header += [f"{name}, {what}" for name in found[0].whole for what in ("solver, s", "whole fit, s", "evaluation, ms")]
+    header += ["an evaluation in floors", "objective off 2 threads'", "certificate"]
+    rows = []
+    for one in found:
+        options = one.options
+        name = f"{one.name}, {options.get('max_bins', 32)}, C = {options.get('C', 1.0):g}"
+        cells = []
+        for place in one.whole:
+            cells += [f"{one.solver[place]:.4f}", f"{one.whole[place]:.4f}", f"{1e3 * one.evaluation[place]:.3f}"]
+        off = abs(one.objectives["GPU"] / one.objectives[others[0]] - 1.0)
+        floors = one.evaluation["GPU"] * peak / one.bytes
+        rows.append(
+            (
+                name,
+                "{:,} x {}".format(*one.shape),
+                f"{one.levels:.4f}",
+                *cells,
+                f"{floors:.1f}",
+                f"{off:.1e}",
+                f"{one.gaps['GPU'] / one.objectives['GPU']:.1e}",
+            )
+        )
+    last = found[-1]
+    total = sum(spent.seconds for spent in last.profile.values()) or np.nan
+    profile = [
+        (kernel, spent.launches, f"{1e3 * spent.seconds:.3f}", f"{100 * spent.seconds / total:.0f} %")
+        for kernel, spent in sorted(last.profile.items(), key=lambda item: -item[1].seconds)
+    ]
+    return (
+        "## Additive models\n\nTo the default certificate, float32 features. *Levels and codes*: on the CPU, with all "
+        "threads, part of each whole fit. *Floor*: one read of X and of the codes, one byte each.\n\n"
+        + table(header, rows)
+        + "\n\nThe kernels of the last fit, every launch waited for:\n\n"
+        + table(["kernel", "launches", "ms", "of all"], profile)
+    )
+
+
 def kernels(found: KernelFit, large: tuple[int, float, float] | None, peak: float) -> str:
     """Exact kernel models."""
     rows = []
@@ -385,6 +427,7 @@ class Results:
     first: float = np.nan
     optimum: float = np.nan
     by_length: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    additive: list[AdditiveFit] = field(default_factory=list)
     kernel: KernelFit | None = None
     large: tuple[int, float, float] | None = None
     choices: list[Choice] = field(default_factory=list)
@@ -422,6 +465,7 @@ def measure_all(options, device: Device, found: Results) -> Iterator[None]:
         ("the memory's speed", bandwidths_of),
         ("a first call", set_first),
         ("a known optimum", set_optimum),
+        ("additive models", lambda: found.additive.extend(additive_fits(name, smoke, repeats))),
         ("the choice of auto", lambda: found.choices.extend(choices(device, found.costs, smoke))),
     ]
     for case in cases(smoke):
@@ -467,6 +511,8 @@ def report(options, device: Device, found: Results) -> str:
         parts.append(constants(found.fits, found.choices, found.costs))
     if found.by_length:
         parts.append(lengths(found.by_length, options.smoke))
+    if found.additive:
+        parts.append(additive(found.additive, found.peak))
     if found.kernel is not None:
         parts.append(kernels(found.kernel, found.large, found.peak))
     if found.choices:

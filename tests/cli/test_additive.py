@@ -283,7 +283,7 @@ def test_info_says_that_there_is_no_linear_part(ranksvm, folder, tmp_path):
         ([*ADDITIVE, "--low-rank", "factorized"], "--model additive with --low-rank: give one of them."),
         ([*ADDITIVE, "--gamma", "1"], "--gamma is an option of kernel models"),
         ([*ADDITIVE, "--gamma-range", "1"], "--model additive with --gamma-range: it is an option of kernels."),
-        ([*ADDITIVE, "--device", "cpu"], "omit it with --model additive"),
+        ([*ADDITIVE, "--device", "cuda,cuda:1"], "an additive model is fitted on one."),
         ([*ADDITIVE, "--stopping", "gap"], "--stopping is for one C of a linear or kernel model"),
         ([*ADDITIVE, "--no-linear-part", "--step-weight", "0"], "leaves nothing to learn."),
         ([*ADDITIVE, "--max-bins", "1"], "is not in the range 2<=x<=255"),
@@ -303,7 +303,7 @@ def test_conflicting_options(ranksvm, folder, options, message, tmp_path):
     [
         (["--step-weight", "1"], "--step-weight is an option of --model additive"),
         ([*ADDITIVE, "--no-linear-part", "--step-weight", "0,1"], "leaves nothing to learn."),
-        ([*ADDITIVE, "--device", "cpu"], "omit it with --model additive"),
+        ([*ADDITIVE, "--device", "cuda,cuda:1"], "an additive model is fitted on one."),
         ([*ADDITIVE, "--interactions", "0,x"], "'x' is not a number from 0, auto, or pairs such as"),
     ],
 )

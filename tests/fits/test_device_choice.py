@@ -162,7 +162,5 @@ def test_a_gpu_that_fails_leaves_the_cpu(error, auto_gpu, monkeypatch, caplog):
 
 
 def test_devices_that_are_named_are_taken():
-    queries = Queries.from_qid(np.zeros(4), 4)
-    pairs = ComparablePairs.from_labels(queries, np.arange(4.0))
-    assert devices_for("cpu", "auto", LOSS, pairs, rows_of(2), 1) == ()
-    assert devices_for(["cuda", "cuda:1"], "auto", LOSS, pairs, rows_of(2), 1) == ("cuda:0", "cuda:1")
+    assert devices_for("cpu", "auto", LOSS, 1, None) == ()
+    assert devices_for(["cuda", "cuda:1"], "auto", LOSS, 1, None) == ("cuda:0", "cuda:1")

@@ -471,7 +471,7 @@ PARAMETERS = (
         section="solver",
         help="Limit of iterations.  [default: the solver's]",
     ),
-    Parameter("device", ("linear", "kernel")),
+    Parameter("device", _PAIRWISE),
     Parameter("n_jobs", _BATCH),
     Parameter("keep_on_interrupt", _BATCH),
     # -- online rankers

@@ -88,7 +88,9 @@ def device_of_part(part: Part, device: str, loss: LossSpec) -> str:
     if device == "cpu" or part.pairs.weight <= 0.0:
         return "cpu"
     if device == "auto":
-        names = devices_for(device, "auto", loss, part.pairs, part.design, 1)
+        from ranksvm.fits.work import linear_work  # here, because few fits need it
+
+        names = devices_for(device, "auto", loss, 1, lambda: linear_work(loss, part.pairs, part.design))
         return names[0] if names else "cpu"
     return device_names(device)[0] if _has(device) else "cpu"
 

@@ -19,6 +19,7 @@ PARTS = {
     4: ("convert", "largest_values"),
     5: ("pair_values", "sparse_pair_values", "put_diagonal"),
     6: ("read_values", "visit_others"),
+    7: ("add_values", "sum_by_code"),
 }
 # Parts with the kernels that a fit launches.
 PARTS_OF_FITS = (3, 1, 2)

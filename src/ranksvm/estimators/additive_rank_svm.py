@@ -84,8 +84,11 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         with one in which it must decrease).
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
+    device : str, default "cpu"
+        "cpu", "auto" or the name of a GPU, as in `RankSVM`. Levels, codes and the preconditioner are computed on the
+        CPU in any case; X must be in the memory of the host.
     memory_limit : int, str or None, default None
-        As in `RankSVM`: data in a larger file are read in passes.
+        As in `RankSVM`: data in a larger file are read in passes, on the CPU.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors.
     verbose : int, default 0
@@ -122,7 +125,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         lower the objective by at most the sum of these bounds plus ``duality_gap_``.
     monotone_ : ndarray of int64, shape (n_features,), or None
         1, -1 or 0 for each feature; None if all are free.
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_, device_
         As in `RankSVM`.
     fitted_params_, n_pairs_, n_queries_, censored_, n_features_in_, feature_names_in_, frame_type_, qid_column_
         As in `RankSVM`.
@@ -194,6 +197,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        device: str = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -215,6 +219,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -72,6 +72,8 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         by their bounds at one solution: the one without interactions, for the middle value of ``Cs``.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
+    device : str, default "cpu"
+        As in `AdditiveRankSVM`.
     memory_limit : int, str or None, default None
         As in `RankSVM`: data in a larger file are read in passes.
     n_jobs : int or None, default None
@@ -99,7 +101,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_
         As in `AdditiveRankSVM`, for the chosen model.
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, fitted_params_, n_pairs_, n_queries_,
-    censored_
+    censored_, device_
         As in `RankSVM`, for the chosen model.
 
     See Also
@@ -165,6 +167,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        device: str = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -190,6 +193,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose

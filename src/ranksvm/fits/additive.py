@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ranksvm.additive.interactions import interaction_bounds
 from ranksvm.data import DesignMatrix
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.datasets.file_data import FileData
+from ranksvm.device import open_device
 from ranksvm.exceptions import DataError
 from ranksvm.fits.additive_levels import (
     AdditiveLevels,
@@ -23,10 +24,11 @@ from ranksvm.fits.additive_levels import (
     variable_signs,
 )
 from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.device_choice import devices_for
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import threads_for
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
-from ranksvm.objectives.additive import AdditiveObjective
+from ranksvm.objectives.additive import AdditiveObjective, SampledTerm
 from ranksvm.objectives.linear import LinearObjective
 from ranksvm.solvers import newton_cg
 from ranksvm.terms.host import ThreadedTerm
@@ -35,6 +37,7 @@ from ranksvm.terms.protocol import DataTerm
 if TYPE_CHECKING:
     from ranksvm.fits.additive_file import FileAdditiveTrainingSet
     from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
+    from ranksvm.fits.work import Work
     from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = [
@@ -243,16 +246,29 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         self.terms = terms
         self.options = options
         self._design = AdditiveDesign.of(data.features, data.codes, terms)
-        term = ThreadedTerm(
-            self._design, options.loss.with_pairs(data.pairs), threads_for(options.loss, data.n_threads)
-        )
-        super().__init__(data, term, options, variable_signs(terms, data.levels.signs))
+        super().__init__(data, self._term(), options, variable_signs(terms, data.levels.signs))
+
+    def _term(self) -> SampledTerm:
+        """The data term, over rows in memory or on a GPU."""
+        data, options = self.data, self.options
+        loss = options.loss.with_pairs(data.pairs)
+
+        def work() -> "Work":
+            from ranksvm.fits.work import additive_work  # here, because few fits need it
+
+            return additive_work(options.loss, data.pairs, self._design)
+
+        names = devices_for(options.device, options.solver, options.loss, data.n_threads, work)
+        if names:
+            from ranksvm.terms.device.coded import CodedTerm  # here, because few fits need it
+
+            return CodedTerm(open_device(names[0]), self._design, loss, data.n_threads)
+        return ThreadedTerm(self._design, loss, threads_for(options.loss, data.n_threads))
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
         if self.solver == "auto":
             self.solver = "newton"
-        assert isinstance(term, ThreadedTerm)
-        return AdditiveObjective(term, self.terms, 1.0, **self.smoothing)
+        return AdditiveObjective(cast(SampledTerm, term), self.terms, 1.0, **self.smoothing)
 
     def _over(self, terms: AdditiveTerms) -> "AdditiveProblem":
         return AdditiveProblem(self.data, terms, self.options)
@@ -286,7 +302,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         objective = self.objective
         objective.width = width
         point = objective.evaluate(np.ascontiguousarray(w))
-        derivative = objective.C * objective.term.score_gradient(point.at)
+        derivative = objective.C * cast(SampledTerm, objective.term).score_gradient(point.at)
         rows = self.pairs.rows
         if rows is not None:
             by_row = np.zeros(self.n_rows)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ranksvm.device.calibration import calibrated
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
-from ranksvm.losses import LossSpec, Pairs
+from ranksvm.losses import LossSpec
 
 if TYPE_CHECKING:
-    from ranksvm.fits.work import Rows, Work
+    from ranksvm.fits.work import Work
 
 __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "reason_against_gpu"]
 
@@ -86,15 +86,9 @@ def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) ->
 
 
 def devices_for(
-    device: DeviceNames,
-    solver: str,
-    loss: LossSpec,
-    pairs: Pairs,
-    design: Rows,
-    n_threads: int,
-    n_fits: int = 1,
+    device: DeviceNames, solver: str, loss: LossSpec, n_threads: int, work: Callable[[], Work]
 ) -> tuple[str, ...]:
-    """The names of the devices of a linear model's fit; none for the CPU.
+    """The names of the devices of a linear or additive model's fit; none for the CPU.
 
     Parameters
     ----------
@@ -104,14 +98,10 @@ def devices_for(
         Name of the solver.
     loss : LossSpec
         The loss.
-    pairs : ComparablePairs or PairList
-        The pairs.
-    design : Rows
-        The features.
     n_threads : int
         Number of threads that the fit may use.
-    n_fits : int
-        Number of values of C that are solved for, one after another.
+    work : callable
+        Returns the work of the fit; called only with "auto".
 
     Returns
     -------
@@ -124,9 +114,7 @@ def devices_for(
     if reason is not None:
         logger.info("device='auto': the CPU, because a GPU %s", reason)
         return ()
-    from ranksvm.fits.work import linear_work  # here, because few fits need it
-
-    found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
+    found = cheaper_device(work(), n_threads)
     return () if found is None else (found.name,)
 
 

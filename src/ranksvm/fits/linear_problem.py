@@ -21,6 +21,7 @@ from ranksvm.terms.protocol import DataTerm
 
 if TYPE_CHECKING:
     from ranksvm.fits.file_training_set import FileTrainingSet
+    from ranksvm.fits.work import Work
     from ranksvm.terms.file import FileTerm
 
 __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
@@ -118,7 +119,13 @@ def linear_term(
         check_place(device, data.X.device.name, solver, loss)
         return _resident_term(data.X, loss, data)
     design = _linear_design(data.X, solver, data.largest)
-    names = devices_for(device, solver, loss, data.pairs, design, data.n_threads, n_fits)
+
+    def work() -> "Work":
+        from ranksvm.fits.work import linear_work  # here, because few fits need it
+
+        return linear_work(loss, data.pairs, design).repeated(n_fits)
+
+    names = devices_for(device, solver, loss, data.n_threads, work)
     if names:
         return _device_term([open_device(name) for name in names], design, loss, data)
     return ThreadedTerm(design, loss.with_pairs(data.pairs), threads_for(loss, data.n_threads))

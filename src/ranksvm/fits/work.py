@@ -10,7 +10,7 @@ from ranksvm.device.protocol import Variant
 from ranksvm.losses import LossSpec, Pairs
 from ranksvm.terms.device.long_queries import is_long
 
-__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
+__all__ = ["Rows", "Work", "additive_work", "feature_work", "kernel_work", "linear_work"]
 
 # Number of passes over X in a fit, for evaluations and for products with the Hessian: a constant plus a number for each
 # feature. Above FEW_ROWS rows, the latter decreases with their number. Counted in fits to 1,000 to 400,000 x 10 to 400
@@ -30,6 +30,12 @@ CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 # n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.14 to
 # 0.24 of the time of two for 500,000 to 2,300,000 (solvers, benchmarks/results/gpu.md).
 THREADS = 0.77
+
+# The same for additive models: passes for smooth losses and for the hinge, and CPU seconds for each byte of X and of
+# the codes (100,000 x 136 float32, 32 levels: 15.8 ms a pass on one thread of an AMD EPYC). CODED_READ_RATIO: as
+# READ_RATIO, estimated.
+SMOOTH_ADDITIVE, HINGE_ADDITIVE = 25.0, 60.0
+CPU_CODED_BYTE, CODED_READ_RATIO = 2.0e-10, 4.0
 
 # Products with the kernel matrix Q of an exact fit: 23 to 514 on MQ2008, 85 to 340 on MQ2007.
 PRODUCTS = 100.0
@@ -231,6 +237,44 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         streams=design.dense,
         variant=variant,
         kernel="fused_loss" if design.dense else "loss",
+    )
+
+
+def additive_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
+    """The work of a fit of an additive model, without the levels and codes, which are computed on the CPU.
+
+    Parameters
+    ----------
+    loss : LossSpec
+        The loss.
+    pairs : ComparablePairs or PairList
+        The pairs.
+    design : Rows
+        The features, with their codes.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    passes = HINGE_ADDITIVE if loss.smoothed else SMOOTH_ADDITIVE
+    size, n_rows = pairs.n_rows * design.row_bytes, pairs.n_rows
+    n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
+    return Work(
+        cpu=passes * (CPU_PASS + CPU_CODED_BYTE * size + CPU_ROW * n_rows),
+        cpu_serial=0.0,
+        gpu_serial=0.0,
+        passes=passes,
+        read=CODED_READ_RATIO * size,
+        moved=0.0,
+        visits=2.0 * VISIT_RATIO * n_pairs * passes,
+        rows=float(n_rows),
+        resident=size,
+        copied=size,
+        visits_to_compute_resident=0.0,
+        streams=False,
+        variant=Variant(False, False, "float"),
+        kernel="add_values",
     )
 
 

@@ -1,7 +1,7 @@
 """The objective of an additive model: a linear objective, with a preconditioner that uses the model's structure."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from ranksvm.solvers.linear_systems import by_cholesky, conjugate_gradient
 from ranksvm.terms.hessian_cost import no_hessian
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
+from ranksvm.terms.protocol import DataTerm
 
-__all__ = ["AdditiveObjective", "PartitionedAdditiveObjective"]
+__all__ = ["AdditiveObjective", "PartitionedAdditiveObjective", "SampledTerm"]
 
 # The preconditioner is computed from at least ROWS rows, and ROWS_PER_LEVEL for each level of the feature with the most
 # levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MAX_ROWS. (On 840,000 x 136
@@ -43,6 +44,19 @@ SEED = 0
 SAMPLE_REDUCTION, SAMPLE_PRODUCTS = 0.02, 300
 
 
+class SampledTerm(DataTerm, Protocol):
+    """A data term that can give some of its rows to a term in this process: `ThreadedTerm`, or `CodedTerm`."""
+
+    def score_gradient(self, at: Any) -> np.ndarray:
+        """Derivative of the loss by the score of each row, by position, shape (n_rows,): X is not read."""
+
+    def sample_at(self, at: Any, n_rows: int, seed: int) -> tuple[ThreadedTerm, ThreadedPoint]:
+        """A term over about ``n_rows`` of the rows, or all if these are few, and its point with the scores of ``at``.
+
+        The ratio of both terms' ``weight`` is the number of pairs that a pair of the sample represents.
+        """
+
+
 class AdditiveObjective(LinearObjective):
     """``1/2 |w|^2 + C * loss(Z w)``, with an approximate inverse of the Hessian from a sample of the rows.
 
@@ -55,7 +69,7 @@ class AdditiveObjective(LinearObjective):
 
     Parameters
     ----------
-    term : ThreadedTerm
+    term : ThreadedTerm or CodedTerm
         The loss as a function of w, over an `AdditiveDesign`.
     terms : AdditiveTerms
         The variables.
@@ -71,7 +85,7 @@ class AdditiveObjective(LinearObjective):
 
     def __init__(
         self,
-        term: ThreadedTerm,
+        term: SampledTerm,
         terms: AdditiveTerms,
         C: float,
         width: float | None = None,
@@ -109,9 +123,8 @@ class AdditiveObjective(LinearObjective):
         callable
             From a vector to the Hessian times it.
         """
-        assert isinstance(point.at, ThreadedPoint)
         n_rows = self.n_variables / tolerance**2
-        if self.term.n_rows < SAMPLED_FROM or n_rows > MAX_SAMPLED * self.term.n_rows:
+        if not self._uses_samples() or n_rows > MAX_SAMPLED * self.term.n_rows:
             return super().products(point, tolerance)
         term, at = self.rows_term.sample_at(point.at, int(n_rows), SEED)
         factor = self.C * self._represented(term)
@@ -149,7 +162,6 @@ class AdditiveObjective(LinearObjective):
         per_level = ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0)
         fewest = max(ROWS, per_level)
         n_rows = max(fewest, min(MAX_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
-        assert isinstance(point.at, ThreadedPoint)
         term, at = self.rows_term.sample_at(point.at, n_rows, SEED)
         if self._coarse.whole:
             return [], self._represented(term) * term.curvature(at, 1.0, SEED)
@@ -166,6 +178,10 @@ class AdditiveObjective(LinearObjective):
             return self._represented(term) * term.curvature_over(at, rows)
 
         return parallel_map(block, list(self._blocks), term.n_threads), coarse
+
+    def _uses_samples(self) -> bool:
+        """Whether there are many rows, and not on a device: it reads all in less time than the host takes for some."""
+        return isinstance(self.term, ThreadedTerm) and self.term.n_rows >= SAMPLED_FROM
 
     def _represented(self, term: ThreadedTerm) -> float:
         """The number of pairs that a pair of a sample represents."""
@@ -196,15 +212,16 @@ class AdditiveObjective(LinearObjective):
         return solve
 
     def sample(self) -> "AdditiveObjective | None":
-        """The problem on some of the rows; None for few rows.
+        """The problem on some of the rows; None for few rows, and for rows on a device.
 
         C is raised, so that C times the total weight of the pairs stays the same.
         """
-        if self.term.n_rows < SAMPLED_FROM:
+        if not self._uses_samples():
             return None
-        term = self.rows_term.sample(int(SAMPLED_PART * self.term.n_rows), SEED)
+        term = self.term.sample(int(SAMPLED_PART * self.term.n_rows), SEED)
         if term is None:
             return None
+        assert isinstance(term, ThreadedTerm)
         C = self.C * self.term.weight / term.weight
         return AdditiveObjective(term, self.terms, C, self.width, self.reducible, includes_round_off=False)
 

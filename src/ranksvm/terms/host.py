@@ -112,11 +112,7 @@ class _Sample(NamedTuple):
 
     def at(self, at: "Scored") -> "ThreadedPoint":
         """The point of this sample that has the scores of ``at``."""
-        term = self.term
-        point = term._new_point(at.width)
-        point.scores[:] = at.scores[self.positions]
-        term.loss.evaluation(point.state, at.width)(0, term.pairs.n_queries, point.scores, np.empty(term.n_rows))
-        return point
+        return self.term.point_at(at.scores[self.positions], at.width)
 
 
 class ThreadedTerm:
@@ -236,6 +232,13 @@ class ThreadedTerm:
         found += [part([block]) for block in self._large]  # each by all threads
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
+
+    def point_at(self, scores: np.ndarray, width: float | None) -> ThreadedPoint:
+        """A point for Hessians at given scores, by position, without value and gradient."""
+        point = self._new_point(width)
+        point.scores[:] = scores
+        self.loss.evaluation(point.state, width)(0, self.pairs.n_queries, point.scores, np.empty(self.n_rows))
+        return point
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """``X w`` by position, shape (n_rows,)."""

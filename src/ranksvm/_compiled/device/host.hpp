@@ -146,10 +146,12 @@ struct HostKernel {
     RANKSVM_HOST_KERNEL(variant, pair_values)      \
     RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)
 
-#define RANKSVM_HOST_STORAGE_KERNELS(variant) \
-    RANKSVM_HOST_KERNEL(variant, convert)     \
-    RANKSVM_HOST_KERNEL(variant, largest_values) \
-    RANKSVM_HOST_KERNEL(variant, read_values) RANKSVM_HOST_KERNEL(variant, visit_others)
+#define RANKSVM_HOST_STORAGE_KERNELS(variant)        \
+    RANKSVM_HOST_KERNEL(variant, convert)            \
+    RANKSVM_HOST_KERNEL(variant, largest_values)     \
+    RANKSVM_HOST_KERNEL(variant, read_values)        \
+    RANKSVM_HOST_KERNEL(variant, visit_others)       \
+    RANKSVM_HOST_KERNEL(variant, add_values) RANKSVM_HOST_KERNEL(variant, sum_by_code)
 
 inline const std::vector<HostKernel> &host_kernels() {
     static const std::vector<HostKernel> kernels = {

@@ -3,7 +3,8 @@
 // several variants, in a namespace each, after bodies.hpp.
 //
 // RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only if they are needed: 1, pairs; 2, rows
-// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration.
+// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration; 7, codes of
+// levels.
 // Without it, all kernels are compiled. PARTS of device/source.py has the names of the kernels.
 #include "bodies.hpp"
 
@@ -200,6 +201,23 @@ RANKSVM_KERNEL(sparse_pair_values)
 
 RANKSVM_KERNEL(put_diagonal)(const double *diagonal, int64_t start, int64_t stop, int64_t n, RANKSVM_REAL *out) {
     ranksvm::device::put_diagonal(diagonal, start, stop, n, out);
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Codes of levels
+
+#if RANKSVM_HAS(7) && !RANKSVM_SPARSE && !RANKSVM_LISTED
+RANKSVM_KERNEL(add_values)
+(const unsigned char *codes, const int32_t *rows, int64_t n, const int64_t *begin, int64_t n_rows, const double *table,
+ int64_t capacity, double *out) {
+    ranksvm::device::add_values(ranksvm::device::CodedRows{codes, rows, n, begin}, n_rows, table, capacity, out);
+}
+
+RANKSVM_KERNEL(sum_by_code)
+(const unsigned char *codes, const int32_t *rows, int64_t n, const int64_t *begin, int64_t n_rows, const double *u,
+ int64_t n_parts, int64_t width, int64_t most, double *parts) {
+    ranksvm::device::sum_by_code(ranksvm::device::CodedRows{codes, rows, n, begin}, n_rows, u, n_parts, width, most, parts);
 }
 #endif
 

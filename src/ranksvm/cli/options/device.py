@@ -28,8 +28,8 @@ def device_option(command: Callable) -> Callable:
         "--device",
         type=_Device(),
         metavar="NAME",
-        help="Device on which a linear or kernel model is fitted: cpu, cuda, cuda:1, auto; or, for a linear model, "
-        "several GPUs, cuda:0,cuda:1.  [default: cpu]",
+        help="Device on which a linear, additive or kernel model is fitted: cpu, cuda, cuda:1, auto; or, for a linear "
+        "model, several GPUs, cuda:0,cuda:1.  [default: cpu]",
     )(command)
 
 
@@ -43,15 +43,14 @@ def check_device_option(options: dict[str, Any]) -> None:
     complaint = device_complaint(device)
     if complaint is not None:
         raise click.UsageError(f"--device {complaint}.")
-    if "additive" in options["model"]:  # a name, or in `tune` a list of them
-        raise click.UsageError("--device is for linear and kernel models: omit it with --model additive.")
     if options["low_rank"]:
-        raise click.UsageError("--device is for linear and kernel models: omit it with --low-rank.")
+        raise click.UsageError("--device is for linear, additive and kernel models: omit it with --low-rank.")
     if device == "auto":
         _say_auto()
     names = device_names(device)
-    if options["kernel"] and len(names) > 1:
-        raise click.UsageError("--device with several GPUs is for linear models: a kernel model is fitted on one.")
+    one = "a kernel" if options["kernel"] else "an additive" if "additive" in options["model"] else ""
+    if one and len(names) > 1:
+        raise click.UsageError(f"--device with several GPUs is for linear models: {one} model is fitted on one.")
     for name in names:
         open_device(name)
 

@@ -390,7 +390,9 @@ class AdditiveRanker(Ranker):
     def _fitted_options(self) -> AdditiveOptions:
         """The hyper-parameters that define the fitted model; levels, interactions and signs come from attributes."""
         without = {"monotone": None, "categorical": None, "interactions": 0}
-        return additive_options(self, **without, solver="auto", tol=1e-4, max_iter=1, **self.fitted_params_)
+        return additive_options(
+            self, **without, solver="auto", device="cpu", tol=1e-4, max_iter=1, **self.fitted_params_
+        )
 
     def _function(self) -> AdditiveFunction:
         """The scoring function, from the fitted attributes."""

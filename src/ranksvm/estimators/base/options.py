@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from ranksvm.device.names import device_names
 from ranksvm.estimators.base.ranker import hyper_parameters
+from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.device_choice import check_device
 from ranksvm.fits.options import LinearOptions
@@ -53,7 +55,11 @@ def additive_options(estimator: Any, **fixed: Any) -> AdditiveOptions:
     Raises
     ------
     OptionError
-        When a hyper-parameter is invalid.
+        When a hyper-parameter is invalid, or the device cannot do the requested work.
     """
-    given = hyper_parameters(estimator, "additive")
-    return AdditiveOptions.validated(given | {"device": "cpu"} | fixed)
+    options = AdditiveOptions.validated(hyper_parameters(estimator, "additive") | fixed)
+    names = device_names(options.device)
+    if len(names) > 1:
+        raise OptionError(f"device={options.device!r}: an additive model is fitted on one GPU: name one.")
+    check_device(options.device, options.solver, options.loss)
+    return options

@@ -5,12 +5,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
+from ranksvm.data.design_matrix import Basis
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, Device, DeviceArray
 from ranksvm.terms.device.sparse_rows import SparseRows
 
 __all__ = [
+    "SPARSE_SPAN",
     "DenseRows",
     "DeviceDesign",
     "RowsOnDevice",
@@ -273,6 +275,7 @@ class DeviceDesign:
     """
 
     dense = True
+    vector_basis: Basis | None = None
 
     def __init__(self, X: DeviceFeatures, largest: np.ndarray | None = None):
         self.X = X

@@ -25,7 +25,7 @@ from ranksvm.terms.device.sparse_rows import SparseRows
 from ranksvm.terms.host import DIAGONAL_ROWS, SEED
 from ranksvm.terms.protocol import Sizes
 
-__all__ = ["DevicePoint", "DeviceTerm"]
+__all__ = ["DevicePoint", "DeviceSample", "DeviceTerm"]
 
 # Maximum number of bytes of the rows that an explicit Hessian gathers at a time and of their products with the
 # Laplacian, and maximum number of bytes of the parts of a matrix product.
@@ -54,7 +54,7 @@ class DevicePoint:
         self.long: LongPoint | None = None  # of queries that the host sweeps
 
 
-class _Sample(NamedTuple):
+class DeviceSample(NamedTuple):
     """A term over part of the rows, the places of these rows on the device, and the arguments of the request."""
 
     term: "DeviceTerm"
@@ -126,15 +126,18 @@ class DeviceTerm:
         listed = hasattr(pairs, "pair_pointers")
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         device.compile(self._run.variant)
-        self._weights = device.empty((self.n_variables,), np.float64)
+        # the map from weights to what products take, if these differ
+        self._basis = design.vector_basis
+        n_numbers = self.n_variables if self._basis is None else self._basis.n_numbers
+        self._weights = device.empty((n_numbers,), np.float64)
         # the sums of a loss, then a gradient
-        self._results = device.empty((LOSS_COLUMNS + self.n_variables,), np.float64)
+        self._results = device.empty((LOSS_COLUMNS + n_numbers,), np.float64)
         there = layout_on(self._run, design, loss, n_threads) if rows is None else layout_of_rows(rows, loss, n_threads)
         self._order, self._rows, self._pairs, self._long, self._pass, self._block_bytes = there
         self._is_long = is_long(pairs)
         self._spare: list[DeviceArray] = []
-        self._sample: _Sample | None = None
-        self._diagonal_sample: _Sample | None = None
+        self._sample: DeviceSample | None = None
+        self._diagonal_sample: DeviceSample | None = None
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -142,8 +145,7 @@ class DeviceTerm:
         """Value and gradient; ``near`` is not used, because nothing is sorted."""
         point = self._new_point(width)
         if self._pass is not None:
-            weights = self.device.copy_in(w, self._weights)
-            self._pass.evaluate(weights, self._kernel_width(width), point.scores, self._results)
+            self._pass.evaluate(self._copied(w), self._kernel_width(width), point.scores, self._results)
             return self._found(point)
         self._multiply_rows(w, point.scores)
         return self._evaluated(point)
@@ -225,9 +227,9 @@ class DeviceTerm:
             return np.zeros(self.n_variables)
         gradient = self._results.part(LOSS_COLUMNS, self._results.size)
         if self._pass is not None:
-            vector = self.device.copy_in(v, self._weights)
-            self._pass.product(vector, at.scores, *self._ring(at.width), self.loss.curvature(at.width), self._results)
-            return self.device.copy_out(gradient)
+            factor = self.loss.curvature(at.width)
+            self._pass.product(self._copied(v), at.scores, *self._ring(at.width), factor, self._results)
+            return self._contracted(self.device.copy_out(gradient))
         moved, flows = (self._run.scratch(name, self.n_rows) for name in ("probe", "slopes"))
         self._multiply_rows(v, moved)
         ring = self._ring(at.width)
@@ -237,7 +239,7 @@ class DeviceTerm:
         if self._long is not None:
             self._long.put(self._long.multiply(self._long_at(at), self._long.taken(moved)), flows)
         self._rows.accumulate(flows, gradient)
-        return self.device.copy_out(gradient)
+        return self._contracted(self.device.copy_out(gradient))
 
     def curvature(self, at: DevicePoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows; always in float64."""
@@ -291,8 +293,15 @@ class DeviceTerm:
 
     def _multiply_rows(self, w: np.ndarray, out: DeviceArray) -> None:
         if self.n_rows:
-            weights = self.device.copy_in(w, self._weights)
-            self._rows.multiply(weights, out)
+            self._rows.multiply(self._copied(w), out)
+
+    def _copied(self, w: np.ndarray) -> DeviceArray:
+        """The numbers for weights w that products take, on the device."""
+        return self.device.copy_in(w if self._basis is None else self._basis.expanded(w), self._weights)
+
+    def _contracted(self, total: np.ndarray) -> np.ndarray:
+        """The derivative by the weights, from the derivative by the numbers that products take."""
+        return total if self._basis is None else self._basis.contracted(total)
 
     def _step(self, a: DevicePoint, b: DevicePoint, alpha: float, out: DeviceArray) -> None:
         if self.n_rows:
@@ -317,7 +326,7 @@ class DeviceTerm:
         point.sums = point.visited_sums = sums if self.loss.smoothed else LossSums(sums.value)
         if self._long is not None:
             point.sums = point.visited_sums.plus(self._long_at(point).sums)
-        point.gradient = found[LOSS_COLUMNS:].copy()
+        point.gradient = self._contracted(found[LOSS_COLUMNS:].copy())
         return point
 
     def _long_at(self, point: DevicePoint) -> LongPoint:
@@ -434,21 +443,21 @@ class DeviceTerm:
         place[self._order.positions] = np.arange(self.n_rows, dtype=np.int32)
         return place
 
-    def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
+    def _sampled(self, n_rows: int, seed: int) -> DeviceSample | None:
         if self.weight <= 0.0:
             return None
         if self._sample is None or self._sample.key != (n_rows, seed):
             self._sample = self._drawn(n_rows, seed)
         return self._sample
 
-    def _drawn(self, n_rows: int, seed: int) -> _Sample:
+    def _drawn(self, n_rows: int, seed: int) -> DeviceSample:
         pairs, positions = self.pairs.sample(n_rows, seed)
         place, rows = self._places, None
         if not isinstance(self._rows, StreamedRows):
             rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
         term = DeviceTerm(self.device, self.design, self.loss.with_pairs(pairs), rows=rows)
         places = place[positions[term._order.positions]]
-        return _Sample(term, self._run.copy_in(places), (n_rows, seed))
+        return DeviceSample(term, self._run.copy_in(places), (n_rows, seed))
 
 
 class _OnHost:
