@@ -67,6 +67,26 @@ def test_every_option(options):
     check_same(X, y, qid=qid, **options)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_direct_steps(loss, dtype):
+    X, y, _ = make_data(240)
+    options = {"loss": loss, "kernel_dtype": dtype, "C": 10.0, "gamma": 1.0}
+    qid = np.minimum(np.arange(240), 200) // 4
+    qid[:3] = 1000, 1001, 1002  # queries of one row; the last of the others has 40
+    found = check_same(X, y, qid=qid, solver="direct", tol=1e-8, **options)
+    expected = fitted("cpu", X, y, qid=qid, solver="newton", tol=1e-8, **options)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert found.n_kernel_products_ < expected.n_kernel_products_
+
+
+def test_direct_steps_where_a_device_has_no_inverse(monkeypatch):
+    X, y, qid = make_data()
+    check_same(X, y, qid=qid, solver="direct", kernel="linear")
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(memory=60_000))
+    check_same(X, y, qid=qid, solver="direct", tol=1e-5)
+
+
 def test_weights_listed_pairs_and_a_precomputed_kernel():
     X, y, qid = make_data()
     rng = np.random.default_rng(1)
@@ -147,6 +167,10 @@ def product(X, Z):
         (
             {"device": ["host:0", "host:1"]},
             r"^device=\['host:0', 'host:1'\] names several GPUs, .* is fitted on one: name one of them\.$",
+        ),
+        (
+            {"device": "host", "approximation": "nystroem", "solver": "direct"},
+            r"^device='host' has no solver 'direct', except for exact kernels: use device='cpu'\.$",
         ),
         (
             {"device": "host", "approximation": "fourier", "loss": SquaredHingeFunction()},

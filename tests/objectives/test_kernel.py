@@ -8,7 +8,7 @@ from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
 from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
-from ranksvm.objectives.active_pairs import ActivePairs, correction_by_active_pairs, factorize
+from ranksvm.objectives.active_pairs import ActivePairs, HostInversion, correction_by_active_pairs, factorize
 from ranksvm.solvers import Status, newton_cg, tron
 
 LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
@@ -190,9 +190,9 @@ def test_there_is_no_inverse_of_a_singular_matrix(one_list):
     point = objective.evaluate(objective.vector(0.2 * rng.normal(size=n)))
     degrees = objective.loss.curvature_diagonal(point.state, 0, n)
     largest = np.linalg.eigvals(oracle.loss_hessian(point.scores) @ oracle.X @ oracle.X.T).real.max()
-    how = objective.loss.hessian(point.state), degrees, objective.pairs.pointers, objective.matrix
+    how = objective.loss.hessian(point.state), degrees, objective.pairs.pointers
     C = np.nan if one_list else -2.0 / largest
-    assert correction_by_active_pairs(*how, C, 1) is None
+    assert correction_by_active_pairs(*how, C, HostInversion(objective.matrix)) is None
 
 
 def test_the_inverse_is_used_once_it_costs_less_than_products():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-__all__ = ["Argument", "Device", "DeviceArray", "Variant", "words"]
+__all__ = ["Argument", "Device", "DeviceArray", "StoredArray", "Variant", "words"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,21 @@ class DeviceArray:
     def part(self, start: int, stop: int) -> "DeviceArray":
         """View of the values from ``start`` to ``stop`` of the flattened array."""
         return DeviceArray(self.pointer + start * self.dtype.itemsize, (stop - start,), self.dtype, self.owner)
+
+
+class StoredArray(NamedTuple):
+    """An array, and the device where it is stored.
+
+    Attributes
+    ----------
+    device : Device
+        The device.
+    values : DeviceArray
+        The array.
+    """
+
+    device: "Device"
+    values: DeviceArray
 
 
 class Variant(NamedTuple):

@@ -17,9 +17,10 @@ PARTS = {
     1: ("loss", "degrees", "laplacian", "laplacian_rows"),
     3: ("fused_loss", "fused_laplacian"),
     4: ("convert", "largest_values"),
-    5: ("pair_values", "sparse_pair_values", "put_diagonal"),
+    5: ("pair_values", "sparse_pair_values", "put_diagonal", "multiply_chosen"),
     6: ("read_values", "visit_others"),
-    7: ("add_values", "sum_by_code"),
+    7: ("form_inner", "factorize_block", "divide_panel", "update_rest", "solve_forward", "solve_backward"),
+    8: ("add_values", "sum_by_code"),
 }
 # Parts with the kernels that a fit launches.
 PARTS_OF_FITS = (3, 1, 2)

@@ -153,7 +153,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
 
 
 def reason_against_gpu(solver: str, loss: LossSpec) -> str | None:
-    """The reason why a GPU cannot do the work, as the end of a sentence; None if it can.
+    """The reason why a GPU cannot fit a linear model, as the end of a sentence; None if it can.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def reason_against_gpu(solver: str, loss: LossSpec) -> str | None:
     if solver == "dual":
         return "has no solver 'dual', which reads the rows one at a time"
     if solver == "direct":
-        return "has no solver 'direct', which factorizes on the CPU"
+        return "has no solver 'direct', except for exact kernels"
     if loss.function is not None:
         return "cannot evaluate a loss that is given as functions of Python"
     from ranksvm.terms.device.term import DeviceTerm  # here, because few fits need it

@@ -238,7 +238,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _inverse_memory(self) -> int:
-        """Memory for an inverse of the Hessian: what Q leaves of the memory for both; 0 if Q is on a device."""
+        """The host's memory for an inverse of the Hessian: what Q leaves of the memory for both; 0 with a device."""
         if self._device is not None:
             return 0
         n = len(self.rows)

@@ -75,7 +75,9 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     device, place = options.device, data.place
     reason = _unable(options.kernel)
     if place is not None:
-        check_place(device, place, options.solver, options.loss)
+        # a GPU has all solvers of exact kernels
+        solver = "auto" if options.approximation is None else options.solver
+        check_place(device, place, solver, options.loss)
         if reason is not None:
             raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
         return open_device(place)

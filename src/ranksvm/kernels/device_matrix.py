@@ -7,6 +7,7 @@ import numpy as np
 from ranksvm._util.types import Features
 from ranksvm.device import Device, DeviceArray
 from ranksvm.device.launcher import LANES
+from ranksvm.device.protocol import StoredArray
 from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.device_values import BlockSource, DocumentValues, GivenValues, kernel_launcher
 from ranksvm.kernels.functions import Kernel
@@ -73,6 +74,8 @@ class DeviceKernelMatrix(MeasuredProducts):
         self.product_bytes = self._kept.nbytes
         if self._n_kept:
             self._fill(0, self._n_kept, self._kept)
+        if self._n_kept == n:
+            self.stored = StoredArray(device, self._kept)
 
     def product(self, b: np.ndarray) -> np.ndarray:
         """``Q b``.

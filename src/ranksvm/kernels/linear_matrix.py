@@ -5,6 +5,7 @@ import numpy as np
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
+from ranksvm.device.protocol import StoredArray
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles
 from ranksvm.losses.round_off import growth
@@ -37,7 +38,11 @@ class LinearKernelMatrix:
         Bytes that one product reads: it reads X twice.
     rounding : float
         0: products use X without rounding.
+    stored : None
+        Q is not stored.
     """
+
+    stored: StoredArray | None = None
 
     def __init__(self, X: Features, *, n_threads: int = 1):
         self.n_rows = X.shape[0]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ranksvm._util.types import Features
 from ranksvm.device import Device
+from ranksvm.device.protocol import StoredArray
 from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
@@ -30,12 +31,15 @@ class KernelMatrix(Protocol):
         Approximate error of Q due to rounding, in the spectral norm.
     largest : float
         Largest value of Q: it is on the diagonal.
+    stored : StoredArray or None
+        All rows of Q in full, if they are stored on a device.
     """
 
     n_rows: int
     n_products: int
     product_bytes: int
     rounding: float
+    stored: StoredArray | None
 
     @property
     def largest(self) -> float: ...

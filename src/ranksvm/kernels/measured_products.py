@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ranksvm.device.protocol import StoredArray
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
 from ranksvm.losses.round_off import growth
 
@@ -42,7 +43,11 @@ class MeasuredProducts:
     rounding : float
         Approximate error of Q due to rounding, in the spectral norm: ``eps * largest * sqrt(n_rows / 3)``, if errors of
         up to half a unit in the last place of the largest value are uniform and independent.
+    stored : StoredArray or None
+        All rows of Q in full, if they are stored on a device.
     """
+
+    stored: StoredArray | None = None
 
     def __init__(self, source: ValueSource, tiles: Tiles, n_threads: int):
         self.source = source

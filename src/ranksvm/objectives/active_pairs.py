@@ -12,7 +12,17 @@ from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix
 from ranksvm.losses.protocol import QueryOperator
 
-__all__ = ["ActivePairs", "Values", "correction_by_active_pairs", "factorize", "inverse_cost"]
+__all__ = [
+    "ActivePairs",
+    "HostInversion",
+    "Inversion",
+    "Values",
+    "active_sizes",
+    "correction_by_active_pairs",
+    "factor_type",
+    "factorize",
+    "inverse_cost",
+]
 
 # Tasks for each thread: the later blocks of a triangle take longer.
 TASKS_PER_THREAD = 4
@@ -44,7 +54,7 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     float
         The cost; infinite if it needs more memory.
     """
-    sizes = _active_sizes(np.flatnonzero(degrees > 0.0), pointers)
+    sizes = active_sizes(np.flatnonzero(degrees > 0.0), pointers)
     n_active, squares = float(sizes.sum()), _squares(sizes)
     cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
     if _have_long_lists(sizes):
@@ -56,8 +66,21 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     return cost if needed <= memory else float("inf")
 
 
-def _active_sizes(positions: np.ndarray, pointers: np.ndarray) -> np.ndarray:
-    """Number of documents with an active pair in each query."""
+def active_sizes(positions: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """Number of documents with an active pair in each query.
+
+    Parameters
+    ----------
+    positions : ndarray of int64, shape (n_active,)
+        The documents with an active pair, ascending.
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First row of each query, and the number of rows.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_queries,)
+        The numbers.
+    """
     return np.diff(np.searchsorted(positions, pointers))
 
 
@@ -139,15 +162,78 @@ class Values(Protocol):
         """``Q[positions][:, positions]`` for ascending positions; only the lower triangle need be filled in."""
 
 
+class Inversion(Protocol):
+    """The place that inverts Hessians ``I + C H Q``: the host (`HostInversion`), or a device (`DeviceInversion`)."""
+
+    def cost(self, degrees: np.ndarray, pointers: np.ndarray) -> float:
+        """Cost of an inverse, as the bytes that a product with Q reads in the same time; infinite if there is none."""
+
+    def solver(
+        self, hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, C: float
+    ) -> Callable[[np.ndarray], np.ndarray] | None:
+        """The operator of `correction_by_active_pairs` for the documents with an active pair; None if there is none."""
+
+
+class HostInversion:
+    """Inverses of Hessians on the host: see `Inversion` for the methods.
+
+    Parameters
+    ----------
+    matrix : Values
+        Q.
+    memory : int
+        Bytes that an inverse may take.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(self, matrix: Values, memory: int = 0, n_threads: int = 1):
+        self._matrix = matrix
+        self._memory = memory
+        self._n_threads = n_threads
+
+    def cost(self, degrees: np.ndarray, pointers: np.ndarray) -> float:
+        return inverse_cost(degrees, pointers, self._memory)
+
+    def solver(
+        self, hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, C: float
+    ) -> Callable[[np.ndarray], np.ndarray] | None:
+        positions = np.flatnonzero(degrees > 0.0)
+        values = self._matrix.submatrix(positions, factor_type(degrees, self._matrix.largest, C))
+        if _have_long_lists(active_sizes(positions, pointers)):
+            return _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
+        return _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, self._n_threads)
+
+
+def factor_type(degrees: np.ndarray, largest: float, C: float) -> type[np.floating]:
+    """The type of a factor: float32 if C is not too large for that, because conjugate gradients correct its errors.
+
+    Parameters
+    ----------
+    degrees : ndarray of float64, shape (n_rows,)
+        The diagonal of the Hessian with respect to the scores.
+    largest : float
+        Largest value of Q.
+    C : float
+        Weight of a pair.
+
+    Returns
+    -------
+    type
+        float32, or float64.
+    """
+    return np.float32 if C * float(degrees.max()) * largest <= SINGLE_RANGE else np.float64
+
+
 def correction_by_active_pairs(
-    hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, matrix: Values, C: float, n_threads: int
+    hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, C: float, inversion: Inversion
 ) -> Callable[[np.ndarray], np.ndarray] | None:
     """The operator ``M = C H (I + C Q H)^-1`` on scores: the inverse of a Hessian ``I + C H Q`` is ``I - M Q``.
 
     Only documents with an active pair take part. With ``H = U'U``, M is ``C U' (I + C U Q U')^-1 U``. This takes one
     Cholesky factor of a positive definite matrix, which has as many rows as there are such documents, minus the number
-    of connected components. For a few long lists U costs more than it saves: then ``I + C H Q`` itself is factorized,
-    with pivots. The factor is in float32 if C is not too large for that: conjugate gradients correct its errors.
+    of connected components. For a few long lists U costs more than it saves: then the host factorizes ``I + C H Q``
+    itself, with pivots, and a device has no inverse.
 
     Parameters
     ----------
@@ -157,28 +243,22 @@ def correction_by_active_pairs(
         The diagonal of H.
     pointers : ndarray of int64, shape (n_queries + 1,)
         First row of each query, and the number of rows.
-    matrix : Values
-        Q.
     C : float
         Weight of a pair.
-    n_threads : int
-        Number of threads.
+    inversion : Inversion
+        The place of the computation, with Q.
 
     Returns
     -------
     callable or None
-        From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular.
+        From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular, or if a
+        device has no memory for it.
     """
     positions = np.flatnonzero(degrees > 0.0)
     if not len(positions):
         return np.zeros_like
     with np.errstate(over="ignore", invalid="ignore"):  # an inverse that overflows is refused
-        single = C * float(degrees.max()) * matrix.largest <= SINGLE_RANGE
-        values = matrix.submatrix(positions, np.float32 if single else np.float64)
-        if _have_long_lists(_active_sizes(positions, pointers)):
-            solve = _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
-        else:
-            solve = _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, n_threads)
+        solve = inversion.solver(hessian, degrees, pointers, C)
     if solve is None:
         return None
 

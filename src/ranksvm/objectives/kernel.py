@@ -11,7 +11,8 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
-from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_cost
+from ranksvm.objectives.active_pairs import HostInversion, Inversion, correction_by_active_pairs
+from ranksvm.objectives.device_inversion import DeviceInversion
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
@@ -74,7 +75,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     landmarks : Landmarks, optional
         Functions on which the Hessian is inverted exactly; a solver starts at the best one of them.
     inverse_memory : int
-        Bytes that an inverse of the whole Hessian may take.
+        Bytes of the host that an inverse of the whole Hessian may take. If all of Q is stored on a device, the inverse
+        is computed there, in the memory that is free.
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
@@ -106,7 +108,12 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         self.n_threads = n_threads
         self.landmarks = landmarks
-        self.inverse_memory = inverse_memory
+        stored = matrix.stored
+        self._inversion: Inversion = (
+            HostInversion(matrix, inverse_memory, n_threads)
+            if stored is None
+            else DeviceInversion(*stored, matrix.largest)
+        )
         self.width = width
         self.reducible = reducible
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
@@ -298,8 +305,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def inverse_cost(self, point: KernelPoint) -> float:
         """Cost of `inverse`, in products with Q; infinite without the memory for it."""
-        cost = inverse_cost(self._degrees(point), self.pairs.pointers, self.inverse_memory)
-        return cost / max(1, self.matrix.product_bytes)
+        return self._inversion.cost(self._degrees(point), self.pairs.pointers) / max(1, self.matrix.product_bytes)
 
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
@@ -317,9 +323,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
             self.loss.hessian(state),
             self.loss.curvature_diagonal(state, 0, self.n_variables),
             self.pairs.pointers,
-            self.matrix,
             self.C,
-            self.n_threads,
+            self._inversion,
         )
         if correct is None:
             return None

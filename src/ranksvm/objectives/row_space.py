@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.hinge import HuberHinge
-from ranksvm.objectives.active_pairs import correction_by_active_pairs, inverse_cost
+from ranksvm.objectives.active_pairs import HostInversion, correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
 from ranksvm.terms.hessian_cost import no_hessian
@@ -99,9 +99,8 @@ class RowSpaceObjective(LinearObjective):
             term.loss.hessian(state),
             term.loss.curvature_diagonal(state, 0, term.n_rows),
             term.pairs.pointers,
-            self._gram,
             self.C,
-            term.n_threads,
+            HostInversion(self._gram, n_threads=term.n_threads),
         )
         if correct is None:
             return None

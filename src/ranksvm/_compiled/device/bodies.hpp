@@ -3,6 +3,7 @@
 #define RANKSVM_DEVICE_BODIES_HPP
 
 #include "calibration.hpp"
+#include "cholesky.hpp"
 #include "coded.hpp"
 #include "curvature.hpp"
 #include "documents.hpp"

@@ -144,7 +144,15 @@ struct HostKernel {
 
 #define RANKSVM_HOST_KERNELS_OF_DOCUMENTS(variant) \
     RANKSVM_HOST_KERNEL(variant, pair_values)      \
-    RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)
+    RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)      \
+        RANKSVM_HOST_KERNEL(variant, multiply_chosen)
+
+#define RANKSVM_HOST_KERNELS_OF_FACTORS(variant)                                                     \
+    RANKSVM_HOST_KERNEL(variant, form_inner)                                                         \
+    RANKSVM_HOST_KERNEL(variant, factorize_block)                                                    \
+    RANKSVM_HOST_KERNEL(variant, divide_panel)                                                       \
+    RANKSVM_HOST_KERNEL(variant, update_rest)                                                        \
+    RANKSVM_HOST_KERNEL(variant, solve_forward) RANKSVM_HOST_KERNEL(variant, solve_backward)
 
 #define RANKSVM_HOST_STORAGE_KERNELS(variant)        \
     RANKSVM_HOST_KERNEL(variant, convert)            \
@@ -166,7 +174,9 @@ inline const std::vector<HostKernel> &host_kernels() {
                             RANKSVM_HOST_KERNELS(listed_sparse_float, accumulate_columns)
                                 RANKSVM_HOST_KERNELS(listed_sparse_double, accumulate_columns)
                                     RANKSVM_HOST_KERNELS_OF_DOCUMENTS(levels_dense_float)
-                                        RANKSVM_HOST_KERNELS_OF_DOCUMENTS(levels_dense_double)};
+                                        RANKSVM_HOST_KERNELS_OF_DOCUMENTS(levels_dense_double)
+                                            RANKSVM_HOST_KERNELS_OF_FACTORS(levels_dense_float)
+                                                RANKSVM_HOST_KERNELS_OF_FACTORS(levels_dense_double)};
     return kernels;
 }
 

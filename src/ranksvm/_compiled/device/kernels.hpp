@@ -3,9 +3,9 @@
 // several variants, in a namespace each, after bodies.hpp.
 //
 // RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only if they are needed: 1, pairs; 2, rows
-// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration; 7, codes of
-// levels.
-// Without it, all kernels are compiled. PARTS of device/source.py has the names of the kernels.
+// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration;
+// 7, Cholesky factors; 8, codes of levels. Without it, all kernels are compiled. PARTS of device/source.py has the names of the
+// kernels.
 #include "bodies.hpp"
 
 #undef RANKSVM_HAS
@@ -202,12 +202,18 @@ RANKSVM_KERNEL(sparse_pair_values)
 RANKSVM_KERNEL(put_diagonal)(const double *diagonal, int64_t start, int64_t stop, int64_t n, RANKSVM_REAL *out) {
     ranksvm::device::put_diagonal(diagonal, start, stop, n, out);
 }
+
+RANKSVM_KERNEL(multiply_chosen)
+(const RANKSVM_REAL *Q, int64_t n, const int32_t *chosen, int64_t n_chosen, const double *values, const int64_t *begin,
+ const int32_t *first, int64_t n_rows, double *out) {
+    ranksvm::device::multiply_chosen(Q, n, chosen, n_chosen, ranksvm::device::Stretches{values, begin, first, n_rows}, out);
+}
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Codes of levels
 
-#if RANKSVM_HAS(7) && !RANKSVM_SPARSE && !RANKSVM_LISTED
+#if RANKSVM_HAS(8) && !RANKSVM_SPARSE && !RANKSVM_LISTED
 RANKSVM_KERNEL(add_values)
 (const unsigned char *codes, const int32_t *rows, int64_t n, const int64_t *begin, int64_t n_rows, const double *table,
  int64_t capacity, double *out) {
@@ -230,4 +236,36 @@ RANKSVM_KERNEL(read_values)(const RANKSVM_REAL *values, int64_t n, double *out) 
 }
 
 RANKSVM_KERNEL(visit_others)(const double *scores, int64_t n, double *out) { ranksvm::device::visit_others(scores, n, out); }
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Cholesky factors of matrices of RANKSVM_REAL
+
+#if RANKSVM_HAS(7) && !RANKSVM_SPARSE && !RANKSVM_LISTED
+RANKSVM_KERNEL(form_inner)
+(const double *values, const int64_t *begin, const int32_t *first, int64_t n_rows, const double *T, double C, RANKSVM_REAL *A) {
+    ranksvm::device::form_inner(ranksvm::device::Stretches{values, begin, first, n_rows}, T, C, A);
+}
+
+RANKSVM_KERNEL(factorize_block)(RANKSVM_REAL *A, int64_t n, int64_t first, double *inverse, double *positive) {
+    ranksvm::device::factorize_block(A, n, first, inverse, positive);
+}
+
+RANKSVM_KERNEL(divide_panel)(const RANKSVM_REAL *A, int64_t n, int64_t first, const double *inverse, RANKSVM_REAL *panel) {
+    ranksvm::device::divide_panel(A, n, first, inverse, panel);
+}
+
+RANKSVM_KERNEL(update_rest)(const RANKSVM_REAL *panel, int64_t n, int64_t first, RANKSVM_REAL *A) {
+    ranksvm::device::update_rest(panel, n, first, A);
+}
+
+RANKSVM_KERNEL(solve_forward)
+(const RANKSVM_REAL *L, int64_t n, int64_t first, const double *inverse, double *b, double *y) {
+    ranksvm::device::solve_forward(L, n, first, inverse, b, y);
+}
+
+RANKSVM_KERNEL(solve_backward)
+(const RANKSVM_REAL *L, int64_t n, int64_t first, const double *inverse, double *y, double *x) {
+    ranksvm::device::solve_backward(L, n, first, inverse, y, x);
+}
 #endif

@@ -1,0 +1,94 @@
+"""Cholesky factors of matrices that lie on a device."""
+
+import numpy as np
+
+from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher
+from ranksvm.device.protocol import DeviceArray
+
+__all__ = ["CholeskyFactor", "cholesky"]
+
+
+class CholeskyFactor:
+    """The factor L of a matrix ``L L'`` on a device.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device.
+    factor : DeviceArray of float32 or float64, shape (n, n)
+        L on and below the diagonal; anything above it.
+    inverses : DeviceArray of float64
+        The inverses of the blocks of L on the diagonal.
+    """
+
+    def __init__(self, run: Launcher, factor: DeviceArray, inverses: DeviceArray):
+        self._run = run
+        self._factor = factor
+        self._inverses = inverses
+        self._b, self._y = (run.device.empty((factor.shape[0],), np.float64) for _ in range(2))
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """The solution of a system of equations.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n,)
+            The right-hand side.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            x with ``L L' x = b``.
+        """
+        run, n = self._run, len(b)
+        run.device.copy_in(np.ascontiguousarray(b), self._b)
+        for first in range(0, n, TILE):
+            arguments = self._factor, n, first, _inverse(self._inverses, first), self._b, self._y
+            run("solve_forward", *arguments, work=LANES * (n - first - TILE), shared=TILE)
+        for first in reversed(range(0, n, TILE)):
+            arguments = self._factor, n, first, _inverse(self._inverses, first), self._y, self._b
+            run("solve_backward", *arguments, work=first, shared=TILE)
+        return run.device.copy_out(self._b)
+
+
+def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
+    """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
+
+    One block of threads factorizes the first `TILE` rows of what is left, and inverts their factor. Products with the
+    inverse are the columns of the factor below; the product of these with themselves is subtracted from what is left.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device, with the kernels for the type of the matrix.
+    matrix : DeviceArray of float32 or float64, shape (n, n)
+        The matrix; what is above its diagonal is neither read nor written.
+
+    Returns
+    -------
+    CholeskyFactor or None
+        The factor; None if the matrix is not positive definite. Then its contents are lost.
+
+    Raises
+    ------
+    DeviceMemoryError
+        When there is no memory for some of its columns.
+    """
+    n, device = matrix.shape[0], run.device
+    n_blocks = -(-n // TILE)
+    inverses, positive = (device.empty((n_blocks * size,), np.float64) for size in (TILE * TILE, 1))
+    panel = device.empty((TILE * n,), matrix.dtype)
+    for block, first in enumerate(range(0, n, TILE)):
+        inverse, pivots = _inverse(inverses, first), positive.part(block, block + 1)
+        run("factorize_block", matrix, n, first, inverse, pivots, shared=TILE * (TILE + 1))
+        if below := n_blocks - block - 1:
+            arguments = matrix, n, first, inverse, panel
+            run("divide_panel", *arguments, work=run.n_threads * below, shared=TILE_SHARED)
+            work = run.n_threads * (below * (below + 1) // 2)
+            run("update_rest", panel, n, first, matrix, work=work, shared=TILE_SHARED)
+    return CholeskyFactor(run, matrix, inverses) if device.copy_out(positive).all() else None
+
+
+def _inverse(inverses: DeviceArray, first: int) -> DeviceArray:
+    """The inverse of the block on the diagonal that begins at a row."""
+    return inverses.part(TILE * first, TILE * first + TILE * TILE)
