@@ -84,6 +84,9 @@ def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
     sparse_few = scipy.sparse.csr_array(sparse[few])
     options = {"gamma": 0.02, "kernel_dtype": "float64", "C": 0.01, "model": KernelRankSVM}
     yield partial(checked, "kernel rbf, exact, CSR", device, sparse_few, labels_of_few, **options)
+    for C in (1.0, 1e3):  # with a factor in float32, and in float64
+        options |= {"C": C, "solver": "direct"}
+        yield partial(checked, f"kernel rbf, direct steps, C = {C:g}", device, X, labels_of_few, **options)
     many = make_ranking(2, 60 if smoke else 6000, 5, n_levels=None, random_state=SEED)
     lists: dict[str, Any] = {"y": many.y, "qid": many.qid}
     yield partial(checked, f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)

@@ -1,5 +1,6 @@
-"""A device that times its kernels, and a measurement of the speed of its memory, for `gpu.py`."""
+"""The name of the GPU, a device that times its kernels, and a measurement of the speed of its memory."""
 
+import subprocess
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -16,6 +17,15 @@ BANDWIDTH_VALUES, ROUNDS = 1 << 27, 10
 READ_X = ("scores", "gather", "accumulate_rows", "fused_loss", "fused_laplacian")
 # Kernels that process a range of rows, and the positions of its ends among their arguments.
 RANGES = {"scores": (4, 5), "accumulate_rows": (4, 5)}
+
+
+def gpu_name() -> str:
+    """The name of the GPU and its driver, from nvidia-smi."""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().replace("\n", "; ")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 @dataclass

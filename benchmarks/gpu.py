@@ -21,7 +21,7 @@ from _gpu_additive import AdditiveFit, additive_fits
 from _gpu_auto import Choice, choices, fitted_preparation
 from _gpu_cases import cases
 from _gpu_checks import CLOSE, Check, checks
-from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
+from _gpu_device import BANDWIDTH_VALUES, bandwidth, gpu_name, launch_seconds
 from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
 from _problems import linear_problem_of
@@ -520,15 +520,6 @@ def report(options, device: Device, found: Results) -> str:
     if found.checks:
         parts.append(correctness(found.checks))
     return page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
-
-
-def gpu_name() -> str:
-    """The name of the GPU and its driver, from nvidia-smi."""
-    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-    try:
-        return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().replace("\n", "; ")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
 
 
 def opened(host: bool, smoke: bool) -> Device:

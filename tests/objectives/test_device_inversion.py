@@ -78,6 +78,23 @@ def test_the_optimum_of_the_host(loss, dtype, C, tol):
     assert abs(steps[1] - steps[0]) <= 2
 
 
+def test_an_inverse_is_freed_before_the_next_one():
+    objective, _ = make_problem(device=HostDevice(memory=1_300_000), C=30.0, n=200, n_queries=50)
+    inverse, made = objective.inverse, []
+    objective.inverse = lambda point: noted(made, inverse(point))
+    result = newton_cg(objective, objective.vector(), tol=1e-8, direct=True)
+    assert made == [True] * result.n_iter
+    at_the_start = objective.evaluate(objective.vector())
+    kept = inverse(at_the_start)
+    assert kept is not None
+    assert inverse(at_the_start) is None  # no memory for two
+
+
+def noted(made, inverse):
+    made.append(inverse is not None)
+    return inverse
+
+
 def test_no_value_depends_on_the_order_of_threads():
     found = []
     for n_blocks, backwards in ((3, False), (3, True), (2, False)):

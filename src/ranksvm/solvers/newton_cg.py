@@ -123,6 +123,7 @@ def newton_cg(
             stop=None if inverts else partial(_costs_more, cost),
             contracts=inverse is not None,
         )
+        inverse = None  # its memory is free for the next one
         stopped = newton_step.stopped
         monitor.n_products += newton_step.n_products
         point, _ = take_step(objective, point, newton_step.step, monitor)
