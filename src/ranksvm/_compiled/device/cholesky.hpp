@@ -152,7 +152,9 @@ RANKSVM_DEVICE void update_rest(const Real *panel, int64_t n, int64_t first, Rea
         sum_tile<Products>(
             block, 0, kTile, [&](int64_t k, int i) { return of(k, i0 + i); }, [&](int64_t k, int j) { return of(k, j0 + j); },
             [&](int i, int j, double sum) {
-                if (i0 + i < height && j0 + j <= i0 + i) A[(begin + i0 + i) * n + begin + j0 + j] -= static_cast<Real>(sum);
+                if (i0 + i >= height || j0 + j > i0 + i) return;
+                Real &value = A[(begin + i0 + i) * n + begin + j0 + j];
+                value = static_cast<Real>(value - sum);
             });
         if (i0 == j0) {
             RANKSVM_PHASE(thread) {
