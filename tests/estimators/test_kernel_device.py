@@ -273,3 +273,10 @@ def test_auto_for_what_a_gpu_cannot_do(auto_gpu, caplog):
         assert fitted("auto", X, y, qid=qid, **own).device_ == "cpu"
     assert "the CPU, because a GPU cannot evaluate a kernel" in caplog.text
     assert "the CPU, because a GPU cannot evaluate a loss" in caplog.text
+
+
+@pytest.mark.parametrize("loss", ["logistic", SquaredHingeFunction()], ids=["logistic", "own"])
+def test_exact_kernels_have_landmarks_for_every_loss(loss, monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.kernel.LANDMARK_ROWS", 100)
+    X, y, qid = make_data()
+    check_same(X, y, qid=qid, loss=loss)

@@ -19,6 +19,7 @@ from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
 from ranksvm.exceptions import DataError
+from ranksvm.fits.device_choice import reason_against_gpu
 from ranksvm.fits.kernel_device import kernel_device
 from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.linear import LinearProblem
@@ -251,8 +252,8 @@ class KernelProblem(RankSVMProblem):
         return newton_cg(self.objective, begin, warm_start=warm, direct=self.direct, **options)
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
-        """The functions of landmarks, on the device of Q."""
-        if self._device is None:
+        """The functions of landmarks, on the device of Q if it has the loss."""
+        if self._device is None or reason_against_gpu("auto", self.loss) is not None:
             return Landmarks(self.matrix, chosen)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
 

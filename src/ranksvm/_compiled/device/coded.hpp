@@ -3,6 +3,7 @@
 #define RANKSVM_DEVICE_CODED_HPP
 
 #include "portable.hpp"
+#include "rows.hpp"
 
 namespace ranksvm::device {
 
@@ -47,8 +48,6 @@ RANKSVM_DEVICE void add_values(const CodedRows &X, int64_t n_rows, const double 
 // part, and keeps its sums in shared memory: `width` threads of a block do, with `most` sums each.
 RANKSVM_DEVICE void sum_by_code(const CodedRows &X, int64_t n_rows, const double *u, int64_t n_parts, int64_t width,
                                 int64_t most, double *parts) {
-    // rows that are read before any of them is added, so that a thread waits for the memory once
-    constexpr int kAtOnce = 8;
     const Block block = this_block();
     const int64_t share = (n_rows + n_parts - 1) / n_parts;
     RANKSVM_PHASE(thread) {
@@ -57,15 +56,15 @@ RANKSVM_DEVICE void sum_by_code(const CodedRows &X, int64_t n_rows, const double
             const int64_t part = k / X.n, c = k % X.n;
             const int64_t first = part * share, last = first + share < n_rows ? first + share : n_rows;
             for (int64_t e = 0; e < most; ++e) sums[e * width] = 0.0;
-            for (int64_t t = first; t < last; t += kAtOnce) {
-                double added[kAtOnce];
-                int places[kAtOnce];
-                for (int each = 0; each < kAtOnce; ++each) {
+            for (int64_t t = first; t < last; t += kRowsAtOnce) {
+                double added[kRowsAtOnce];
+                int places[kRowsAtOnce];
+                for (int each = 0; each < kRowsAtOnce; ++each) {
                     const int64_t own = t + each < last ? t + each : last - 1;
                     added[each] = t + each < last ? u[own] : 0.0;
                     places[each] = static_cast<int>(width) * X.row(own)[c];
                 }
-                for (int each = 0; each < kAtOnce; ++each) sums[places[each]] += added[each];
+                for (int each = 0; each < kRowsAtOnce; ++each) sums[places[each]] += added[each];
             }
             double *out = parts + part * X.begin[X.n] + X.begin[c];
             for (int64_t e = 0; e < X.begin[c + 1] - X.begin[c]; ++e) out[e] = sums[e * width];

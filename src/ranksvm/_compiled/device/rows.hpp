@@ -6,6 +6,9 @@
 
 namespace ranksvm::device {
 
+// Rows that a thread reads before it adds any of them, so that it waits for the memory once.
+constexpr int kRowsAtOnce = 8;
+
 // Row-major rows of n values. With `rows`, position t has the row rows[t]; without it, X holds the rows of the positions from
 // `first_row` on.
 template <class Real>
@@ -72,9 +75,13 @@ RANKSVM_DEVICE void accumulate_rows(const DenseRows<Real> &X, int64_t start, int
             const int64_t part = thread / width, f = begin + thread % width;
             double sum = 0.0;
             if (part < parts && f < X.n)
-                for (int64_t t = first + part; t < last; t += parts) {
-                    if (u[t] == 0.0) continue;
-                    sum += u[t] * static_cast<double>(X.row(t)[f]);
+                for (int64_t t = first + part; t < last; t += kRowsAtOnce * parts) {
+                    double factors[kRowsAtOnce], values[kRowsAtOnce];
+                    for (int each = 0; each < kRowsAtOnce; ++each)
+                        factors[each] = t + each * parts < last ? u[t + each * parts] : 0.0;
+                    for (int each = 0; each < kRowsAtOnce; ++each)
+                        values[each] = factors[each] != 0.0 ? static_cast<double>(X.row(t + each * parts)[f]) : 0.0;
+                    for (int each = 0; each < kRowsAtOnce; ++each) sum += factors[each] * values[each];
                 }
             block.shared[thread] = sum;
         }
