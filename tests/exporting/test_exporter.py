@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 import ranksvm
 from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
 from ranksvm import (
+    AdditiveRankSVM,
     KernelRankSVM,
     QueryMinMaxScaler,
     QueryStandardScaler,
@@ -345,6 +346,22 @@ def test_the_self_test_of_a_scaler_by_query_is_of_one_query(linear_cases):
 def test_data_that_do_not_fit(ranker, X, message):
     with pytest.raises(DataError, match=message):
         export(ranker, to="solr", X=X)
+
+
+def test_data_must_be_what_the_first_step_takes(data):
+    ranker = AdditiveRankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    with config_context(enable_metadata_routing=True):
+        scaled = make_pipeline(QueryMinMaxScaler(), AdditiveRankSVM(C=0.1)).fit(data.X, data.y, qid=data.qid)
+    standard = make_pipeline(StandardScaler(), ranker)
+    standard[0].fit(data.X)
+    missing, infinite = data.X.copy(), data.X.copy()
+    missing[3, 1], infinite[3, 1] = np.nan, np.inf
+    with pytest.raises(DataError, match=r"NaN at X\[3, 1\]"):  # the scaler by query refuses what the ranker takes
+        export(scaled, to="python", X=missing, qid=data.qid)
+    export(standard, to="python", X=missing)
+    for model, qid in [(scaled, data.qid), (standard, None)]:
+        with pytest.raises(DataError, match=r"infinity at X\[3, 1\]"):
+            export(model, to="python", X=infinite, qid=qid)
 
 
 @pytest.mark.parametrize("scaler", ["standard", "min-max", "query-minmax", "none"])

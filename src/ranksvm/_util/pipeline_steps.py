@@ -2,9 +2,14 @@
 
 from typing import Any
 
-__all__ = ["steps_of"]
+__all__ = ["steps_of", "takes_missing"]
 
 
 def steps_of(model: object) -> list[Any]:
     """The steps of a Pipeline, or a single model as the only one; the last is the ranker."""
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
+def takes_missing(model: object) -> bool:
+    """Whether a model takes NaN: the first step decides, after scalers of scikit-learn, which leave NaN as it is."""
+    return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)

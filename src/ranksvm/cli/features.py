@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of, takes_missing
 from ranksvm._util.text import feature_labels
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.output.errors import warn
@@ -42,7 +42,7 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
         model = _by_position(model)
     elif data.n_features == n_features and not _are_numbered(data.feature_names):
         names = data.feature_names
-    refuse_not_finite(X, names, path, missing=_takes_missing(model))
+    refuse_not_finite(X, names, path, missing=takes_missing(model))
     return model, X, names
 
 
@@ -149,11 +149,6 @@ def names_in(model: "Model") -> Sequence[str] | None:
     """Names of the columns that a model was trained on, if they are known."""
     names = getattr(steps_of(model)[0], "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
-
-
-def _takes_missing(model: "Model") -> bool:
-    """Whether a model takes NaN: the first step decides, after scalers of scikit-learn, which leave NaN as it is."""
-    return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)
 
 
 def _are_numbered(names: Sequence[str] | None) -> bool:

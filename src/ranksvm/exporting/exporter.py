@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
-from ranksvm._util.pipeline_steps import steps_of
+from ranksvm._util.pipeline_steps import steps_of, takes_missing
 from ranksvm._util.special_files import is_special
 from ranksvm._util.types import Features, Json, MatrixLike, PathLike
 from ranksvm.data import frames, validation
@@ -185,8 +185,7 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
 
 def _rows(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None) -> tuple[Features, ArrayLike | None]:
     """Features and queries as arrays."""
-    steps = steps_of(model)
-    first, ranker = steps[0], steps[-1]
+    first = steps_of(model)[0]
     X, qid, _ = frames.split_qid(X, qid)
     if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
         first = copy.copy(first)  # scikit-learn would warn that an array has no names
@@ -196,8 +195,8 @@ def _rows(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None) -> tuple
     else:
         with validation.as_data_error():
             features = frames.validated(first, X, reset=False, **validation.FEATURE_CHECKS)
-        if not any(getattr(step, "_takes_missing", False) for step in (first, ranker)):
-            validation.check_finite(features, 1, getattr(first, "feature_names_in_", None))
+        names = getattr(first, "feature_names_in_", None)
+        validation.check_finite(features, 1, names, missing=takes_missing(model))
     if qid is not None:
         check_one_per_row("qid", qid, features.shape[0])
     return features, qid
