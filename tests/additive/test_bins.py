@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from ranksvm.additive import FeatureBins, codes_of, feature_bins, level_shares
-from ranksvm.additive.bins import described_features
+from ranksvm.additive.bins import check_missing, described_features
 from ranksvm.additive.columns import new_levels
 from ranksvm.data import TwoBlocks
 from ranksvm.exceptions import DataError
@@ -147,6 +147,16 @@ def test_infinite_values_and_new_missing_values_are_refused():
     X[5, 0] = np.nan
     with pytest.raises(DataError, match=r"contains NaN at X\[5, 0\] \(feature f1\): this feature had no missing value"):
         codes_of(bins, X)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_matrix])
+def test_missing_values_of_some_features_are_refused(layout):
+    X = np.array([[np.nan, 0.0, 1.0], [np.nan, 2.0, np.nan]])
+    check_missing(np.array([True, False, True]), layout(X))
+    with pytest.raises(DataError, match=r"contains NaN at X\[1, 2\] \(feature f3\): this feature had no missing value"):
+        check_missing(np.array([True, False, False]), layout(X))
+    with pytest.raises(DataError, match=r"contains NaN at X\[20, 0\] \(feature a\)"):
+        check_missing(np.array([False, False, False]), layout(X), names=["a", "b", "c"], first_row=20)
 
 
 def test_an_unseen_category_has_level_0():

@@ -255,6 +255,27 @@ def test_an_infinite_value_is_named_as_in_its_file_where_missing_ones_are_taken(
         assert "iteration" not in stderr
 
 
+def test_a_missing_value_that_is_new_is_named_as_in_its_file(ranksvm, folder, train, tmp_path):
+    pd, out, missing = pytest.importorskip("pandas"), tmp_path / "model", "--missing-values"
+    frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.loc[3, "x0"] = np.nan
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    frame.loc[7, "x1"] = np.nan
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    place = "{}: Input X contains NaN at X[{}] (feature {}): this feature had no missing value in the training data."
+    for scaler in ("none", "standard"):
+        options = (*ADDITIVE, "--scaler", scaler, "-C", 0.1, "-o", out)
+        for names in (folder / "train.txt", tmp_path / "whole.csv"):
+            ranksvm("train", names, *options)
+            for command in ("predict", "rank", "explain"):
+                stderr = ranksvm(command, out, tmp_path / "one.csv", missing, code=1).stderr
+                assert place.format(tmp_path / "one.csv", "3, 0", "x0") in stderr
+        ranksvm("train", tmp_path / "one.csv", *options, missing)  # with a value for missing x0
+        stderr = ranksvm("predict", out, tmp_path / "two.csv", missing, code=1).stderr
+        assert place.format(tmp_path / "two.csv", "7, 1", "x1") in stderr
+
+
 def test_missing_values_are_refused_unless_all_scalers_take_them(ranksvm, train, tmp_path):
     pd, out = pytest.importorskip("pandas"), tmp_path / "model"
     frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)

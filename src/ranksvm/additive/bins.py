@@ -21,6 +21,7 @@ __all__ = [
     "FeatureBins",
     "FeatureStatistics",
     "as_floats",
+    "check_missing",
     "codes_of",
     "described_features",
     "described_sample",
@@ -358,6 +359,7 @@ def codes_of(
     cuts = np.concatenate([each.cuts for each in bins]) if bins else np.empty(0)
     pointers = np.concatenate([[0], np.cumsum([each.n_steps for each in bins])]).astype(np.int64)
     others = [j for j, each in enumerate(bins) if each.categories is not None]
+    has_level = np.array([each.missing for each in bins], dtype=bool)
 
     def code(rows: tuple[int, int]) -> None:
         start, stop = rows
@@ -367,7 +369,8 @@ def codes_of(
         for j in others:
             part[:, j] = bins[j].levels_of(block[:, j])
         if not finite:
-            _check_levels(bins, block, part, names, first_row + start)
+            check_not_infinite(block, names, first_row + start)
+            check_missing(has_level, block, names, first_row + start)
 
     ends = [*range(0, n_rows, CODED_ROWS), n_rows]
     parallel_map(code, list(pairwise(ends)), n_threads)
@@ -430,15 +433,33 @@ def level_counts(
     return sum(parts, start=np.zeros(pointers[-1], dtype=np.int64))
 
 
-def _check_levels(
-    bins: Sequence[FeatureBins], X: np.ndarray, codes: np.ndarray, names: Sequence[str] | None, first_row: int
-) -> None:
-    """Raise DataError for infinite values, and for missing ones without a level."""
-    check_not_infinite(X, names, first_row)
-    last = np.array([each.n_levels for each in bins])
-    if (beyond := np.argwhere(codes >= last)).size:
-        row, j = beyond[0].tolist()
-        place = place_in_words(first_row + row, j, names)
+def check_missing(has_level: np.ndarray, X: Features, names: Sequence[str] | None = None, first_row: int = 0) -> None:
+    """Refuse missing values of features without a level for them.
+
+    Parameters
+    ----------
+    has_level : ndarray of bool, shape (n_features,)
+        Whether the missing values of each feature have a level.
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    names : sequence of str, optional
+        Names of the features, for messages.
+    first_row : int
+        Number of the first row, for messages.
+
+    Raises
+    ------
+    DataError
+        When there is such a value; the message has its place.
+    """
+    if is_sparse(X):
+        entries = X.tocoo()
+        refused = np.isnan(entries.data) & ~has_level[entries.col]
+        rows, columns = entries.row[refused], entries.col[refused]
+    else:
+        rows, columns = np.nonzero(np.isnan(X) & ~has_level)
+    if len(rows):
+        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
         raise DataError(f"Input X contains NaN at {place}: this feature had no missing value in the training data.")
 
 

@@ -2,7 +2,8 @@
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -43,6 +44,7 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
     elif data.n_features == n_features and not _are_numbered(data.feature_names):
         names = data.feature_names
     refuse_not_finite(X, names, path, missing=takes_missing(model))
+    _refuse_new_missing(model, X, names, path)
     return model, X, names
 
 
@@ -53,10 +55,29 @@ def refuse_not_finite(X: "Features", names: Sequence[str] | None, path: Path, mi
     """
     from ranksvm._util.threads import effective_n_jobs
     from ranksvm.data.validation import check_finite
+
+    with _naming_file(path):
+        check_finite(X, effective_n_jobs(None), names, missing=missing)
+
+
+def _refuse_new_missing(model: "Model", X: "Features", names: Sequence[str] | None, path: Path) -> None:
+    """Raise DataError, as `refuse_not_finite` does, for NaN where an additive model learned no value for it."""
+    *scalers, ranker = steps_of(model)
+    if not hasattr(ranker, "has_missing_") or any(hasattr(step, "_takes_missing") for step in scalers):
+        return
+    from ranksvm.additive.bins import check_missing
+
+    with _naming_file(path):
+        check_missing(ranker.has_missing_.astype(bool), X, names)
+
+
+@contextmanager
+def _naming_file(path: Path) -> Iterator[None]:
+    """A context whose DataErrors name a file."""
     from ranksvm.exceptions import DataError
 
     try:
-        check_finite(X, effective_n_jobs(None), names, missing=missing)
+        yield
     except DataError as error:
         raise DataError(f"{titled(path)}: {error}") from None
 
