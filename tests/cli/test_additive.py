@@ -211,6 +211,20 @@ def test_a_table_with_missing_values(ranksvm, ranksvm_json, train, tmp_path):
     np.testing.assert_allclose(np.array(scores, dtype=float), expected.predict(X), atol=1e-3)
 
 
+def test_a_value_that_is_missing_in_one_query_only(ranksvm_json, train, tmp_path):
+    pd, out, table = pytest.importorskip("pandas"), tmp_path / "model", tmp_path / "train.csv"
+    X = np.array(train.X, dtype=float)
+    X[3, 1] = np.nan
+    pd.DataFrame(X).add_prefix("x").assign(label=train.y, qid=train.qid).to_csv(table, index=False)
+    options = (*ADDITIVE, "--missing-values", "--step-weight", 1, "--C-range", "0.01,0.1", "--folds", 3, "-o", out)
+    report = ranksvm_json("train", table, *options)
+    expected = package.AdditiveRankSVMCV([0.01, 0.1], step_weights=[1.0], cv=3, n_jobs=1).fit(X, train.y, qid=train.qid)
+    found = [each["score"] for each in report["selection"]["candidates"]]
+    np.testing.assert_allclose(found, expected.mean_scores_[0], rtol=1e-6)
+    against = ranksvm_json("tune", table, *options, "--loss", "hinge,squared_hinge")["against_runner_up"]
+    assert against["runner_up"]["loss"] in ("hinge", "squared_hinge")
+
+
 def test_a_value_that_a_linear_model_refuses_is_named_as_in_its_file(ranksvm, train, tmp_path):
     pd, out = pytest.importorskip("pandas"), tmp_path / "model"
     frame = pd.DataFrame(np.array(train.X, dtype=float)).add_prefix("x").assign(label=train.y, qid=train.qid)

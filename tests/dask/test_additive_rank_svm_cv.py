@@ -70,6 +70,13 @@ def test_by_folds(data, values, options):
     assert found.scores_.shape == (len(found.step_weights_), 2, 3)
 
 
+def test_a_value_that_is_missing_in_one_test_part_only(data):
+    X = data.X.astype(np.float32)
+    X[7, 3] = np.nan
+    expected = AdditiveRankSVMCV(**OPTIONS).fit(X, data.y, qid=data.qid)
+    check_same(DaskAdditiveRankSVMCV(**OPTIONS).fit(cut(X), cut(data.y), qid=cut(data.qid)), expected)
+
+
 @pytest.mark.parametrize("patience", [None, 1])
 def test_on_evaluation_sets(data, values, patience):
     train, valid = data.qid % 3 > 0, data.qid % 3 == 0

@@ -160,6 +160,24 @@ def test_rows_and_columns(make):
     assert frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]
 
 
+@ANY_LIBRARY
+def test_columns_with_missing_values(make):
+    frame = make({"a": [1.0, None, 2.0], "b": [1, 2, 3], "c": ["x", None, "y"], "d": [0.0, 0.0, float("nan")]})
+    assert frames.columns_with_missing(frame).tolist() == [True, False, True, True]
+    assert not frames.is_missing(frame, "a")
+    assert frames.is_missing(make({"a": [float("nan")] * 2}), "a")
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.float32, sp.csr_matrix, sp.csc_matrix, sp.csr_array, np.ndarray.tolist]
+)
+def test_columns_with_missing_values_of_arrays(kind):
+    X = np.array([[0.0, np.nan, 1.0], [2.0, 0.0, np.inf]])
+    assert frames.columns_with_missing(kind(X)).tolist() == [False, True, False]
+    assert not frames.columns_with_missing(np.eye(3, dtype=int)).any()
+    assert frames.columns_with_missing([[None, 1], [2, 3]]).tolist() == [True, False]
+
+
 def test_names_of_columns_of_several_types():
     frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
     model = RankSVM().fit(frame, [0, 1, 2])

@@ -155,6 +155,25 @@ def test_choices_are_those_of_rows_in_memory(tmp_path):
     same(found, expected, 1e-7)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_value_that_is_missing_in_one_test_part_only(tmp_path, kind):
+    data = made(tmp_path, kind)
+    X = data.X.copy()
+    if kind == "dense":
+        X[np.isnan(X)] = 0.0
+        X[7, 3] = X[100, 5] = np.nan
+    else:
+        X.data[[3, 400]] = np.nan
+    RankingData(X, data.y, data.qid).save(tmp_path / "few.rsd")
+    few = RankingData.load(tmp_path / "few.rsd")
+    options = {"Cs": [1e-2, 0.1], "cv": 3, "tol": 1e-7, "interactions": [0, 1], "step_weights": [1.0]}
+    found = AdditiveRankSVMCV(**options).fit(few)
+    expected = AdditiveRankSVMCV(**options).fit(X, data.y, qid=data.qid)
+    assert expected.has_missing_.sum() == 2
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-12)
+    same(found, expected, 1e-7)
+
+
 def test_the_number_of_interactions_is_chosen_on_an_evaluation_set(tmp_path):
     data = made(tmp_path)
     options = {"C": 0.05, "tol": 1e-7, "interactions": "auto"}

@@ -68,6 +68,38 @@ def test_missing_values_and_listed_interactions_in_folds():
     assert np.isfinite(search.predict(X)).all()
 
 
+def test_a_value_that_is_missing_in_one_test_part_only():
+    X, y, qid = curved()
+    kind = np.random.default_rng(0).integers(0, 3, len(y))
+    X[:, 4] = kind
+    X[33, 4] = 7.0  # a category of one query
+    X[5, 1] = X[8, 4] = np.nan
+    options = {"linear": False, "interactions": [(2, 3)], "categorical": [4]}
+    search = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], cv=3, tol=1e-9, **options).fit(X, y, qid=qid)
+    assert search.has_missing_.tolist() == [0, 1, 0, 0, 1]
+    filled = X.copy()
+    filled[5, 1], filled[8, 4] = -1e6, 99.0  # the first level, and no category: without effect
+    for fold, (train, test) in enumerate(ranksvm.QueryKFold(3).split(X, y, qid)):
+        one = AdditiveRankSVM(C=0.1, tol=1e-9, **options)
+        Z = filled if np.isin([5, 8], test).all() else X
+        score = one.fit(X[train], y[train], qid=qid[train]).score(Z[test], y[test], qid=qid[test])
+        assert search.scores_[0, 0, fold] == pytest.approx(score, abs=1e-6)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_frames_with_a_value_that_is_missing_in_one_test_part_only(text):
+    pd = pytest.importorskip("pandas")
+    X, y, qid = curved()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["e"] = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    if text:
+        frame["e"] = frame["e"].map({0.0: "red", 1.0: "blue", 2.0: "white"})
+    frame.loc[8, "e"] = None if text else np.nan
+    search = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], cv=3, categorical=["e"]).fit(frame, y, qid=qid)
+    assert search.has_missing_.tolist() == [0, 0, 0, 0, 1]
+    assert np.isfinite(search.scores_).all()
+
+
 def test_pairs_files_and_calibration(tmp_path):
     random = np.random.default_rng(0)
     data = Preferences(random.normal(0.4, 1.0, (150, 3)), random.normal(0.0, 1.0, (150, 3)))

@@ -14,7 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ranksvm
-from ranksvm import QueryKFold, QueryStandardScaler, RankSVM, metrics
+from ranksvm import (
+    AdditiveRankSVM,
+    AdditiveRankSVMCV,
+    QueryKFold,
+    QueryStandardScaler,
+    RankSVM,
+    cross_validate,
+    metrics,
+)
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -233,6 +241,31 @@ def test_an_estimator_that_takes_no_queries_is_refused(data):
     for estimator in (RankSVM, "ranksvm"):
         with pytest.raises(OptionError, match="must be an object with fit and predict"):
             ranksvm.cross_validate(estimator, X, y, qid=qid)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "frame", "text"])
+def test_a_value_of_an_additive_model_that_is_missing_in_one_test_part_only(kind):
+    data = ranksvm.make_ranking(n_queries=30, n_docs=8, n_features=4, random_state=0)
+    X, options = data.X.copy(), {"categorical": [3]}
+    X[:, 3] = np.random.default_rng(0).integers(0, 2, len(X))
+    X[5, 1] = X[77, 3] = np.nan
+    if kind == "sparse":
+        X = scipy.sparse.csr_matrix(X)
+    elif kind != "dense":
+        X = pd.DataFrame(X, columns=list("abcd"))
+        if kind == "text":
+            X["d"] = X["d"].map({0.0: "red", 1.0: "blue"})
+    ranker = AdditiveRankSVM(C=0.1, tol=1e-8, **options)
+    found = cross_validate(ranker, X, data.y, qid=data.qid, cv=3, return_estimator=True)
+    search = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], tol=1e-8, cv=3, **options).fit(X, data.y, qid=data.qid)
+    np.testing.assert_allclose(found.scores["ndcg@10"], search.scores_[0, 0], rtol=1e-12)
+    assert all(each.has_missing_.tolist() == [0, 1, 0, 1] for each in found.estimators)
+    for model in (ranker, *found.estimators):
+        assert "_all_data" not in vars(model)
+    first = slice(0, 40)
+    assert found.estimators[0].fit(X[first], data.y[first], qid=data.qid[first]).has_missing_.tolist() == [0, 1, 0, 0]
+    nested = AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], cv=2, **options)
+    assert np.isfinite(cross_validate(nested, X, data.y, qid=data.qid, cv=3)["ndcg@10"])
 
 
 def test_lightgbm(data):

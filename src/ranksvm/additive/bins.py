@@ -190,6 +190,7 @@ def described_features(
     categorical: Sequence[int] = (),
     n_threads: int = 1,
     sample_weight: np.ndarray | None = None,
+    missing: np.ndarray | None = None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
     """The levels of each feature, as `feature_bins` gives them, and its statistics, from one sort of its values.
 
@@ -199,6 +200,8 @@ def described_features(
         As in `feature_bins`.
     sample_weight : ndarray of float64, shape (n_rows,), optional
         How often each row counts.
+    missing : ndarray of bool, shape (n_features,), optional
+        Whether the missing values of each feature have a level; None: if X has any.
 
     Returns
     -------
@@ -208,7 +211,8 @@ def described_features(
         The statistics.
     """
     rows, weights = _sampled(X, sample_weight)
-    return described_sample(rows, missing_features(X, n_threads), max_bins, categorical, n_threads, weights)
+    missing = missing_features(X, n_threads) if missing is None else missing
+    return described_sample(rows, missing, max_bins, categorical, n_threads, weights)
 
 
 def described_sample(
@@ -226,7 +230,7 @@ def described_sample(
     rows : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The rows that `quantile_rows` selects.
     missing : ndarray of bool, shape (n_features,)
-        Which features have missing values in any row.
+        Whether the missing values of each feature have a level: at least if any row has one.
     max_bins, categorical, n_threads
         As in `feature_bins`.
     weights : ndarray of float64, shape (n_rows,), optional

@@ -25,6 +25,7 @@ def levels_on_cluster(
     n_features: int,
     options: AdditiveOptions,
     feature_names: Sequence[str] | None,
+    missing: np.ndarray | None = None,
 ) -> AdditiveLevels:
     """The levels of the features of all rows, the same as in a fit in one process.
 
@@ -43,6 +44,8 @@ def levels_on_cluster(
         The hyper-parameters.
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
+    missing : ndarray of bool, shape (n_features,), optional
+        Whether the missing values of each feature have a level; None: if any row has one.
 
     Returns
     -------
@@ -50,14 +53,14 @@ def levels_on_cluster(
         The levels.
     """
     categorical, signs = categorical_and_signs(options, n_features, feature_names)
-    sizes, missing = zip(*cluster.results(cluster.mapped(_counted, rows, n_features)), strict=True)
+    sizes, found_missing = zip(*cluster.results(cluster.mapped(_counted, rows, n_features)), strict=True)
     ends = np.cumsum(sizes)
     places = quantile_rows(int(ends[-1]))
     owned = np.split(places, np.searchsorted(places, ends[:-1]))
     starts = ends - np.array(sizes)
     chosen = [own - start for own, start in zip(owned, starts.tolist(), strict=True)]
     pieces = cluster.mapped(_piece, rows, n_features, second_arguments=chosen)
-    how = np.any(missing, axis=0), options.max_bins, categorical
+    how = np.any(found_missing, axis=0) if missing is None else missing, options.max_bins, categorical
     (found,) = cluster.results([cluster.client.submit(_described, pieces, *how, pure=False)])
     bins, statistics = found
     counts, total = tree_sum(cluster.results(cluster.mapped(_levels, rows, bins)), _plus)

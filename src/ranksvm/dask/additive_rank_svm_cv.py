@@ -38,7 +38,8 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     """`DaskAdditiveRankSVM` with its hyper-parameters chosen as by `AdditiveRankSVMCV`.
 
     For each step weight and number of interactions, the fits for all values of C run at the same time and share every
-    round. The training part of each fold has levels of its own, as in one process. If it has more than 65,536 rows, the
+    round. The training part of each fold has levels of its own, as in one process (and, as there, all data
+    decide whether missing values have a level). If it has more than 65,536 rows, the
     quantiles come from a sample, which may differ from the sample in one process.
 
     Parameters
@@ -245,7 +246,8 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         else:
             rows, names = cluster.mapped(Rows.of_queries, prepared.rows, train), prepared.columns.names
             named = None if names is None else names.tolist()
-            levels = levels_on_cluster(cluster, rows, self.n_features_in_, options, named)
+            missing = prepared.described.missing
+            levels = levels_on_cluster(cluster, rows, self.n_features_in_, options, named, missing)
             largest = max(cluster.results(cluster.mapped(_largest_label, rows)))
             part = replace(prepared, rows=rows, queries=train, largest_label=largest)
         return AdditiveRows(cluster, part, levels, options, effective_n_jobs(self.n_jobs))

@@ -24,6 +24,7 @@ __all__ = [
     "CONTENTS",
     "column",
     "column_names",
+    "columns_with_missing",
     "drop_column",
     "has_column",
     "is_frame",
@@ -153,9 +154,25 @@ def text_columns(X: DataFrame, among: Collection[str] | None = None) -> list[str
 
 def is_missing(X: DataFrame, name: str) -> bool:
     """Whether a column of a DataFrame has no value in any row."""
-    column = _frame(X).get_column(name)
-    nan = column.is_nan() if column.dtype.is_float() else column.is_null()
-    return bool((column.is_null() | nan).all())
+    return bool(_missing(_frame(X).get_column(name)).all())
+
+
+def columns_with_missing(X: MatrixLike) -> np.ndarray:
+    """Which columns of features, of any type that ``fit`` takes, have a missing value: bool, shape (n_features,)."""
+    if is_frame(X):
+        frame = _frame(X)
+        return np.array([_missing(frame.get_column(name)).any() for name in frame.columns], dtype=bool)
+    if is_sparse(X):
+        entries, found = X.tocoo(), np.zeros(X.shape[1], dtype=bool)
+        found[entries.col[np.isnan(entries.data)]] = True
+        return found
+    values = np.asarray(X)
+    return np.isnan(values if values.dtype.kind in "biuf" else values.astype(np.float64)).any(axis=0)
+
+
+def _missing(values: "nw.Series") -> "nw.Series":
+    """Whether each value of a column is missing."""
+    return values.is_null() | (values.is_nan() if values.dtype.is_float() else values.is_null())
 
 
 def texts(X: DataFrame, name: str) -> list[str | None]:

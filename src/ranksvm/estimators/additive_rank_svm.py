@@ -318,7 +318,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
             training = resolve_files(training, self.memory_limit, missing=True, categorical=self.categorical)
             training = read_training_data(self, training)
             self.censored_ = event is not None
-            data = additive_training_set(training, options, getattr(self, "feature_names_in_", None))
+            names, missing = getattr(self, "feature_names_in_", None), self._features_with_missing()
+            data = additive_training_set(training, options, names, missing)
             sets = read_evaluation_sets(
                 self,
                 EvalArguments(eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at),

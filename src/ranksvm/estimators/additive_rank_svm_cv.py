@@ -57,6 +57,10 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     previous solution. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
     help.
 
+    The training part of each fold has levels of its own, but all data decide whether the missing values of a feature
+    have a level. So values may be missing in a test part only: the model of this fold treats them as the mean in the
+    linear part, and adds nothing else, like for a category that its training part does not have.
+
     Parameters
     ----------
     Cs : array-like of float or None, default None
@@ -210,15 +214,21 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         return additive_options(self, interactions=listed, step_weight=max(self._step_weights()))
 
     def _training_set(self, training: TrainingArguments, options: Any) -> Any:
-        return additive_training_set(training, options, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return additive_training_set(training, options, names, self._features_with_missing())
+
+    def _training_part(self, data: Any, training: TrainingArguments, options: Any) -> Any:
+        names = getattr(self, "feature_names_in_", None)
+        return additive_training_set(training, options, names, data.levels.missing)
 
     def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[FoldFactory]:
         return [partial(_with_own_bounds, fold) for fold in super()._folds_of_pairs(data, listed)]
 
-    def _part_of_file(self, data: Any, options: Any) -> Any:
+    def _part_of_file(self, data: Any, part: Any, options: Any) -> Any:
         from ranksvm.fits.additive_file import file_additive_training_set
 
-        return file_additive_training_set(data, options, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return file_additive_training_set(part, options, names, data.levels.missing)
 
     def _settings(self, data: Any) -> list[Setting]:
         counts = self._counts()

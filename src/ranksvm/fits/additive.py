@@ -82,7 +82,10 @@ class AdditiveTrainingSet(TrainingSet):
 
 
 def additive_training_set(
-    training: TrainingArguments, options: AdditiveOptions, feature_names: Sequence[str] | None = None
+    training: TrainingArguments,
+    options: AdditiveOptions,
+    feature_names: Sequence[str] | None = None,
+    missing: np.ndarray | None = None,
 ) -> "AdditiveTrainingSet | FileAdditiveTrainingSet":
     """The training set of an additive model, with the levels of its features.
 
@@ -94,6 +97,8 @@ def additive_training_set(
         The hyper-parameters.
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
+    missing : ndarray of bool, shape (n_features,), optional
+        Whether the missing values of each feature have a level; None: if X has any.
 
     Returns
     -------
@@ -105,12 +110,12 @@ def additive_training_set(
         from ranksvm.fits.additive_file import file_additive_training_set
         from ranksvm.fits.file_training_set import file_training_set
 
-        return file_additive_training_set(file_training_set(training, options), options, feature_names)
+        return file_additive_training_set(file_training_set(training, options), options, feature_names, missing)
     data = training_set(training, options)
     X = data.X
     categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     weight = _sample_weight(training, data.n_rows)
-    bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight)
+    bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight, missing)
     names = training.feature_names if feature_names is None else feature_names
     codes = codes_of(bins, X, data.n_threads, names)
     shares, scales = level_shares(bins, codes, weight, data.n_threads), feature_scales(statistics.ranges, categorical)

@@ -118,7 +118,10 @@ class FileAdditiveTrainingSet:
 
 
 def file_additive_training_set(
-    data: FileTrainingSet, options: AdditiveOptions, feature_names: Sequence[str] | None = None
+    data: FileTrainingSet,
+    options: AdditiveOptions,
+    feature_names: Sequence[str] | None = None,
+    missing: np.ndarray | None = None,
 ) -> FileAdditiveTrainingSet:
     """The training set of an additive model whose rows stay in their file.
 
@@ -134,6 +137,8 @@ def file_additive_training_set(
         The hyper-parameters.
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
+    missing : ndarray of bool, shape (n_features,), optional
+        Whether the missing values of each feature have a level; None: if any row has one.
 
     Returns
     -------
@@ -143,7 +148,7 @@ def file_additive_training_set(
     backend = file_backend(data.rows, options.memory_limit, threads_for(options.loss, data.n_threads))
     categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     memory = int(QUANTILE_SHARE * memory_for(options.memory_limit))
-    bins, statistics = _described(backend, data.rows, options.max_bins, categorical, data.n_threads, memory)
+    bins, statistics = _described(backend, data.rows, options.max_bins, categorical, data.n_threads, memory, missing)
     shares = _shares(backend, data.rows, bins)
     scales = feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
@@ -158,6 +163,7 @@ def _described(
     categorical: Sequence[int],
     n_threads: int,
     memory: int,
+    known_missing: np.ndarray | None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
     """The levels and statistics of `described_features`, from one reading, or from one for each group of features."""
     numbers, weights = _chosen_rows(rows)
@@ -166,7 +172,7 @@ def _described(
     step = max(1, min(n_features, memory // per_feature))
     bins: list[FeatureBins] = []
     found: list[FeatureStatistics] = []
-    missing = np.zeros(n_features, dtype=bool)
+    missing = np.zeros(n_features, dtype=bool) if known_missing is None else known_missing.copy()
     for first in range(0, n_features, step):
         columns = slice(first, min(first + step, n_features))
         sample = _collected(backend, rows, numbers, columns, missing if first == 0 else None)

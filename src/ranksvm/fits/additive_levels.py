@@ -54,6 +54,11 @@ class AdditiveLevels:
     bounds: dict[float, np.ndarray] = field(default_factory=dict)
     codes: list[tuple[Features, np.ndarray]] = field(default_factory=list)
 
+    @property
+    def missing(self) -> np.ndarray:
+        """Whether the missing values of each feature have a level: bool, shape (n_features,)."""
+        return np.array([each.missing for each in self.terms.bins], dtype=bool)
+
     def codes_of(self, X: Features, n_threads: int) -> np.ndarray:
         """The level of each value of validation data, kept for the next call with the same object.
 

@@ -3,7 +3,8 @@
 import dataclasses
 import inspect
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,9 @@ def cross_validate(
     The result does not depend on scikit-learn's configuration: metadata routing is enabled while the estimator runs, so
     that the steps of a Pipeline receive the queries they request.
 
+    All of X decide whether an `AdditiveRankSVM` has a level for the missing values of a feature, as in
+    `AdditiveRankSVMCV`, unless it is a step of a Pipeline.
+
     Parameters
     ----------
     estimator : object
@@ -308,7 +312,8 @@ def cross_validate(
             fresh = clone(estimator)
             if listed is not None:
                 _request_pairs(fresh)
-            fitted = fresh.fit(_part(estimator, X, train, train), *own_labels, **params)
+            with _knowing_all_data(fresh, X):
+                fitted = fresh.fit(_part(estimator, X, train, train), *own_labels, **params)
             middle = time.perf_counter()
             scores = predict_scores(fitted, _part(estimator, X, test, train), ids[test])
             ended = time.perf_counter()
@@ -387,6 +392,19 @@ def _request_pairs(estimator: object) -> None:
     for step in (estimator, *params):
         if hasattr(step, "set_fit_request") and "pairs" in inspect.signature(step.fit).parameters:
             step.set_fit_request(pairs=True, pair_weight=True)
+
+
+@contextmanager
+def _knowing_all_data(estimator: Any, X: MatrixLike | Preferences) -> Iterator[None]:
+    """A context in which an additive ranker can see all features, because they decide which values may be missing."""
+    if not hasattr(estimator, "_all_data"):
+        yield
+        return
+    estimator._all_data = X
+    try:
+        yield
+    finally:
+        del estimator._all_data
 
 
 def pooled(parts: Sequence[Evaluation]) -> Evaluation:

@@ -17,7 +17,7 @@ from ranksvm.additive import AdditiveFunction, TrainingShares
 from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, joined
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, edited_steps, shapes_of, term_labels, term_means
-from ranksvm.data import Queries, frames, validation
+from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.spread import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
 from ranksvm.datasets.file_data import TextFeatures
@@ -42,6 +42,8 @@ class AdditiveRanker(Ranker):
     """Base of the rankers whose score is a sum of functions of one feature and functions of two features."""
 
     _takes_missing = True
+    # All data, while `cross_validate` calls ``fit`` with a part of them.
+    _all_data: Any = None
     categorical: Sequence[str | int] | None
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
@@ -403,6 +405,14 @@ class AdditiveRanker(Ranker):
         if last is None or any(one is not other for one, other in zip(last[0], fitted, strict=True)):
             last = _FUNCTIONS[self] = fitted, replace(function_of(arrays), names=names)
         return last[1]
+
+    def _features_with_missing(self) -> np.ndarray | None:
+        """Whether each feature has missing values in all data; None if ``fit`` gets all data."""
+        if self._all_data is None:
+            return None
+        blocks = self._all_data.blocks if isinstance(self._all_data, Preferences) else [self._all_data]
+        found: np.ndarray = np.any([frames.columns_with_missing(block) for block in blocks], axis=0)
+        return found
 
     def _learn_categories(self, X: Any, text_features: TextFeatures | None) -> Any:
         self.categories_ = {}

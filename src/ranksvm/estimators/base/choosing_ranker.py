@@ -311,12 +311,16 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         raise NotImplementedError
 
     def _training_set(self, training: TrainingArguments, options: FitOptions) -> TrainingSet:
-        """The training set made from arrays: from all data, or from the data of one fold."""
+        """The training set made from the arrays of all data."""
         raise NotImplementedError
 
-    def _part_of_file(self, data: Any, options: FitOptions) -> Any:
-        """The training set of some queries of a file."""
-        return data
+    def _training_part(self, data: Any, training: TrainingArguments, options: FitOptions) -> TrainingSet:
+        """The training set made from the arrays of a fold of ``data``."""
+        return self._training_set(training, options)
+
+    def _part_of_file(self, data: Any, part: Any, options: FitOptions) -> Any:
+        """The training set made from some queries of a file, whose training set is ``data``."""
+        return part
 
     def _settings(self, data: TrainingSet) -> list[Any]:
         """The settings to try, the most regularized first."""
@@ -426,7 +430,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """Folds of data in a file, whose rows stay there."""
 
         def parts(train: Any, test: HeldOutData) -> tuple[Any, HeldOutData]:
-            return self._part_of_file(train, options), test
+            return self._part_of_file(data, train, options), test
 
         return [partial(parts, *fold) for fold in file_folds(getattr(data, "file", data), self.cv)]
 
@@ -451,7 +455,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             held_out = EvaluationSet(
                 X_test, y[test], numbers[test], test_weights["sample_weight"], test_weights["event"]
             )
-            return self._training_set(arguments, options), held_out
+            return self._training_part(data, arguments, options), held_out
 
         divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
         return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
