@@ -7,7 +7,7 @@ import pytest
 
 from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, simulate_clicks
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, OptionError
 
 LISTS = [
     ("i1", "a", "d1", 1, 0),
@@ -267,6 +267,30 @@ def test_documents_of_several_types():
     twice = RankingData(np.zeros((3, 1)), np.zeros(3), [7, 7, 7], np.array(["a", 1, 1], dtype=object))
     with pytest.raises(DataError, match="have document '1' twice in query 7"):
         ClickLog([7], ["a"], [1], [1]).rows(twice)
+
+
+def test_a_number_and_its_text_are_refused_if_they_are_compared_as_text():
+    def column(*ids):
+        found = np.empty(len(ids), dtype=object)
+        found[:] = ids
+        return found
+
+    X, y, one_query = np.zeros((4, 1)), np.zeros(4), ["a"] * 4
+    mixed = column(1, "1", "2", 3)
+    data = RankingData(X, y, one_query, mixed)
+    exact = ClickLog(one_query, column("2", "1", 3, 1), [1, 2, 3, 4], [1, 0, 0, 0])
+    assert exact.rows(data).tolist() == [2, 1, 3, 0]
+    assert ClickLog(["a"], ["3"], [1], [1]).rows(data).tolist() == [3]  # not one of the two
+    for docid, message in [(mixed, r"documents 1 and '1', but"), (mixed[::-1], r"documents '1' and 1, but")]:
+        with pytest.raises(DataError, match=f"the data have the {message} the ids of the log are text"):
+            ClickLog(["a", "a"], ["2", "1"], [1, 2], [1, 0]).rows(RankingData(X, y, one_query, docid))
+    with pytest.raises(DataError, match=r"the log has the documents 1 and '1', but the ids of the data are text"):
+        ClickLog(["a"] * 3, column(1, "1", "2"), [1, 2, 3], [1, 0, 0]).rows(RankingData(X, y, one_query, list("1234")))
+    queries = RankingData(X, y, column(1, 1, "1", 2), list("abab"))
+    with pytest.warns(LikelyMistakeWarning):
+        assert ClickLog(["2"], ["b"], [1], [1]).rows(queries).tolist() == [3]
+    with pytest.raises(DataError, match=r"the data have the queries 1 and '1', but the ids of the log are text"):
+        ClickLog(["1"], ["a"], [1], [1]).rows(queries)
 
 
 def test_rows_that_the_data_lack(data):

@@ -358,7 +358,8 @@ class ClickLog(Tabular):
         data : RankingData
             The documents. If they have ids, a document of the log is found by its query and its id. If not, integers in
             the log are row numbers of the data, and text is the position of the document in its query, from 0: a
-            service that ranks documents without ids calls them "0", "1", ...
+            service that ranks documents without ids calls them "0", "1", ... If the ids of the log or of the data are
+            text, both are compared as text: "1" is 1.
 
         Returns
         -------
@@ -368,7 +369,8 @@ class ClickLog(Tabular):
         Raises
         ------
         DataError
-            When a document of the log is not in the data, or the data have two documents with the same id in a query.
+            When a document of the log is not in the data, the data have two documents with the same id in a query, or
+            a text agrees with two ids, such as 1 and "1".
         """
         from ranksvm.clicks.matching import rows_of
 

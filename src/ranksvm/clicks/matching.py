@@ -17,7 +17,7 @@ def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
         raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
     queries = data.queries
     # code of a query in the log -> query of the data
-    query = _places(queries.ids, log.query_ids)
+    query = _places(queries.ids, log.query_ids, "queries")
     if data.docid is None and log.document_ids.dtype.kind in "UST":
         return _rows_by_place(log, query if data.qid is not None else np.zeros_like(query), queries)
     if data.docid is None:
@@ -39,7 +39,7 @@ def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
         row = int(by_key[twice[0]])
         name = queries.keys[int(sorted_key[twice[0]] // n_ids)]
         raise DataError(f"the data have document {str(data.docid[row])!r} twice in query {name!r}.")
-    document = _places(ids, log.document_ids)
+    document = _places(ids, log.document_ids, "documents")
     if data.qid is None:
         query = np.zeros_like(query)
     wanted = query[log.query].astype(np.int64) * n_ids + document[log.document]
@@ -51,15 +51,32 @@ def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
     return by_key[place]
 
 
-def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Position of each wanted id among the known ids; -1 if it is absent.
+def _places(known: np.ndarray, wanted: np.ndarray, what: str) -> np.ndarray:
+    """Position of each wanted id (of the log) among the known ids (of the data); -1 if it is absent.
 
     If either kind is text, both are compared as text: ids that are numbers in LETOR files are text in service stores.
     """
-    text = any(ids.dtype.kind in "US" for ids in (known, wanted))
+    text = any(ids.dtype.kind in "UST" for ids in (known, wanted))
     names, wanted_names = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
+    if text:
+        common = set(names).intersection(wanted_names)
+        _refuse_equal_texts(known, names, common, f"the data have the {what}", "log")
+        _refuse_equal_texts(wanted, wanted_names, common, f"the log has the {what}", "data")
     place = {value: number for number, value in enumerate(names)}
     return np.array([place.get(value, -1) for value in wanted_names], dtype=np.int64)
+
+
+def _refuse_equal_texts(ids: np.ndarray, texts: list[str], common: set[str], found: str, other: str) -> None:
+    """Raise DataError if two ids of one side are the same text, such as 1 and "1", and the other side has this text."""
+    if ids.dtype.kind != "O":
+        return
+    seen: dict[str, object] = {}
+    for value, text in zip(ids.tolist(), texts, strict=True):
+        if text in common and seen.setdefault(text, value) is not value:
+            raise DataError(
+                f"{found} {seen[text]!r} and {value!r}, but the ids of the {other} are text, with which both agree: "
+                "give all ids as text, or all as numbers."
+            )
 
 
 def _rows_by_place(log: ClickLog, query: np.ndarray, queries: Queries) -> np.ndarray:
