@@ -15,8 +15,16 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit
 
-from ranksvm.dask import DaskAdditiveRankSVMCV, DaskRankSVM, DaskRankSVMCV, choosing_ranker, evaluation
+from ranksvm.dask import (
+    DaskAdditiveRankSVM,
+    DaskAdditiveRankSVMCV,
+    DaskRankSVM,
+    DaskRankSVMCV,
+    choosing_ranker,
+    evaluation,
+)
 from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.cluster import LostError
 from ranksvm.exceptions import ClusterError
 
 
@@ -86,6 +94,46 @@ def test_a_cluster_that_restarts_makes_its_data_again(client, data, parts_of, un
     monkeypatch.setattr(DaskBackend, "_sum", with_restart)
     fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
     np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+
+
+@pytest.mark.parametrize("when", ["fit", "evaluation"])
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        DaskRankSVM(C=0.05, n_partitions=4),
+        DaskAdditiveRankSVM(C=0.05, n_partitions=4, max_bins=4, interactions="auto"),
+    ],
+    ids=["linear", "additive"],
+)
+def test_a_cluster_that_restarts_makes_evaluation_sets_again(client, data, parts_of, monkeypatch, ranker, when):
+    X, y, qid = parts_of(data)
+    sets = {"eval_set": [(X, y), (X[:300], y[:300])], "eval_qid": [qid, qid[:300]]}
+    undisturbed = clone(ranker).fit(X, y, qid=qid, **sets)
+    place, name = (DaskBackend, "_sum") if when == "fit" else (evaluation, "evaluated")
+    plain, calls = getattr(place, name), []
+
+    def with_restart(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            client.restart(wait_for_workers=False)  # the fit itself waits for them
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(place, name, with_restart)
+    fit = clone(ranker).fit(X, y, qid=qid, **sets)
+    assert fit.evals_result_ == undisturbed.evals_result_
+    assert len(fit.evals_result_) == 2
+    np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+
+
+def test_an_evaluation_set_that_is_always_lost_is_an_error(client, data, parts_of, monkeypatch):
+    X, y, qid = parts_of(data)
+
+    def lost(*arguments, **options):
+        raise LostError("gone")
+
+    monkeypatch.setattr(evaluation, "evaluated", lost)
+    with pytest.raises(ClusterError, match="has lost the evaluation set valid_0 5 times in one evaluation"):
+        DaskRankSVM(C=0.05).fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
 
 
 @pytest.mark.parametrize("choice", ["folds", "evaluation set", "additive"])

@@ -32,7 +32,7 @@ LARGE_ARGUMENTS = 64 << 10
 # Results of up to this many parts are added up here; results of more parts are first added up on the workers. A
 # result of 136 features takes only 1 kB, and a task has a cost of its own. The number was not tuned.
 GATHERED = 64
-# Maximum number of attempts for a round in which workers end or futures are cancelled, or for a choice of C.
+# Maximum number of attempts for a round in which workers end or futures are cancelled, an evaluation, or a choice of C.
 ATTEMPTS = 5
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import dask.array as da
@@ -289,7 +290,8 @@ class DaskRanker(BaseEstimator):
         found = []
         for name, inputs, timed in self._inputs_of_sets(cluster, eval_set, *options):
             with naming_set(name):
-                found.append(HeldOut(name, prepared_rows(cluster, inputs, self.n_partitions), timed))
+                prepare = partial(prepared_rows, cluster, inputs, self.n_partitions)
+                found.append(HeldOut(name, prepare(), prepare, timed))
         return found, decided_metrics(metrics, found) if found else metrics
 
     def _inputs_of_sets(

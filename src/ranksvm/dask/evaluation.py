@@ -1,6 +1,7 @@
 """Metrics on parts: scores stay on the workers with the rows; only sums over queries are sent."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,17 +9,21 @@ import numpy as np
 from distributed import Future
 
 from ranksvm.additive import AdditiveFunction
-from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.backend import ATTEMPTS
+from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.listed_pairs import Listed, pairs_in_part
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows
 from ranksvm.data.scores import linear_scores
 from ranksvm.data.validation import check_scores
+from ranksvm.exceptions import ClusterError
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["HeldOut", "Scorer", "Sums", "evaluated", "scores_of", "scoring_function", "sums_of_pairs"]
+
+logger = logging.getLogger("ranksvm.dask")
 
 # The weights of a linear model, or the function of an additive one.
 Scorer = np.ndarray | AdditiveFunction
@@ -73,7 +78,7 @@ class Sums(NamedTuple):
 ZERO_SUMS = Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class HeldOut:
     """A set to evaluate models on: see `ranksvm.fits.evaluation.EvaluationSet`.
 
@@ -83,12 +88,15 @@ class HeldOut:
         Its name.
     prepared : Prepared
         Its rows on the cluster, and its pairs if they are listed.
+    prepare_again : callable
+        Makes ``prepared`` again, if the cluster has lost it.
     timed : bool
         Whether its labels are times, some of them censored.
     """
 
     name: str
     prepared: Prepared
+    prepare_again: Callable[[], Prepared]
     timed: bool = False
 
     @property
@@ -110,12 +118,17 @@ class HeldOut:
         metrics: Sequence[Metric],
         convention: str | Convention = "default",
     ) -> list[dict[str, "Sums"]]:
-        """The metrics of several models: see `evaluated`."""
-        own = self.own_metric
-        prepared = self.prepared
-        return evaluated(
-            cluster, prepared.rows, models, metrics if own is None else [own], convention, listed=prepared.listed
-        )
+        """The metrics of several models: see `evaluated`; of rows that are made again if the cluster restarts."""
+        chosen = metrics if self.own_metric is None else [self.own_metric]
+        for attempt in range(ATTEMPTS):
+            try:
+                if attempt:
+                    self.prepared = self.prepare_again()
+                prepared = self.prepared
+                return evaluated(cluster, prepared.rows, models, chosen, convention, listed=prepared.listed)
+            except LostError as lost:
+                logger.warning("the cluster has lost the evaluation set %s, which is made again: %s", self.name, lost)
+        raise ClusterError(f"the cluster has lost the evaluation set {self.name} {ATTEMPTS} times in one evaluation.")
 
 
 def evaluated(
