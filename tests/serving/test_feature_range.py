@@ -388,7 +388,7 @@ def test_the_log_of_the_process_tells(tmp_path, caplog):
     steps(learner)
     learner.close()
     (told,) = [one.getMessage() for one in caplog.records if "outside" in one.getMessage()]
-    assert "0 answers, and parts of 1 with features outside their range" in told
+    assert "0 entries, and parts of 1 with features outside their range" in told
     assert "entry 21, event e000020" in told
     store.close()
 

@@ -67,7 +67,7 @@ def test_everything_is_shown_and_markup_is_text(page):
     assert page.title() == "ranksvm service"
     facts = page.locator("#facts").text_content()
     assert "SOLARRanker" in facts
-    assert "answers learned40" in facts
+    assert "entries learned40" in facts
     assert page.locator("#event-rows tr").count() == 10
     assert "<script>document" in page.locator("#event-rows").text_content()
     assert "Interleaved rankings: the champion won" in page.locator("#experiment").text_content()

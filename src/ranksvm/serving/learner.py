@@ -305,14 +305,15 @@ class Learner:
         self._tell()
 
     def _tell(self) -> None:
-        """Log the answers that were not learned from since the last version, always in one line."""
+        """Log the entries that were not learned from since the last version, always in one line."""
         assert self._learning is not None
         counts = self._learning.skipped, self._learning.outside
         if counts != self._logged_counts:
-            text = (
-                "not learned from so far: %d answers, and parts of %d with features outside their range; the last: %s"
+            logger.warning(
+                "not learned from so far: %d entries, and parts of %d with features outside their range; the last: %s",
+                *counts,
+                self._learning.reason,
             )
-            logger.warning(text, *counts, self._learning.reason)
             self._logged_counts = counts
 
     def _serve(self, position: int, at: float) -> None:

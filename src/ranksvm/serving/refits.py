@@ -76,7 +76,7 @@ def refitted(
     lessons = [feature_range.applied(lesson) for lesson in _lessons(store, window, passed_over, click_learning)]
     n_held_out = int(_HELD_OUT * len(lessons))
     if n_held_out < 2:
-        return Refit(None, f"{len(lessons)} answers with labels or clicks are too few to fit and to compare.")
+        return Refit(None, f"{len(lessons)} events with labels or clicks are too few to fit and to compare.")
     known, new = lessons[:-n_held_out], lessons[-n_held_out:]
     try:
         model = _fitted(champion, [lesson.inside_range for lesson in known])

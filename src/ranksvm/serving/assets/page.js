@@ -59,12 +59,12 @@ function showFacts(now) {
   const facts = [
     ["model", now.model],
     ["serving version", counted(now.serving)],
-    ["answers learned", counted(now.learning.position)],
+    ["entries learned", counted(now.learning.position)],
     ["learning lag", counted(now.learning.lag)],
     ["role", now.learning.here ? "learner" : "follower"],
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
-    ["answers skipped", counted(now.skipped)],
+    ["entries skipped", counted(now.skipped)],
     ["outside the range", counted(now.outside)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
@@ -309,7 +309,7 @@ async function refresh() {
 }
 
 function state({ lag, state }) {
-  return state === "keeps up" ? "Up to date" : `Learning ${state}, ${counted(lag)} answers behind`;
+  return state === "keeps up" ? "Up to date" : `Learning ${state}, ${counted(lag)} entries behind`;
 }
 
 function say(text) {
