@@ -225,6 +225,18 @@ def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
     assert fit.coef_.min() >= 0.0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_tron_takes_over_the_hinge_with_known_signs_later(monkeypatch):
+    random = np.random.default_rng(1)
+    X = scipy.sparse.random(60, 2500, density=0.005, random_state=1, format="csr")
+    y, qid = random.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    fit = RankSVM(loss="hinge", monotone="increasing").fit(X, y, qid=qid)
+    assert (fit.solver_, fit.converged_) == ("dual", True)
+    assert 60 < fit.n_iter_ < 200
+    monkeypatch.setattr("ranksvm.fits.linear.SIGNED_HINGE_ITERATIONS", 2)
+    assert RankSVM(loss="hinge", monotone="increasing", max_iter=10).fit(X, y, qid=qid).solver_ == "tron"
+
+
 def test_explicit_pairs_and_dual_coef():
     X, y, qid = wide(seed=4)
     upper, lower = np.nonzero((qid[:, None] == qid) & (y[:, None] > y))
