@@ -409,6 +409,29 @@ def test_a_kernel_matrix_too_coarse_for_C_is_made_in_float64():
     assert (np.diff(ranker.history_["hessian_products"]) >= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_direct_steps_at_large_C_end_where_round_off_says(seed):
+    random = np.random.default_rng(seed)
+    X, y, qid = random.normal(size=(18, 100)), random.integers(0, 2, 18), np.repeat(np.arange(3), 6)
+    options = {"C": 8e5, "kernel": "linear", "loss": "hinge"}
+    direct, other = (KernelRankSVM(solver=solver, **options).fit(X, y, qid=qid) for solver in ("direct", "newton"))
+    for fit in (direct, other):  # the certificate includes round-off
+        assert fit.duality_gap_ < 1e-3 * fit.objective_
+    assert direct.objective_ == pytest.approx(other.objective_, rel=1e-6)
+    assert direct.n_iter_ < 20
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_linear_kernel_is_not_made_again_in_float64(caplog):
+    random = np.random.default_rng(0)
+    X, y, qid = random.normal(size=(18, 100)), random.integers(0, 2, 18), np.repeat(np.arange(3), 6)
+    with caplog.at_level("INFO", logger="ranksvm"):
+        fit = KernelRankSVM(C=8e5, kernel="linear", loss="hinge", solver="direct").fit(X, y, qid=qid)
+    assert "round-off" in fit.status_
+    assert "too coarse" not in caplog.text
+
+
 def test_a_path_goes_on_in_float64_where_it_must():
     data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
     ranker = KernelRankSVMCV(Cs=[1.0, 1e6], gammas=[0.01])

@@ -168,6 +168,17 @@ def test_the_inverse_by_active_pairs_is_that_of_the_whole_matrix(loss, C, n, n_q
     assert objective.matrix.n_products == before + 1
 
 
+def test_scores_of_the_inverse_have_the_round_off_of_its_result():
+    """A gradient may be many orders of magnitude larger than the step: its round-off must not stay in the scores."""
+    objective, _, _ = make_problem()
+    objective.reweight(1e9)
+    point = objective.evaluate(objective.vector())  # every pair is active
+    step = objective.inverse(point)(point.gradient)
+    assert np.abs(step).max() < 1e-4 * np.abs(point.gradient).max()
+    Q = objective.matrix.columns(np.arange(60))
+    np.testing.assert_allclose(step[1], Q @ step[0], rtol=0, atol=1e-14 * np.abs(step[0]).sum())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 5, 256, 300, 700])
 @pytest.mark.parametrize("n_threads", [1, 2])

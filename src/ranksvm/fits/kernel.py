@@ -263,6 +263,8 @@ class KernelProblem(RankSVMProblem):
         """Whether float32 is too coarse for this C, judged at a solution or, without one, by a bound over all pairs."""
         if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
             return False  # Q is in float64 already, or was given in float32
+        if isinstance(self.matrix, LinearKernelMatrix):
+            return False  # its products do not round Q
         if result is None:
             return self.objective.rounding(C) > ROUNDING
         if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:

@@ -330,9 +330,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
             return None
 
         def solve(r: np.ndarray) -> np.ndarray:
-            z = self.vector(-correct(r[1]))
-            z += r
-            return z
+            # Q times the difference, not the difference of products: the scores of a step then have the round-off of
+            # the step, not that of a gradient that may be many orders of magnitude larger
+            return self.vector(r[0] - correct(r[1]))
 
         return solve
 
