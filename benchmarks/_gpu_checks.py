@@ -61,20 +61,20 @@ def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
         for weighting in ("per_query", "label_gap", "gain_gap"):
             yield partial(checked, f"{loss}, {weighting}", device, data.X, labels, loss=loss, pair_weighting=weighting)
         yield partial(checked, f"{loss}, adjacent levels", device, data.X, labels, loss=loss, pair_selection="adjacent")
-    missing = np.where(rng.random(data.X.shape) < 0.1, np.nan, data.X)
-    features = {
-        "float32": data.X,
-        "float64, missing values": missing.astype(np.float64),
-        "CSR": scipy.sparse.csr_array(sparse),
-    }
-    for name, X in features.items():
-        for loss in LOSSES:
-            options = {"loss": loss, "C": 0.01, "max_bins": 16, "model": AdditiveRankSVM}
-            yield partial(checked, f"additive, {loss}, {name}", device, X, {"y": y, "qid": qid}, **options)
-    both = {"interactions": [(0, 1), (2, 3)], "monotone": {0: "increasing"}, "C": 0.01, "model": AdditiveRankSVM}
-    yield partial(checked, "additive, interactions, monotone", device, data.X, {"y": y, "qid": qid}, **both)
     few = data.qid <= (10 if smoke else 60)
     X, labels_of_few = data.X[few], {"y": y[few], "qid": qid[few]}
+    missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    features = {
+        "float32": X,
+        "float64, missing values": missing.astype(np.float64),
+        "CSR": scipy.sparse.csr_array(sparse[few]),
+    }
+    for name, values in features.items():
+        for loss in LOSSES:
+            options = {"loss": loss, "C": 0.01, "max_bins": 16, "model": AdditiveRankSVM}
+            yield partial(checked, f"additive, {loss}, {name}", device, values, labels_of_few, **options)
+    both = {"interactions": [(0, 1), (2, 3)], "monotone": {0: "increasing"}, "C": 0.01, "model": AdditiveRankSVM}
+    yield partial(checked, "additive, interactions, monotone", device, X, labels_of_few, **both)
     for kernel in ("rbf", "laplacian", "poly", "cosine", "linear"):
         for approximation in (None, "nystroem") if kernel != "rbf" else (None, "nystroem", "fourier"):
             options = {"kernel": kernel, "approximation": approximation, "gamma": 0.02, "kernel_dtype": "float64"}

@@ -32,8 +32,8 @@ CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 THREADS = 0.77
 
 # The same for additive models: passes for smooth losses and for the hinge, and CPU seconds for each byte of X and of
-# the codes. CODED_READ_RATIO: as READ_RATIO. (For 720,033 x 136 float32 features of 32 levels an evaluation took 108 and
-# 19 ms on 2 and 16 threads of a Xeon, and 1.9 ms on an H100; fits with the squared hinge took 27 passes.)
+# the codes. CODED_READ_RATIO: as READ_RATIO. (For 720,033 x 136 float32 features of 32 levels an evaluation took 130
+# and 25 ms on 2 and 16 threads of a Xeon, and 1.5 ms on an H100; fits with the squared hinge took 27 passes.)
 SMOOTH_ADDITIVE, HINGE_ADDITIVE = 25.0, 60.0
 CPU_CODED_BYTE, CODED_READ_RATIO = 2.7e-10, 10.0
 

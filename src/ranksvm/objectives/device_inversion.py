@@ -14,10 +14,10 @@ from ranksvm.objectives.active_pairs import ActivePairs, active_sizes, factor_ty
 
 __all__ = ["DeviceInversion"]
 
-# Seconds of an inverse for n documents, for each of n^3, n^2 and n. On an H100, the factors for 5,584 to 6,951 documents
-# took 0.018 to 0.027 s, and the inverses 0.048 to 0.065 s (benchmarks/results/direct_gpu.md). A document takes 3
-# microseconds of the host for its column of the Hessian; and TILE of them take 7 launches of 13 microseconds, for the
-# factor and two solutions with it.
+# Seconds of an inverse for n documents, for each of n^3, n^2 and n. On an H100, the factors for 5,584 to 6,951
+# documents took 0.018 to 0.027 s, and the inverses 0.048 to 0.065 s (benchmarks/results/direct_gpu.md). A document
+# takes 3 microseconds of the host for its column of the Hessian; and TILE of them take 7 launches of 13 microseconds,
+# for the factor and two solutions with it.
 CUBE, SQUARE, DOCUMENT = 7e-14, 1e-10, 5e-6
 # Seconds on one core of an AMD EPYC for the block of a list of s documents, for each of s^2 and s^3 (0.9 s for 2,000
 # documents), and the largest number of documents of a list: for longer ones there is no inverse.
