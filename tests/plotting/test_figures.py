@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from ranksvm.plotting._end_labels import spread
-from ranksvm.plotting.figures import DASHES, PALETTE, c_name, line_style, number_names, short_names
+from ranksvm.plotting.figures import DASHES, PALETTE, c_name, line_style, number_names, short_names, spread
 
 # from LMS colors of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
 BLIND = {

@@ -10,8 +10,16 @@ from ranksvm._util.text import feature_labels
 from ranksvm.estimators import AdditivePath, AdditiveRankSVMCV, RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
-from ranksvm.plotting._end_labels import end_labels
-from ranksvm.plotting.figures import axes_or_new, by_rule, c_axis, c_name, legend_above, line_style, nth_color
+from ranksvm.plotting.figures import (
+    axes_or_new,
+    by_rule,
+    c_axis,
+    c_name,
+    end_labels,
+    legend_above,
+    line_style,
+    nth_color,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
