@@ -10,16 +10,32 @@ from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.analysis.bands import ShapeBands
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting._shape_axes import draw_cells, draw_shape, value_limits
-from ranksvm.plotting.figures import axes_or_new, literal, short_names
+from ranksvm.plotting.figures import PALETTE, axes_or_new, literal, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
 
 __all__ = ["ShapeDisplay"]
 
 # Width and height of the axes of one shape, in inches.
 WIDTH, HEIGHT = 3.0, 2.3
+# Height of the strip below the shapes in which bars show the training rows, as a share of the height of the axes, and
+# the largest height of a bar, as a share of the strip.
+STRIP, BARS = 0.2, 0.8
+# Space for missing values, as a share of the width of the axes.
+MISSING = 0.14
+# Levels have the same width if half of them are within this part of the range of the values.
+CROWDED = 0.1
+_N_BARS = 40
+_CURVE: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.5, "zorder": 3}
+_POINTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5, "color": PALETTE[0], "zorder": 3}
+_GAP: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "color": PALETTE[1], "zorder": 3}
+_BAND: dict[str, Any] = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0}
+_ROWS: dict[str, Any] = {"color": "0.82", "zorder": 0.5}
+_ZERO: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
+# Lower and upper ends at the points of the curve, and at the levels: two arrays of two rows.
+Band = tuple[np.ndarray, np.ndarray]
 
 
 class ShapeDisplay:
@@ -166,11 +182,11 @@ class ShapeDisplay:
             if len(axes) != n:
                 raise OptionError(f"ax has {len(axes)} axes, but {n} terms are drawn: give one for each.")
         shapes = [term for term in self.terms if isinstance(term, Shape)]
-        limits = value_limits(shapes, self.bands)
+        limits = _value_limits(shapes, self.bands)
         cells = [np.abs(term.values).max() for term in self.terms if isinstance(term, Cells)]
         for place, (each, term) in enumerate(zip(axes, self.terms, strict=True)):
             if isinstance(term, Cells):
-                mesh = draw_cells(each, term, max(cells) or 1.0)
+                mesh = _draw_cells(each, term, max(cells) or 1.0)
                 bar = each.figure.colorbar(mesh, ax=each)
                 # as vectors, because pages that load no files do not show a bitmap within an SVG
                 bar.solids.set_rasterized(False)
@@ -180,7 +196,7 @@ class ShapeDisplay:
                 band = (
                     None if self.bands is None else (self.bands.curves[term.feature], self.bands.values[term.feature])
                 )
-                draw_shape(each, term, limits, band, by_levels)
+                _draw_shape(each, term, limits, band, by_levels)
                 each.set_title(literal(short_names([term.name])[0]), fontsize="medium")
                 each.tick_params(labelsize="small")
                 if place % columns == 0:
@@ -201,3 +217,146 @@ def _chosen(terms: list[Shape | Cells], feature: Any) -> Shape | Cells:
         if len(found) == len(wanted) and all(any(each in one for one in found) for each in wanted):
             return term
     raise OptionError(f"the model has no term of {feature!r}.")
+
+
+def _value_limits(shapes: list[Shape], bands: ShapeBands | None) -> tuple[float, float]:
+    """The limits of the vertical axis that some shapes share, with room for the strip of rows below them."""
+    found = [0.0]
+    for shape in shapes:
+        found += shape.values[shape.shares > 0.0].tolist()
+        if not shape.is_categorical:
+            found += shape.curve()[1].tolist()
+        if bands is not None:
+            found += bands.values[shape.feature].ravel().tolist() + bands.curves[shape.feature].ravel().tolist()
+    low, high = min(found), max(found)
+    extent = (high - low) or 1.0
+    return low - extent * (0.05 + STRIP), high + 0.05 * extent
+
+
+def _draw_shape(
+    ax: "Axes", shape: Shape, limits: tuple[float, float], band: Band | None, by_levels: bool | None
+) -> None:
+    """Draw one shape, with the ends of its band, if any; for ``by_levels`` see `ShapeDisplay.plot`."""
+    ax.set_ylim(limits)
+    ax.axhline(0.0, **_ZERO)
+    if shape.is_categorical:
+        left, right = _draw_categories(ax, shape, band)
+    elif _has_one_value_a_level(shape):
+        left, right = _draw_values(ax, shape, band)
+    else:
+        left, right = _draw_curve(ax, shape, band, by_levels)
+    if shape.bins.missing:
+        place = right + 0.5 * MISSING * (right - left)
+        _points(ax, np.array([place]), shape.values[-1:], None if band is None else band[1][:, -1:], _GAP)
+        _bars(ax, np.array([place]), shape.shares[-1:], 0.3 * MISSING * (right - left), max(shape.shares))
+        ax.axvline(right, color="0.6", linestyle=":", linewidth=0.8)
+        value = float(shape.values[-1])
+        above = value < sum(limits) / 2.0
+        text: dict[str, Any] = {"ha": "center", "va": "bottom" if above else "top", "fontsize": "x-small"}
+        text |= {"xytext": (0, 6 if above else -6), "textcoords": "offset points", "color": PALETTE[1]}
+        ax.annotate("missing", (place, value), rotation=90, **text)
+        right += MISSING * (right - left)
+    ax.set_xlim(left, right)
+
+
+def _draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
+    """Draw the cells of an interaction, with colors from ``-largest`` to ``largest``; cells without rows stay empty."""
+    values = np.ma.masked_where(cells.shares == 0.0, cells.values)
+    ax.set_facecolor("0.8")
+    mesh = ax.pcolormesh(values, cmap="PuOr_r", vmin=-largest, vmax=largest, edgecolors="white", linewidth=0.5)
+    for axis, bins, name, labels in (
+        (ax.yaxis, cells.first_bins, cells.names[0], cells.labels[0]),
+        (ax.xaxis, cells.second_bins, cells.names[1], cells.labels[1]),
+    ):
+        if bins.categories is None:
+            # cuts are where levels meet
+            places = [*range(1, bins.n_steps + 1), *([bins.n_levels - 0.5] if bins.missing else [])]
+            axis.set_ticks(places, [*(f"{cut:.3g}" for cut in bins.cuts), *labels[len(labels) - int(bins.missing) :]])
+        else:
+            axis.set_ticks(np.arange(bins.n_levels) + 0.5, labels)
+        axis.set_label_text(literal(short_names([name])[0]), fontsize="small")
+        axis.set_tick_params(labelsize="x-small")
+    ax.tick_params(axis="x", labelrotation=90)
+    return mesh
+
+
+def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | None) -> tuple[float, float]:
+    """Draw a feature of many values as a line."""
+    x, values = shape.curve()
+    ends = shape.ends
+    shares = shape.shares[: len(ends) - 1]
+    if by_levels is None:
+        by_levels = _is_crowded(ends)
+    if by_levels:
+        places = np.arange(len(ends), dtype=np.float64)
+        x = np.repeat(places, 2)[1:-1]
+        marked = np.unique(np.linspace(0, len(ends) - 1, 4).round().astype(np.int64))
+        ax.set_xticks(marked, [f"{end:.2g}" for end in ends[marked]])
+        ends = places
+    elif ends[-1] == ends[-2]:
+        # the last level is one value, and would have no width
+        ends = np.append(ends[:-1], ends[-1] + 0.03 * (ends[-1] - ends[0]))
+        x = np.append(x[:-1], ends[-1])
+    ax.plot(x, values, **_CURVE)
+    if band is not None:
+        ax.fill_between(x, *band[0], **_BAND)
+    n_bars = len(shares) if by_levels else _N_BARS
+    edges = np.linspace(ends[0], ends[-1], n_bars + 1) if ends[-1] > ends[0] else ends[0] + np.array([-0.5, 0.5])
+    inside = np.diff(np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(shares)])))
+    _bars(ax, (edges[:-1] + edges[1:]) / 2.0, inside, edges[1] - edges[0], inside.max())
+    return float(edges[0]), float(edges[-1])
+
+
+def _draw_values(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, float]:
+    """Draw a feature of few values: a point for each."""
+    n = shape.bins.n_steps + 1
+    x = shape.means[:n]
+    gap = np.diff(x).min() if n > 1 else 1.0
+    ax.plot(x, shape.values[:n], color=PALETTE[0], linewidth=0.8, linestyle=":", zorder=2)
+    _points(ax, x, shape.values[:n], None if band is None else band[1][:, :n], _POINTS)
+    margin = max(0.5 * gap, 0.04 * (x[-1] - x[0]))
+    width = 0.6 * max(gap, 0.03 * (x[-1] - x[0]))
+    _bars(ax, x, shape.shares[:n], width, max(shape.shares))
+    if n <= 6:
+        ax.set_xticks(x, [f"{value:.4g}" for value in x])
+    return float(x[0] - margin), float(x[-1] + margin)
+
+
+def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, float]:
+    """Draw the categories that training rows have, each as a bar."""
+    assert shape.bins.categories is not None
+    shown = np.arange(1 + len(shape.bins.categories))
+    shown = shown[shape.shares[shown] > 0.0]
+    x, labels = np.arange(len(shown)), shape.labels
+    ax.bar(x, shape.values[shown], width=0.7, color=PALETTE[0], alpha=0.75, zorder=2)
+    if band is not None:
+        low, high = band[1][:, shown]
+        ax.vlines(x, low, high, color="0.15", linewidth=1.0, zorder=3)
+    _bars(ax, x, shape.shares[shown], 0.7, max(shape.shares))
+    rotation = 90 if sum(len(labels[level]) + 2 for level in shown) > 28 else 0
+    ax.set_xticks(x, [literal(labels[level]) for level in shown], rotation=rotation)
+    return -0.6, len(shown) - 0.4
+
+
+def _points(ax: "Axes", x: np.ndarray, values: np.ndarray, band: np.ndarray | None, style: dict[str, Any]) -> None:
+    ax.plot(x, values, **style)
+    if band is not None:
+        ax.vlines(x, *band, color=style["color"], alpha=0.5, linewidth=2.0, zorder=2)
+
+
+def _bars(ax: "Axes", x: np.ndarray, shares: np.ndarray, width: float, largest: float) -> None:
+    """Shares of the training rows, at the bottom of the axes."""
+    room = BARS * STRIP / (1.1 + STRIP)
+    ax.bar(x, room * shares / (largest or 1.0), width=width, transform=ax.get_xaxis_transform(), **_ROWS)
+
+
+def _has_one_value_a_level(shape: Shape) -> bool:
+    """Whether each level of a feature is one value."""
+    n = shape.bins.n_steps + 1
+    return bool((shape.means[:n] == shape.ends[:-1]).all())
+
+
+def _is_crowded(ends: np.ndarray) -> bool:
+    """Whether half of the levels are within a small part of the range of the values."""
+    half = len(ends) // 2
+    return len(ends) > 4 and bool((ends[half:] - ends[:-half]).min() < CROWDED * (ends[-1] - ends[0]))
