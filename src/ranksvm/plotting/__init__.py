@@ -1,11 +1,9 @@
 """Displays of fitted models, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
 
-from ranksvm.plotting.cutoff_display import CutoffDisplay
-from ranksvm.plotting.difference_display import DifferenceDisplay
 from ranksvm.plotting.grid_display import GridDisplay
-from ranksvm.plotting.label_display import LabelDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
+from ranksvm.plotting.quality_displays import CutoffDisplay, DifferenceDisplay, LabelDisplay
 from ranksvm.plotting.rank_curves import ClickRateDisplay, PropensityDisplay
 from ranksvm.plotting.shape_display import ShapeDisplay
 from ranksvm.plotting.spectra import DimensionHistogramDisplay, DimensionsDisplay, EnergyDisplay
