@@ -10,6 +10,8 @@ from importlib import resources
 from urllib.parse import urlsplit
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -21,7 +23,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ranksvm.exceptions import DataError, StoreError
 from ranksvm.serving.access import client_of, is_loopback
 from ranksvm.serving.feedback import Feedback, content_of
-from ranksvm.serving.meters import Meters
 from ranksvm.serving.openapi import openapi
 from ranksvm.serving.problems import Problem, response_of
 from ranksvm.serving.records import Outcome, Receipt, is_event_id, time_of
@@ -49,6 +50,8 @@ _HEADERS = {
 }
 _feedback_decoder = msgspec.json.Decoder(Feedback)
 _activation_decoder = msgspec.json.Decoder(Activation)
+# Bounds of the histogram of times, in seconds; requests usually take 0.5 to 25 ms.
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -120,7 +123,7 @@ class _API:
 
     def __init__(self, service: Service):
         self._service = service
-        self._meters = Meters(service)
+        self._meters = _Meters(service)
         self._openapi = msgspec.json.encode(openapi())
 
     def guarded(self, handler: Handler, scope: str | None, path: str) -> Handler:
@@ -360,3 +363,45 @@ def _unknown(event: str) -> Problem:
 
 def _unavailable(error: StoreError) -> Problem:
     return Problem(503, "store", f"{error} Nothing was stored; try again.", {"Retry-After": "1"})
+
+
+class _Meters:
+    """Counters of requests, and gauges that are evaluated when they are read."""
+
+    def __init__(self, service: Service):
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "ranksvm_requests", "Requests by address and status.", ["path", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "ranksvm_request_seconds", "Time of requests.", ["path"], buckets=_BUCKETS, registry=self._registry
+        )
+        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self._gauge("ranksvm_version", "Version of the model that ranks.", lambda: service.learner.served.version)
+        self._gauge("ranksvm_learnt", "Entries learned from.", lambda: service.learner.served.position)
+        self._gauge("ranksvm_stored", "Entries of the log.", lambda: service.store.head[0])
+        self._gauge("ranksvm_learns", "Whether this process learns.", lambda: service.learner.learns)
+        self._gauge("ranksvm_waiting", "Items that are not stored yet.", lambda: service.writer.waiting)
+        self._gauge("ranksvm_dropped", "Events that could not be stored.", lambda: service.writer.dropped)
+        self._gauge(
+            "ranksvm_outside",
+            "Requests with features outside their range, clipped or refused.",
+            lambda: service.outside,
+        )
+        self._gauge("ranksvm_store_bytes", "Size of the store.", service.store.size)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        key = path, status
+        if key not in self._known:
+            self._known[key] = self._requests.labels(path, str(status)), self._seconds.labels(path)
+        counter, histogram = self._known[key]
+        counter.inc()
+        histogram.observe(seconds)
+
+    def text(self) -> tuple[bytes, str]:
+        """All values, and their media type."""
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+    def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        Gauge(name, text, registry=self._registry).set_function(value)
