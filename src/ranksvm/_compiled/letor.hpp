@@ -13,7 +13,7 @@
 
 namespace letor {
 
-// Why a line is refused. ranksvm/datasets/letor/errors.py has the sentence for each.
+// Why a line is refused. ranksvm/datasets/letor/text.py has the sentence for each.
 enum Reason : int {
     NONE = 0,
     MISSING_LABEL,

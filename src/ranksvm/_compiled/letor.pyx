@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, freethreading_compatible=True
-"""LETOR / SVMlight text: arrays in, arrays out, the GIL released. `ranksvm.datasets.letor.errors` says why lines are refused.
+"""LETOR / SVMlight text: arrays in, arrays out, the GIL released. `ranksvm.datasets.letor.text` says why lines are refused.
 
 A text is bytes; a range ``start .. stop`` of it holds whole lines. Callers give ranges that `count` has counted, and
 arrays with room for what it found.
