@@ -25,7 +25,6 @@ from ranksvm.datasets import (
     write_data,
     write_letor,
 )
-from ranksvm.datasets.letor import stream as letor_stream
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError, ParseError
 
 COMPRESSIONS = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
@@ -34,7 +33,7 @@ COMPRESSIONS = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "x
 @pytest.fixture
 def small_windows(monkeypatch):
     """Queries go over the borders of windows and blocks."""
-    monkeypatch.setattr(letor_stream, "WINDOW", 64)
+    monkeypatch.setattr(streams, "WINDOW", 64)
     monkeypatch.setattr(_parquet, "_STREAM_ROWS", 3)
     monkeypatch.setattr(streams, "_CACHE_ROWS", 3)
 
@@ -80,12 +79,12 @@ def assert_same_rows(batches, data):
 )
 def test_batches_are_runs_of_rows_and_never_two_of_one_id(runs, batch_queries, window, sparse):
     content = lines_of(runs).encode()
-    before, letor_stream.WINDOW = letor_stream.WINDOW, window
+    before, streams.WINDOW = streams.WINDOW, window
     try:
         options = {"n_features": 3, "sparse": sparse}
         batches = list(iter_letor(io.BytesIO(content), batch_queries=batch_queries, **options))
     finally:
-        letor_stream.WINDOW = before
+        streams.WINDOW = before
     data = read_letor(io.BytesIO(content), n_features=3)
     assert_same_rows(batches, data)
     # runs of rows with one id, one by one in plain Python

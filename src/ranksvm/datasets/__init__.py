@@ -9,11 +9,10 @@ if TYPE_CHECKING:
     from ranksvm.datasets.files import read_data, write_data
     from ranksvm.datasets.generators import make_ranking, make_ranking_stream
     from ranksvm.datasets.letor.reader import read_letor
-    from ranksvm.datasets.letor.stream import iter_letor
     from ranksvm.datasets.letor.writer import write_letor
     from ranksvm.datasets.ranking_data import RankingData
     from ranksvm.datasets.runs import Qrels, Run
-    from ranksvm.datasets.streams import iter_data
+    from ranksvm.datasets.streams import iter_data, iter_letor
     from ranksvm.datasets.trec_files import read_qrels, read_run, write_qrels, write_run
 else:
     __getattr__ = lazy_names(
@@ -25,7 +24,7 @@ else:
             "Run": "ranksvm.datasets.runs",
             "convert_to_cache": "ranksvm.datasets.cache.conversion",
             "iter_data": "ranksvm.datasets.streams",
-            "iter_letor": "ranksvm.datasets.letor.stream",
+            "iter_letor": "ranksvm.datasets.streams",
             "make_ranking": "ranksvm.datasets.generators",
             "make_ranking_stream": "ranksvm.datasets.generators",
             "read_data": "ranksvm.datasets.files",

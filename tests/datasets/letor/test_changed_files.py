@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ranksvm._util import compression
-from ranksvm.datasets import csv, iter_data, iter_letor, read_letor
-from ranksvm.datasets.letor import reader, source, stream, text as letor_text
+from ranksvm.datasets import csv, iter_data, iter_letor, read_letor, streams
+from ranksvm.datasets.letor import reader, source, text as letor_text
 from ranksvm.exceptions import DataError
 
 LINES = [f"{i % 3} qid:{i // 10} 1:{i} 2:0.5 # docid = d{i}\n" for i in range(2000)]
@@ -186,7 +186,7 @@ def stored(content: bytes) -> bytes:
 @pytest.mark.parametrize("pack", [bytes, stored], ids=["plain", "gzip"])
 @pytest.mark.parametrize(("name", "lines"), [("data.txt", LINES * 40), ("data.csv", CSV_LINES)])
 def test_a_stream_that_is_shortened(tmp_path, monkeypatch, name, lines, pack):
-    monkeypatch.setattr(stream, "WINDOW", 1 << 12)
+    monkeypatch.setattr(streams, "WINDOW", 1 << 12)
     monkeypatch.setattr(compression, "_CHUNK", 1 << 12)
     monkeypatch.setattr(csv, "HEAD", 1 << 12)
     monkeypatch.setattr(csv, "_BLOCK", 1 << 12)
@@ -203,7 +203,7 @@ def test_a_stream_that_is_shortened(tmp_path, monkeypatch, name, lines, pack):
 
 
 def test_a_stream_that_grows(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "WINDOW", 1 << 12)
+    monkeypatch.setattr(streams, "WINDOW", 1 << 12)
     path = tmp_path / "data.txt"
     path.write_text("".join(LINES))
     queries = iter_letor(path)
