@@ -1,7 +1,8 @@
-"""Files that are mapped into memory, and checks that arrays in them can still be read."""
+"""Files that are mapped into memory, with checks that they can still be read; files that several threads read."""
 
 import mmap
 import os
+import threading
 from contextlib import suppress
 from typing import IO
 
@@ -10,7 +11,7 @@ import numpy as np
 from ranksvm._util.checks import is_sparse
 from ranksvm.exceptions import DataError
 
-__all__ = ["MappedFile", "check_whole", "mapped_file"]
+__all__ = ["BytesOfFile", "MappedFile", "check_whole", "mapped_file"]
 
 
 class MappedFile(mmap.mmap):
@@ -61,18 +62,7 @@ class MappedFile(mmap.mmap):
 
 
 def mapped_file(X: object) -> MappedFile | None:
-    """The mapped file that holds the values of an array or CSR matrix; None if they are in memory.
-
-    Parameters
-    ----------
-    X : ndarray, sparse matrix or any other object
-        The array.
-
-    Returns
-    -------
-    MappedFile or None
-        The file.
-    """
+    """The mapped file that holds the values of an array or CSR matrix; None if they are in memory."""
     found = getattr(X, "data", None) if is_sparse(X) else X  # a dok matrix has no array of values
     while isinstance(found, np.ndarray):
         found = found.base
@@ -96,3 +86,33 @@ def check_whole(file: MappedFile | None) -> None:
     """
     if file is not None:
         file.check_whole()
+
+
+class BytesOfFile:
+    """A binary file that several threads read, each at its own position.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading, with a descriptor.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._seek_and_read = threading.Lock()
+
+    def fill(self, view: memoryview, offset: int) -> bool:
+        """Fill memory with the bytes from ``offset`` on; False if the file ends too early."""
+        while len(view):
+            n_read = self._read_at(view, offset)
+            if n_read == 0:
+                return False
+            view, offset = view[n_read:], offset + n_read
+        return True
+
+    def _read_at(self, view: memoryview, offset: int) -> int:
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [view], offset)
+        with self._seek_and_read:  # Windows
+            self._file.seek(offset)
+            return self._file.readinto(view) or 0  # type: ignore[attr-defined]

@@ -20,12 +20,11 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_integer, is_sparse
-from ranksvm._util.mapped_file import MappedFile
+from ranksvm._util.mapped_file import BytesOfFile, MappedFile
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import available_cpus, parallel_map
 from ranksvm._util.types import PathLike
 from ranksvm.data.text_categories import are_texts
-from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.exceptions import DataError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ranksvm._util.mapped_file import BytesOfFile
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.types import Features, PathLike
 from ranksvm.data.queries import Queries
-from ranksvm.datasets.cache.file_bytes import BytesOfFile
 from ranksvm.datasets.cache.layout import open_cache, words_of
 from ranksvm.exceptions import DataError
 

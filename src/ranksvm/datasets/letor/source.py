@@ -9,7 +9,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
-from ranksvm.datasets.cache.file_bytes import BytesOfFile
+from ranksvm._util.mapped_file import BytesOfFile
 from ranksvm.exceptions import DataError
 
 __all__ = ["ChangedTextError", "FileText", "GrowingFile", "MemoryText", "Text", "after_newline"]
