@@ -33,8 +33,8 @@ from ranksvm.datasets import (
 from ranksvm.datasets.cache import layout
 from ranksvm.datasets.cache.layout import MAGIC
 from ranksvm.datasets.cache.reader import CacheFile
+from ranksvm.datasets.file_data import training_file
 from ranksvm.datasets.table import Columns
-from ranksvm.datasets.training_file import training_file
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 

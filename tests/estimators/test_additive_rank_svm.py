@@ -317,7 +317,7 @@ def test_a_table_with_missing_values(tmp_path, monkeypatch, in_memory):
     path = tmp_path / "data.csv"
     pd.DataFrame(X).add_prefix("x").assign(label=y, qid=qid).to_csv(path, index=False)
     if not in_memory:
-        monkeypatch.setattr("ranksvm.datasets.training_file.memory_bytes", lambda limit: 1000)
+        monkeypatch.setattr("ranksvm.datasets.file_data.memory_bytes", lambda limit: 1000)
         monkeypatch.setattr("ranksvm.datasets.file_data.in_file", lambda path, limit: True)
     found = AdditiveRankSVM(C=0.1, **TIGHT).fit(path)
     expected = AdditiveRankSVM(C=0.1, **TIGHT).fit(X, y, qid=qid)

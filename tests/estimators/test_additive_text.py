@@ -10,7 +10,8 @@ import ranksvm
 from ranksvm import AdditiveRankSVM, AdditiveRankSVMCV, RankSVM, RankSVMCV
 from ranksvm.clicks import fit_from_clicks, position_bias, simulate_clicks
 from ranksvm.data.text_categories import features_for
-from ranksvm.datasets import file_data, read_data, training_file
+from ranksvm.datasets import file_data, read_data
+from ranksvm.datasets.cache import conversion
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.report import make_report
 from ranksvm.serving.simulation import each_query
@@ -178,7 +179,7 @@ def test_a_fit_of_a_file_is_that_of_its_frame(file, categorical):
 
 def test_a_fit_of_a_file_that_stays_on_disk(file, monkeypatch):
     monkeypatch.setattr(file_data, "in_file", lambda path, limit: True)
-    monkeypatch.setattr(training_file, "memory_to_read", lambda path: 1 << 50)
+    monkeypatch.setattr(conversion, "memory_to_read", lambda path: 1 << 50)
     X, _, y, qid = make_data()
     expected = fitted(X, y, qid, tol=1e-9)
     found = AdditiveRankSVM(C=0.1, categorical=["brand", "color"], tol=1e-9).fit(file)

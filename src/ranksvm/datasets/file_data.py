@@ -1,5 +1,6 @@
-"""Data that stay in their file during a fit, because they do not fit in memory."""
+"""Files as X of a fit: read into memory, or left in their file and read in passes, because memory cannot hold them."""
 
+import logging
 import os
 import warnings
 from collections.abc import Sequence
@@ -9,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import level_of_caller
-from ranksvm._util.memory import memory_bytes
+from ranksvm._util.memory import in_words, memory_bytes
 from ranksvm._util.types import MatrixLike, MemoryLimit, PathLike
 from ranksvm.datasets.cache.reader import CacheFile
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
-__all__ = ["FileData", "TextFeatures", "in_file", "unpacked"]
+__all__ = ["FileData", "TextFeatures", "in_file", "training_file", "unpacked"]
+
+logger = logging.getLogger("ranksvm.data")
 
 # Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, and the scores for
 # a few weight vectors that the solver compares.
@@ -114,8 +117,6 @@ def unpacked(
         What to fit to; the last is None if no feature held text, and none is in ``categorical`` by name.
     """
     if isinstance(X, str | os.PathLike):
-        from ranksvm.datasets.training_file import training_file
-
         X = training_file(X, limit, missing, categorical)
     if not isinstance(X, RankingData):
         if limit is not None and not isinstance(X, FileData):  # FileData come from the command line
@@ -159,6 +160,56 @@ def _stays_in_file(data: RankingData, limit: MemoryLimit) -> bool:
         if data.is_mapped:
             raise
         return False  # X is in memory, whatever has become of its file
+
+
+def training_file(
+    path: PathLike, limit: MemoryLimit, missing: bool = False, categorical: Sequence[str | int] = ()
+) -> RankingData:
+    """The data of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of any kind that `read_data` reads.
+    limit : int, str or None
+        The memory limit: see `memory_bytes`. A file that may need more memory, and is not a cache, is first converted
+        to a cache in the user's cache folder, unless that cache exists.
+    missing : bool
+        Whether features may be missing: see `read_data`.
+    categorical : sequence of str or int
+        The features that may hold text: see `read_data`.
+
+    Returns
+    -------
+    RankingData
+        The data, mapped from a cache or in memory.
+
+    Raises
+    ------
+    DataError
+        When there is no such file, or its data are invalid.
+    """
+    from ranksvm.datasets.cache.conversion import cache_of, convert_to_cache, default_cache_folder, memory_to_read
+    from ranksvm.datasets.files import read_data
+
+    if not os.path.isfile(path):
+        raise DataError(f"X is {os.fspath(path)!r}, but there is no such file: give a path, or features.")
+    needed = memory_to_read(path)
+    if needed and needed <= memory_bytes(limit):
+        return read_data(path, missing=missing, categorical=categorical)
+    if not needed:
+        # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
+        return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
+    options: dict[str, Any] = {"missing": True} if missing else {}
+    if categorical:
+        options["categorical"] = list(categorical)
+    cache = cache_of(path, default_cache_folder(), options)
+    if not cache.is_file():
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        size = in_words(needed)
+        logger.info("%s may take %s of memory: its cache %s is written, for this and later fits", path, size, cache)
+        convert_to_cache(path, cache, **options)
+    return RankingData.load(cache, verify=False)
 
 
 def labels_of(y: ArrayLike, n_rows: int) -> np.ndarray:
