@@ -5,8 +5,7 @@ import numpy as np
 from ranksvm.exceptions import ModelFileError
 from ranksvm.exporting.reading import LinearFile, broken, for_larger_label, number, settings_until
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.sparse_text import SCALE_THE_FILES, self_test_text
-from ranksvm.exporting.text import exact
+from ranksvm.exporting.text import SCALE_THE_FILES, exact, self_test_text
 
 __all__ = ["LIBLINEAR", "is_liblinear", "read_liblinear"]
 

@@ -11,8 +11,7 @@ from ranksvm.exporting.reading import (
 )
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import Linear
-from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, rbf_or_poly, self_test_text, sparse_row
-from ranksvm.exporting.text import exact
+from ranksvm.exporting.text import SCALE_THE_FILES, exact, plain_vectors, rbf_or_poly, self_test_text, sparse_row
 
 __all__ = ["LIBSVM", "is_libsvm", "read_libsvm"]
 

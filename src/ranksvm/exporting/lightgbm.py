@@ -8,9 +8,8 @@ import numpy as np
 
 from ranksvm.exporting.naming import duplicates_refused
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.sparse_text import self_test_text
 from ranksvm.exporting.tables import LOWEST
-from ranksvm.exporting.text import exact
+from ranksvm.exporting.text import exact, self_test_text
 from ranksvm.exporting.trees import Leaf, Split, Tree, tree_of
 
 __all__ = ["LIGHTGBM"]

@@ -12,8 +12,7 @@ from ranksvm.exceptions import ModelFileError
 from ranksvm.exporting.reading import LinearFile, broken, number, sum_of_vectors, support_vectors
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import Linear
-from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, rbf_or_poly, self_test_text, sparse_row
-from ranksvm.exporting.text import exact
+from ranksvm.exporting.text import SCALE_THE_FILES, exact, plain_vectors, rbf_or_poly, self_test_text, sparse_row
 
 __all__ = ["SVM_RANK", "is_svm_light", "read_svm_light"]
 
