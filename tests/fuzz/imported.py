@@ -8,7 +8,7 @@ import ranksvm
 from fuzz.mutations import FLOATS, NUMBERS, changed_bytes, pick
 from ranksvm import import_model
 from ranksvm.exceptions import RankSVMError
-from ranksvm.exporting.naming import read_names
+from ranksvm.exporting.features import read_names
 
 DATA = ranksvm.make_ranking(n_queries=10, n_docs=8, n_features=5, random_state=0)
 FORMATS = ("svm-rank", "liblinear", "libsvm")

@@ -10,9 +10,9 @@ from itertools import count
 from typing import Any
 
 from ranksvm.exceptions import OptionError
+from ranksvm.exporting.features import needed, parameters_of
 from ranksvm.exporting.lucene import LuceneFeature, lucene_features, lucene_test, scale_of_scores
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.templates import needed, parameters_of
 from ranksvm.exporting.text import curl_line, float32_number, json_bytes, url_word
 from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, score_of_trees
 

@@ -14,12 +14,11 @@ from ranksvm._util.types import Features, Json, MatrixLike, PathLike
 from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import feature_ranges, self_test
-from ranksvm.exporting.naming import FeatureNames, mapped_names
+from ranksvm.exporting.features import FeatureNames, feature_templates, mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, name_of
 from ranksvm.exporting.scaling import QueryScaling
 from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
-from ranksvm.exporting.templates import feature_templates
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

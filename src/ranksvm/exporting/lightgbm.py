@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ranksvm.exporting.naming import duplicates_refused
+from ranksvm.exporting.features import duplicates_refused
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import LOWEST
 from ranksvm.exporting.text import exact, self_test_text

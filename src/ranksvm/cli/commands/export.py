@@ -110,8 +110,7 @@ def export_command(
     import numpy as np
 
     from ranksvm.exporting import export
-    from ranksvm.exporting.naming import read_names
-    from ranksvm.exporting.templates import read_templates
+    from ranksvm.exporting.features import read_names, read_templates
 
     if output is None and to == "onnx" and not as_json:
         raise click.UsageError("an ONNX model is not text: give -o FILE.")

@@ -67,7 +67,7 @@ def import_command(
       ranksvm explain model.rsvm test.txt
     """
     from ranksvm import import_model
-    from ranksvm.exporting.naming import read_names
+    from ranksvm.exporting.features import read_names
     from ranksvm.model_files.persistence import save
 
     options: dict[str, Any] = {"names": None if names is None else read_names(_path(names))}

@@ -13,7 +13,7 @@ from export_runtimes import need
 from ranksvm import AdditiveRankSVM, RankSVM, export, make_ranking
 from ranksvm.cli import main
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.exporting.templates import feature_templates, needed, parameters_of, read_templates
+from ranksvm.exporting.features import feature_templates, needed, parameters_of, read_templates
 
 TITLE = {"match": {"title": "{{keywords}}"}}
 AGE = {"function_score": {"functions": [{"exp": {"date": {"origin": "{{today}}", "scale": "{{ scale }}"}}}]}}
