@@ -1,4 +1,4 @@
-"""Feature sets of Elasticsearch and OpenSearch, from queries that compute the features."""
+"""The features of a model as an engine knows them: their names, and queries that compute them."""
 
 import http.server
 import json

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Why these formats have no per-query scaler.
+# Why the formats of sparse vectors (SVM-light, LIBLINEAR, LIBSVM) have no per-query scaler.
 SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
 
 
@@ -77,7 +77,7 @@ def identifier_checked(name: str, language: str, reserved: Sequence[str] = ()) -
 
 
 def sparse_row(vector: np.ndarray) -> str:
-    """The values that are not 0."""
+    """The values that are not 0, as ``id:value`` with ids from 1."""
     return " ".join(f"{column + 1}:{exact(vector[column])}" for column in np.flatnonzero(vector))
 
 
