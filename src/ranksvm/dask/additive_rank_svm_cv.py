@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Splits
-from ranksvm.dask.additive_parts import levels_on_cluster
-from ranksvm.dask.additive_rows import AdditiveRows, describing
+from ranksvm.dask.additive_rows import AdditiveRows, describing, levels_on_cluster
 from ranksvm.dask.choosing_ranker import Choosing, DaskChoosingRanker, Solved
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.inputs import InputParts
