@@ -1,8 +1,9 @@
-"""The backend of parts on a Dask cluster; parts are futures, so Dask computes the ones of a lost worker again."""
+"""The backend of parts on a Dask cluster, and devices of workers; parts are futures, so Dask computes lost ones again."""
 
 import contextlib
 import logging
 import pickle
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
@@ -14,14 +15,16 @@ from distributed.scheduler import KilledWorker
 
 from ranksvm._util.threads import one_blas_thread
 from ranksvm.dask.cluster import Cluster, LostError
-from ranksvm.dask.devices import device_of_part
-from ranksvm.exceptions import ClusterError
+from ranksvm.device.names import device_names, open_device
+from ranksvm.exceptions import ClusterError, DeviceError, MissingDependencyError, OptionError
+from ranksvm.fits.device_choice import devices_for, reason_against_gpu
+from ranksvm.losses import LossSpec
 from ranksvm.terms.parts.answers import add, answer, part_info
 from ranksvm.terms.parts.backend import Job, PartInfo
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["ATTEMPTS", "DaskBackend"]
+__all__ = ["ATTEMPTS", "DaskBackend", "check_devices"]
 
 logger = logging.getLogger("ranksvm.dask")
 
@@ -46,7 +49,7 @@ class DaskBackend:
     make_parts : callable, optional
         Makes the futures of the parts again, if the cluster has lost them and the data that they came from.
     device : str
-        The device on which workers compute; a worker that lacks it uses its CPU: see `device_of_part`.
+        The device on which workers compute; a worker that lacks it uses its CPU.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class DaskBackend:
 def _answer(part: Part, jobs: bytes, device: str) -> list[list[Any]]:
     with one_blas_thread():
         asked = pickle.loads(jobs)
-        name = device_of_part(part, device, asked[0].loss)
+        name = _device_of_part(part, device, asked[0].loss)
         if name == "cpu":
             return answer(part, asked)
         with _one_at_a_time(name):
@@ -182,3 +185,75 @@ def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:
         return found[start, stop]
     middle = start + (stop - start + 1) // 2
     return add(_joined(start, middle, found), _joined(middle, stop, found))
+
+
+def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
+    """Refuse a device that no worker has; warn if only some workers have it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    device : str
+        What the user gave; "cpu" and "auto" are always possible.
+    loss : LossSpec
+        The loss.
+
+    Raises
+    ------
+    OptionError
+        When the loss can only be computed on a CPU.
+    DeviceError
+        When no worker has the device; the message has the reason of one worker.
+
+    Warns
+    -----
+    UserWarning
+        When some workers lack the device, and so use their CPU.
+    """
+    if not device_names(device):
+        return
+    if complaint := reason_against_gpu("auto", loss):
+        raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
+    found = cluster.run_on_workers(_complaint_of_worker, device)
+    lacking = {worker: str(reason) for worker, reason in found.items() if reason is not None}
+    if lacking and len(lacking) == len(found):
+        worker, reason = next(iter(lacking.items()))
+        raise DeviceError(f"no worker has the device {device!r}; of {worker}: {reason}")
+    if lacking:
+        warnings.warn(
+            f"{len(lacking)} of {len(found)} workers do not have the device {device!r} ({', '.join(lacking)}): they "
+            "compute on their processor, so that the last digits of a fit depend on which worker has which part.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _complaint_of_worker(device: str) -> str | None:
+    """Reason why the worker that runs this cannot open a device; None if it can."""
+    try:
+        for name in device_names(device):
+            open_device(name)
+    except (DeviceError, MissingDependencyError) as error:
+        return str(error)
+    return None
+
+
+def _device_of_part(part: Part, device: str, loss: LossSpec) -> str:
+    """The device, by its full name, on which this worker computes a part; "cpu" if it has no other."""
+    if device == "cpu" or part.pairs.weight <= 0.0:
+        return "cpu"
+    if device == "auto":
+        from ranksvm.fits.work import linear_work  # here, because few fits need it
+
+        names = devices_for(device, "auto", loss, 1, lambda: linear_work(loss, part.pairs, part.design))
+        return names[0] if names else "cpu"
+    return device_names(device)[0] if _has(device) else "cpu"
+
+
+@cache
+def _has(device: str) -> bool:
+    complaint = _complaint_of_worker(device)
+    if complaint is not None:
+        logger.warning("parts of this worker are computed on its processor: %s", complaint)
+    return complaint is None

@@ -15,10 +15,9 @@ from ranksvm._util import checks
 from ranksvm._util.memory import memory_complaint
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit, PathLike
-from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.backend import DaskBackend, check_devices
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.devices import check_devices
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.gathered import fit_arguments
 from ranksvm.dask.inputs import InputParts, input_parts
