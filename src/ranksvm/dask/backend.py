@@ -1,4 +1,4 @@
-"""The backend of parts on a Dask cluster, and devices of workers; parts are futures, so Dask computes lost ones again."""
+"""The backend of parts on a Dask cluster, and devices of its workers; parts are futures: Dask recomputes lost ones."""
 
 import contextlib
 import logging

@@ -18,9 +18,8 @@ from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.backend import DaskBackend, check_devices
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.evaluation import HeldOut
+from ranksvm.dask.evaluation import HeldOut, lazy_metric, lazy_scores
 from ranksvm.dask.inputs import InputParts, input_parts
-from ranksvm.dask.lazy import lazy_metric, lazy_scores
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
 from ranksvm.dask.preparation import DescribeRows, Prepared, fit_arguments, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns

@@ -1,4 +1,4 @@
-"""Conversion of the arguments of ``fit`` to the parts of a problem on a cluster."""
+"""Conversion of the arguments of ``fit`` to parts on a cluster or, for the dual solver, to rows in this process."""
 
 import logging
 import warnings
