@@ -5,8 +5,7 @@ import numpy as np
 from _clicks_world import World
 from ranksvm import RankingData
 from ranksvm.clicks import PositionBias, attractiveness
-from ranksvm.clicks.counts import ClickCounts
-from ranksvm.clicks.rank_pairs import FEW_CLICKS, comparable, connected, fitted, harvested
+from ranksvm.clicks.propensities import FEW_CLICKS, ClickCounts, comparable, connected, fitted, harvested
 
 __all__ = ["Clicks", "Lists"]
 

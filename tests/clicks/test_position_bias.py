@@ -6,8 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, PositionBias, position_bias, simulate_clicks
-from ranksvm.clicks.counts import ClickCounts
-from ranksvm.clicks.rank_pairs import against, fitted, fitted_power
+from ranksvm.clicks.propensities import ClickCounts, against, fitted, fitted_power
 from ranksvm.exceptions import DataError, OptionError
 
 RANKS = np.arange(1, 7)
@@ -43,7 +42,7 @@ def slow_pairs(log, n_ranks):
 
 
 def test_the_table_of_pairs_against_loops(rankers):
-    from ranksvm.clicks.rank_pairs import harvested
+    from ranksvm.clicks.propensities import harvested
 
     data = make_ranking(n_queries=5, n_docs=6, n_features=4, random_state=3)
     log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 150, n_ranks=5, random_state=0)

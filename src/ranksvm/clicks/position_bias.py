@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import check, count, flag, one_of
-from ranksvm.clicks._expectation import maximized
 from ranksvm.clicks.bias import PositionBias
-from ranksvm.clicks.counts import ClickCounts, groups_of
 from ranksvm.clicks.log_file import Log
-from ranksvm.clicks.rank_pairs import (
+from ranksvm.clicks.propensities import (
     FEW_CLICKS,
+    ClickCounts,
     against,
     comparable,
     connected,
     fitted,
     fitted_power,
+    groups_of,
     harvested,
+    maximized,
     swapped,
 )
 from ranksvm.data.text_categories import refuse_texts
