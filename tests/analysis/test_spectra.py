@@ -19,9 +19,9 @@ from ranksvm.analysis import (
     DualBlock,
     DualSpectra,
     compare_ranks,
-    decompositions,
     dual_coef,
     dual_spectra,
+    duals,
     low_rank_coef,
 )
 from ranksvm.datasets import read_letor
@@ -240,9 +240,9 @@ def test_blocks_of_more_entries_than_pairs_are_refused_beforehand():
 @pytest.mark.parametrize("limit", ["4300", "100MB"])
 def test_large_blocks_one_at_a_time(limit, monkeypatch):
     in_threads = []
-    parallel_map = decompositions.parallel_map
+    parallel_map = duals.parallel_map
     monkeypatch.setattr(
-        decompositions, "parallel_map", lambda f, tasks, n: in_threads.extend(tasks) or parallel_map(f, tasks, n)
+        duals, "parallel_map", lambda f, tasks, n: in_threads.extend(tasks) or parallel_map(f, tasks, n)
     )
     spectra = dual_spectra(Refusing([3, 40, 4]), memory_limit=limit, n_jobs=2)
     assert spectra.ids.tolist() == [0, 1, 2]

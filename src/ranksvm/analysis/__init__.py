@@ -9,8 +9,7 @@ from ranksvm.fits.results.score_difference import QueryExplanation, ScoreDiffere
 
 if TYPE_CHECKING:
     from ranksvm.analysis.bands import ShapeBands, shape_bands
-    from ranksvm.analysis.decompositions import dual_spectra
-    from ranksvm.analysis.duals import dual_coef, low_rank_coef
+    from ranksvm.analysis.duals import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.analysis.explanations import explain, feature_importance
     from ranksvm.analysis.intervals import WeightIntervals
     from ranksvm.analysis.jackknife_intervals import weight_intervals
@@ -27,7 +26,7 @@ else:
             "WeightIntervals": "ranksvm.analysis.intervals",
             "compare_ranks": "ranksvm.analysis.spectra",
             "dual_coef": "ranksvm.analysis.duals",
-            "dual_spectra": "ranksvm.analysis.decompositions",
+            "dual_spectra": "ranksvm.analysis.duals",
             "explain": "ranksvm.analysis.explanations",
             "feature_importance": "ranksvm.analysis.explanations",
             "low_rank_coef": "ranksvm.analysis.duals",

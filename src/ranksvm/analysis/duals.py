@@ -1,18 +1,32 @@
-"""The dual variables, and the low-rank matrices, of any model that ends with a ranker that has them."""
+"""The dual variables and the low-rank matrices of any model, and the singular values of the dual variables."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
-from ranksvm._util.types import MatrixLike
+from ranksvm._util.memory import memory_bytes, memory_complaint
+from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
+from ranksvm._util.types import MatrixLike, MemoryLimit
 from ranksvm.analysis._pipelines import last_step_input
-from ranksvm.exceptions import OptionError
-from ranksvm.fits.results.dual import DualCoef
+from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.fits.results.dual import DualBlock, DualCoef
 
-__all__ = ["dual_coef", "low_rank_coef"]
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+__all__ = ["dual_coef", "dual_spectra", "low_rank_coef"]
+
+# Bytes that the computation of a block takes for each pair, and for each entry of the block (see DualCoef). The
+# decomposition takes as much again for each entry.
+BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
+ADVICE = "To analyze it, fit to a sample of its documents."
 
 
 def dual_coef(
-    model: BaseEstimator,
+    model: "BaseEstimator",
     X: MatrixLike,
     y: ArrayLike | None = None,
     qid: ArrayLike | None = None,
@@ -66,7 +80,7 @@ def dual_coef(
 
 
 def low_rank_coef(
-    model: BaseEstimator, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
+    model: "BaseEstimator", X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
 ) -> DualCoef:
     """The low-rank matrices of a fitted low-rank model, query by query.
 
@@ -112,3 +126,138 @@ def low_rank_coef(
             f"a FactorizedRankSVM or RegularizedRankSVM is needed, or a Pipeline that ends with one, got {model!r}."
         )
     return ranker.low_rank_coef(X, y, qid, group=group)
+
+
+class _Spectrum(NamedTuple):
+    """The stored results of a block."""
+
+    query: object
+    n_documents: int
+    n_pairs: int
+    shape: tuple[int, int]
+    singular_values: np.ndarray
+
+
+def dual_spectra(
+    dual: DualCoef | Sequence[DualBlock],
+    *,
+    energy: Sequence[float] = (0.9, 1.0),
+    tol: float | None = None,
+    memory_limit: MemoryLimit = None,
+    n_jobs: int | None = None,
+) -> DualSpectra:
+    """Singular values of the dual variables of each query, from which ranks and effective dimensions follow.
+
+    A query of m preferred and n other documents takes ``O(m n min(m, n))`` operations. Threads process the queries, the
+    largest first, with one block each; if the largest blocks do not fit into memory together, they are decomposed one
+    at a time.
+
+    Parameters
+    ----------
+    dual : DualCoef, or sequence of DualBlock
+        The dual variables, one block for each query, such as the result of a ranker's ``dual_coef(X, y, qid)``. Blocks
+        are accessed one by one and not stored.
+    energy : sequence of float, default (0.9, 1.0)
+        Shares of the energy that tables and displays of the result show by default, each in (0, 1]; 1.0 gives the
+        numerical rank.
+    tol : float, optional
+        Singular values up to this multiple of the largest one of their block count as 0 in a rank; None: ``max(shape)``
+        times the spacing of float64 at 1 (2.2e-16).
+    memory_limit : int or str, optional
+        Bytes that blocks may use, or text such as "4GB"; None: half of the free memory. A block takes 16 bytes for each
+        of its entries (`DualCoef.entries_per_query`), 90 for each pair during its computation, and 16 more for each
+        entry during its decomposition.
+    n_jobs : int, optional
+        Number of threads; None or -1: all processors.
+
+    Returns
+    -------
+    DualSpectra
+        Singular values, ranks, dimensions by energy, histograms and tables.
+
+    Raises
+    ------
+    OptionError
+        When an option has an invalid value, or ``dual`` is not a sequence of blocks.
+    DataError
+        When there is no query, or the block of a query does not fit into memory; the message names the query and the
+        size.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.analysis import dual_spectra
+    >>> data = make_ranking(n_queries=20, n_docs=30, n_features=5, random_state=0)
+    >>> ranker = RankSVM(C=0.1, loss="hinge").fit(data.X, data.y, qid=data.qid)
+    >>> spectra = dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> spectra.rank.shape, bool((spectra.dimensions(0.9) <= spectra.rank).all())
+    ((20,), True)
+    """
+    energy, tol = checked_energy(energy), checked_tol(tol)
+    if error := memory_complaint(memory_limit):
+        raise OptionError(f"memory_limit {error}.")
+    n_threads = effective_n_jobs(n_jobs)
+    if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
+        raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")
+    if len(dual) == 0:
+        raise DataError("there is no query whose dual variables could be analyzed.")
+    # a plain list of blocks has neither attribute; its blocks are in memory already
+    pairs, entries = (
+        np.asarray(getattr(dual, name, np.zeros(len(dual))), dtype=np.float64)
+        for name in ("pairs_per_query", "entries_per_query")
+    )
+    needed = np.maximum(BYTES_PER_PAIR * pairs, BYTES_PER_ENTRY * entries) + BYTES_PER_ENTRY * entries
+    limit = memory_bytes(memory_limit)
+    for number in np.flatnonzero(needed > limit).tolist():
+        raise DataError(
+            f"{_name(number, dual)} has {pairs[number]:,.0f} pairs: its block of {entries[number]:,.0f} dual "
+            f"variables takes up to {_size(needed[number])}, and {_size(limit)} are allowed (memory_limit; by default "
+            f"half of the free memory). {ADVICE}"
+        )
+
+    def spectrum(number: int) -> _Spectrum:
+        return _spectrum(dual, number)
+
+    order = np.argsort(-needed, kind="stable")
+    alone = needed[order] * n_threads > limit
+    with one_blas_thread():
+        found = [spectrum(number) for number in order[alone].tolist()]
+        found += parallel_map(spectrum, order[~alone].tolist(), n_threads)
+    in_order = [found[place] for place in np.argsort(order, kind="stable")]
+    ids, n_documents, n_pairs, shapes, values = zip(*in_order, strict=True)
+    return DualSpectra(
+        np.array(ids),
+        np.array(n_documents, dtype=np.int64),
+        np.array(n_pairs, dtype=np.int64),
+        np.array(shapes, dtype=np.int64),
+        list(values),
+        energy=energy,
+        tol=tol,
+    )
+
+
+def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
+    try:
+        block = dual[number]
+        # a matrix with an empty side has no singular values, and LAPACK is not called
+        values = np.linalg.svd(block.alpha, compute_uv=False) if min(block.shape) else np.zeros(0)
+    except MemoryError as error:
+        raise DataError(
+            f"the block of dual variables of {_name(number, dual)} does not fit into memory: {error}. {ADVICE}"
+        ) from error
+    n_documents = len(np.union1d(block.preferred_rows, block.other_rows))
+    return _Spectrum(block.query, n_documents, int(np.count_nonzero(block.weights)), block.shape, values)
+
+
+def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
+    """The name of a query that has no block, and so no id."""
+    return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
+
+
+def _size(n_bytes: float) -> str:
+    """A number of bytes as text."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if n_bytes < 1000 or unit == "TB":
+            break
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} {unit}" if n_bytes < 1000 else f"{n_bytes:,.0f} {unit}"
