@@ -16,8 +16,7 @@ from ranksvm.data import frames
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.data.retriever_scores import NORMALIZERS, normalized_scores
 from ranksvm.data.spread import BLOCK, cell_squares, inverse
-from ranksvm.data.suspect_values import where_not_finite
-from ranksvm.data.validation import check_grouped
+from ranksvm.data.validation import check_grouped, where_not_finite
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Number, Schema, Texts

@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm._util.checks import level_of_caller
 from ranksvm._util.threads import one_blas_thread
-from ranksvm.data.suspect_values import note_on_largest_value
+from ranksvm.data.validation import note_on_largest_value
 from ranksvm.exceptions import DataError, OptionError, UninformativeWarning
 from ranksvm.fits.options import FitOptions
 from ranksvm.fits.results.records import Outcome

@@ -14,7 +14,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse, level_of_caller
 from ranksvm._util.text import feature_label
 from ranksvm._util.types import Features
-from ranksvm.data.suspect_values import largest_value
+from ranksvm.data.validation import largest_value
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.model_files.schema import Array, schema_of
 

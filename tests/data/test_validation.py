@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse
 
 from ranksvm import RankSVM
-from ranksvm.data import suspect_values
-from ranksvm.data.suspect_values import largest_value, note_on_largest_value, where_not_finite
+from ranksvm.data import validation
+from ranksvm.data.validation import largest_value, note_on_largest_value, where_not_finite
 from ranksvm.exceptions import DataError
 
 
@@ -60,7 +60,7 @@ def test_one_value(make, dtype):
 
 @pytest.mark.parametrize("rows", [1, 2, 4096])
 def test_many_values_are_counted_by_column(rows, monkeypatch):
-    monkeypatch.setattr(suspect_values, "ROWS", rows)
+    monkeypatch.setattr(validation, "ROWS", rows)
     X = np.ones((5, 3))
     X[1:, 2], X[3, 0] = np.nan, np.inf
     assert where_not_finite(X) == ("NaN at X[1, 2] (feature f3) (4 NaN and 1 infinite in all: 4 in f3, 1 in f1)")
