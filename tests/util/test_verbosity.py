@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from ranksvm import KernelRankSVMCV, RankSVM, RankSVMCV, make_ranking
-from ranksvm._util.live_line import LiveLine
-from ranksvm._util.verbosity import Steps, steps_of
+from ranksvm._util.verbosity import LiveLine, Steps, steps_of
 
 CS = [0.01, 0.1, 1.0]
 
@@ -88,7 +87,7 @@ def test_a_terminal_has_a_bar_below_the_lines(data, monkeypatch):
 def test_the_time_left_is_that_of_the_mean_pace(monkeypatch):
     clock = iter([100.0, 100.0, 160.0, 160.0, 160.0])
     # the name in the module, not the function: other threads of this process read the time, too
-    monkeypatch.setattr("ranksvm._util.live_line.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("ranksvm._util.verbosity.time", SimpleNamespace(monotonic=lambda: next(clock)))
     shown = io.StringIO()
     line = LiveLine(Console(file=shown, force_terminal=False))
     line.stop()
@@ -99,7 +98,7 @@ def test_the_time_left_is_that_of_the_mean_pace(monkeypatch):
 
 def test_the_unit_stands_beside_the_numbers_before_the_time_left(monkeypatch):
     clock = iter([0.0, 0.0, 2.0])
-    monkeypatch.setattr("ranksvm._util.live_line.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("ranksvm._util.verbosity.time", SimpleNamespace(monotonic=lambda: next(clock)))
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=False, width=100)
     line = LiveLine(console)

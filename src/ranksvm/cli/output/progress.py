@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ranksvm._util.live_line import LiveLine, terminal
 from ranksvm._util.text import visible
-from ranksvm._util.verbosity import is_passing, steps_of
+from ranksvm._util.verbosity import LiveLine, is_passing, steps_of, terminal
 from ranksvm.cli.output.tables import counted
 from ranksvm.cli.terminal import say, takes_live_line
 
