@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ranksvm._util.json_values import plain
-from ranksvm._util.text import power
+from ranksvm._util.text import plain, power
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and labels of features, in tables, plots and messages."""
+"""Results as people read them, in tables, plots and messages, and as plain values for JSON."""
 
 import math
 import re
@@ -13,13 +13,13 @@ __all__ = [
     "feature_labels",
     "number",
     "place_in_words",
+    "plain",
     "power",
     "queries",
     "seconds",
     "visible",
     "weights",
 ]
-
 
 # control characters but for the end of a line and the tab character
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -102,3 +102,22 @@ def feature_labels(n_features: int, names: Sequence[Any] | None = None) -> list[
 def place_in_words(row: int, column: int, names: Sequence[Any] | None = None) -> str:
     """A place of X as Python indexes it, and the feature there: ``X[3, 40] (feature f41)``."""
     return f"X[{row}, {column}] (feature {feature_label(column, names)})"
+
+
+def plain(value: Any) -> Any:
+    """A value as Python lists, dicts, numbers and strings; numbers that JSON cannot express (nan, inf) become None.
+
+    Dates and times become text as in ISO 8601 ("2026-01-31", "2026-01-31T10:00:00"), and durations of NumPy become text
+    such as "5 days". Other objects are returned unchanged.
+    """
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M"):
+        value = value.astype(str)  # tolist would make integers of nanoseconds
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ranksvm._util.json_values import plain
-from ranksvm._util.text import feature_label
+from ranksvm._util.text import feature_label, plain
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.results.score_difference import LISTED, aligned
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import is_integer, is_number
-from ranksvm._util.json_values import plain
+from ranksvm._util.text import plain
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError, OptionError
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.atomic_files import atomic_write
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.text import plain
 from ranksvm._util.types import PathLike
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError

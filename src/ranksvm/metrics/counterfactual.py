@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, one_of
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.text import plain
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._counterfactual_sums import (

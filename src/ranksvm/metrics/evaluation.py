@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row, is_number, level_of_caller
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular, frame_of
+from ranksvm._util.text import plain
 from ranksvm.data import Queries, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array, label_column, numeric_column

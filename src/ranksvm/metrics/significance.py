@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
+from ranksvm._util.text import plain
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, check_confidence, t_test

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ranksvm._util.checks import check_one_per_row, is_integer, n_rows_of
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import Table, Tabular
+from ranksvm._util.text import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import MatrixLike, Splits
 from ranksvm.data import Preferences, Queries

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
-from ranksvm._util.json_values import plain
+from ranksvm._util.text import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data import Queries

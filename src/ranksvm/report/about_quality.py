@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS, Table
-from ranksvm._util.text import count, counted, queries
+from ranksvm._util.text import count, counted, plain, queries
 from ranksvm.metrics import Comparison, Evaluation
 from ranksvm.metrics.evaluation import metrics_table
 from ranksvm.metrics.significance import comparison_table

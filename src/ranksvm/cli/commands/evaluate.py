@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ranksvm._util.json_values import plain
 from ranksvm._util.tables import CORRECTIONS
+from ranksvm._util.text import plain
 from ranksvm.cli.click_evaluation import check_clicks, click_options, estimator_options, evaluate_clicks
 from ranksvm.cli.files import (
     is_model,

@@ -338,7 +338,7 @@ def _write(tested: list[Tested], table: "Table", options: dict[str, Any]) -> lis
 
 
 def _per_query_lines(tested: list[Tested]) -> list[str]:
-    from ranksvm._util.json_values import plain
+    from ranksvm._util.text import plain
 
     names = list(tested[0].evaluation.means)
     lines = ["\t".join(["fold", "query", *names])]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.json_values import plain
-from ranksvm._util.text import aligned, count, counted, number, power, queries, seconds, visible, weights
+from ranksvm._util.text import aligned, count, counted, number, plain, power, queries, seconds, visible, weights
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.json_values import plain
-from ranksvm._util.text import feature_label
+from ranksvm._util.text import feature_label, plain
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
