@@ -1,9 +1,10 @@
-"""Checks that many places share: kinds of values, and hyper-parameters, with messages that state the allowed values."""
+"""Checks that many places share: kinds of values, hyper-parameters (messages state what is allowed), and overflow."""
 
 import math
 import numbers
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
@@ -15,7 +16,19 @@ from ranksvm.exceptions import DataError, OptionError
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "level_of_caller", "n_rows_of"]
+__all__ = [
+    "check_one_per_row",
+    "is_integer",
+    "is_number",
+    "is_sparse",
+    "level_of_caller",
+    "n_rows_of",
+    "overflow_of_certificate",
+    "overflow_refused",
+    "quiet_overflow",
+]
+
+_CURE_OF_OVERFLOW = "features, weights of pairs or C are too large. Scale them down."
 
 
 def is_integer(value: object, least: int | None = None) -> TypeGuard[int]:
@@ -161,3 +174,23 @@ def _is_finite(value: object) -> TypeGuard[float]:
         return is_number(value) and math.isfinite(value)
     except OverflowError:  # an integer that is too large for float64
         return False
+
+
+def quiet_overflow() -> np.errstate:
+    """Context without NumPy's warnings of overflow: values become infinity or NaN; the caller checks the results."""
+    return np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+
+@contextmanager
+def overflow_refused() -> Iterator[None]:
+    """Context of a fit: like `quiet_overflow`, and arithmetic errors that overflow causes become a DataError."""
+    with quiet_overflow():
+        try:
+            yield
+        except (OverflowError, np.linalg.LinAlgError) as error:
+            raise DataError(f"The fit overflows float64 ({error}): {_CURE_OF_OVERFLOW}") from error
+
+
+def overflow_of_certificate(value: float, gap: float) -> DataError:
+    """The error to raise for an objective or a duality gap that is not finite."""
+    return DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_CURE_OF_OVERFLOW}")

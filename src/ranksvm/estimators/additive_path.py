@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm._util.checks import is_integer
-from ranksvm._util.overflow import overflow_refused
+from ranksvm._util.checks import is_integer, overflow_refused
 from ranksvm.additive.shapes import shapes_of, term_labels
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import additive_options

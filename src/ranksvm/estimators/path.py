@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
-from ranksvm._util.overflow import overflow_refused
+from ranksvm._util.checks import overflow_refused
 from ranksvm._util.text import power
 from ranksvm._util.verbosity import PASSING
 from ranksvm.estimators.base.arguments import LossLike, Monotone, TrainingData

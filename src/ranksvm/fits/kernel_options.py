@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranksvm._util import checks
-from ranksvm._util.checks import is_sparse
-from ranksvm._util.overflow import quiet_overflow
+from ranksvm._util.checks import is_sparse, quiet_overflow
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.types import Features, RandomState
 from ranksvm.exceptions import DataError

@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ranksvm._util.overflow import overflow_of_certificate
+from ranksvm._util.checks import overflow_of_certificate
 from ranksvm._util.verbosity import PASSING
 from ranksvm.solvers.protocol import Objective, P
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.overflow import overflow_refused, quiet_overflow
+from ranksvm._util.checks import overflow_refused, quiet_overflow
 from ranksvm._util.parameters import parameters_of
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
