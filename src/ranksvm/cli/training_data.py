@@ -1,4 +1,4 @@
-"""The data of training commands: parts, weights and pairs; scaling, fitting and evaluation."""
+"""The data of training commands: parts, weights and pairs, in memory or in a file; scaling, fitting and evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
-from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features, refuse_not_finite
-from ranksvm.cli.files import read, read_numbers, read_pairs
+from ranksvm.cli.files import read, read_numbers, read_pairs, to_cache
 from ranksvm.cli.options.additive import check_texts, columns_of_additive, listed_features
 from ranksvm.cli.options.parameters import signs_of_columns
+from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
 from ranksvm.cli.trec import read_judgments
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ranksvm._util.types import Features
     from ranksvm.cli.low_rank_choice import LowRankChoice
     from ranksvm.cli.rankers import Estimator
+    from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+    from ranksvm.datasets.file_data import FileData
     from ranksvm.datasets.ranking_data import RankingData
+    from ranksvm.datasets.runs import Qrels
     from ranksvm.estimators.base.ranker import Ranker
 
 __all__ = ["TrainingData", "metric_names", "training_data"]
@@ -193,8 +196,8 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
     if options["categorical"] is not None:
         reading["categorical"] = listed_features(options["categorical"])
     for name, path in paths.items():
-        if name == "train" and "cache_dir" in options and large_data(path, options):
-            parts[name] = data_in_file(path, options | {"reading": reading}, progress, watch, qrels)
+        if name == "train" and "cache_dir" in options and _large_data(path, options):
+            parts[name] = _data_in_file(path, options | {"reading": reading}, progress, watch, qrels)
         else:
             parts[name] = read(path, progress, watch, reading, qrels=qrels)
         if name == "train":
@@ -251,3 +254,115 @@ def _scaler(name: str, X: "Features") -> "TransformerMixin":
     if name == "query-standard":
         return QueryStandardScaler(with_mean=with_mean)
     return MinMaxScaler() if name == "minmax" else QueryMinMaxScaler()
+
+
+@dataclass
+class DataInFile:
+    """A cache larger than memory, with the attributes of `RankingData` that a training command uses.
+
+    Parameters
+    ----------
+    file : CacheFile
+        The cache.
+    queries : QueryRuns
+        Its queries.
+    """
+
+    file: "CacheFile"
+    queries: "QueryRuns"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.file.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.file.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features."""
+        return self.file.feature_names
+
+    @property
+    def categories(self) -> dict[str, list[str]]:
+        """The texts of the features that hold text."""
+        return self.file.categories
+
+    @property
+    def features(self) -> "FileData":
+        """What ``fit`` takes for X."""
+        from ranksvm.datasets.file_data import FileData
+
+        return FileData(self.file.path, (self.n_rows, self.n_features), True)
+
+
+def _large_data(path: Path, options: dict[str, Any]) -> bool:
+    """Whether a file may be too large to fit a linear or additive model to it in memory."""
+    from ranksvm._util import checks
+    from ranksvm._util.memory import memory_bytes, memory_complaint
+    from ranksvm.datasets.cache.conversion import memory_to_read
+    from ranksvm.datasets.file_data import in_file
+
+    limit = options["memory_limit"]
+    checks.check(memory_limit=memory_complaint(limit))
+    if path == STDIN or not path.is_file() or options["kernel"] or options["low_rank"]:
+        return False
+    if _is_cache(path):
+        return in_file(str(path), limit)
+    return memory_to_read(path) > memory_bytes(limit)
+
+
+def _data_in_file(
+    path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
+) -> DataInFile:
+    """The data of a large file: of the file itself if it is a cache, else of its cache, which is written if absent."""
+    from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+
+    _refuse(options)
+    cache = path
+    if not _is_cache(path):
+        cache = _cached(path, options, progress, watch, qrels)
+    elif qrels is not None:
+        raise click.UsageError("--qrels with a cache larger than memory: convert it with --qrels first.")
+    progress.now(f"Reading the queries of {cache}")
+    with watch("reading"):
+        file = CacheFile(cache)
+        found = DataInFile(file, QueryRuns.of(file))
+    kind = "sparse" if file.sparse else "dense"
+    counts = f"{counted(found.n_rows, 'row')}, {queries(found.queries.n_queries)}"
+    features = f"{counted(found.n_features, 'feature')} ({kind})"
+    progress.line(f"{cache}: {counts}, {features}; it is larger than memory and read in passes")
+    return found
+
+
+def _is_cache(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(12) == b"ranksvm-data"
+
+
+def _cached(path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None") -> Path:
+    from ranksvm.datasets.cache.conversion import cache_of, default_cache_folder
+
+    folder = default_cache_folder() if options["cache_dir"] is None else options["cache_dir"]
+    others = [] if options["qrels"] is None else [options["qrels"]]
+    cache = cache_of(path, folder, options["reading"], *others)
+    if cache.is_file():
+        progress.line(f"{path}: found its cache {cache}")
+        return cache
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    to_cache(path, cache, progress, watch, options["reading"], qrels=qrels)
+    progress.line(f"Wrote {cache}, its cache for later runs")
+    return cache
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    """Refuse options that need the rows in memory."""
+    size = "TRAIN is larger than memory (--memory-limit)"
+    if options["scaler"] != "none":
+        raise click.UsageError(f"{size}: --scaler {options['scaler']} needs it in memory; scale the features first.")
+    for name in ("pairs", "clicks"):
+        if options[name] is not None:
+            raise click.UsageError(f"{size}: --{name} needs it in memory; train on labels.")
