@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
+from ranksvm.cli.clicks import check_clicks, pairs_of_clicks
 from ranksvm.cli.features import matched, name_features, refuse_not_finite
 from ranksvm.cli.files import read, read_numbers, read_pairs, to_cache
 from ranksvm.cli.options.additive import check_texts, columns_of_additive, listed_features

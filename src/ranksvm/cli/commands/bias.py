@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ranksvm.cli.click_evaluation import open_log
+from ranksvm.cli.clicks import open_log
 from ranksvm.cli.options.shared import EXISTING_FILE, OUTPUT_FILE, Name, json_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot, save_figure

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from ranksvm._util.tables import CORRECTIONS
 from ranksvm._util.text import plain
-from ranksvm.cli.click_evaluation import check_clicks, click_options, estimator_options, evaluate_clicks
+from ranksvm.cli.clicks import check_clicks, click_options, estimator_options, evaluate_clicks
 from ranksvm.cli.files import (
     is_model,
     load_scorer,

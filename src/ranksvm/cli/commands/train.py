@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._util.text import power
-from ranksvm.cli.click_choice import ClickChoice, check_click_choice, chooses_by_clicks
+from ranksvm.cli.clicks import ClickChoice, check_click_choice, chooses_by_clicks
 from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.kernels import check_kernel_options

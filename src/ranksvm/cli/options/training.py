@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from ranksvm._util.parameters import LOSSES
-from ranksvm.cli.click_evaluation import click_options
+from ranksvm.cli.clicks import click_options
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     Name,

@@ -21,7 +21,7 @@ from ranksvm.estimators.base.summary import (
 )
 
 if TYPE_CHECKING:
-    from ranksvm.cli.click_choice import ClickChoice
+    from ranksvm.cli.clicks import ClickChoice
     from ranksvm.cli.comparison import Choice
     from ranksvm.cli.rankers import Estimator
 
