@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from ranksvm._util.parameters import PARAMETERS
 from ranksvm._util.text import power
 from ranksvm.cli.compared_models import compared_models, in_words
-from ranksvm.cli.low_rank_choice import LowRankChoice
 from ranksvm.cli.options.kernels import READ_BY
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.fit_report import score, score_heading
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, seconds
-from ranksvm.cli.rankers import make_ranker
+from ranksvm.cli.rankers import LowRankChoice, make_ranker
 from ranksvm.cli.training_data import TrainingData
 
 if TYPE_CHECKING:

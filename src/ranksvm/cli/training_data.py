@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sklearn.base import TransformerMixin
 
     from ranksvm._util.types import Features
-    from ranksvm.cli.low_rank_choice import LowRankChoice
-    from ranksvm.cli.rankers import Estimator
+    from ranksvm.cli.rankers import Estimator, LowRankChoice
     from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
     from ranksvm.datasets.file_data import FileData
     from ranksvm.datasets.ranking_data import RankingData
