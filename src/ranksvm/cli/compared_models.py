@@ -7,9 +7,17 @@ from typing import Any
 import click
 
 from ranksvm._util.parameters import PARAMETERS, names_in
-from ranksvm.cli.options.additive import ADDITIVE_OPTIONS, check_linear_part
-from ranksvm.cli.options.kernels import KERNEL_OPTIONS, NO_SIGNS, OF_APPROXIMATIONS, READ_BY
-from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS, MISSING, OF_OTHERS
+from ranksvm.cli.options.models import (
+    ADDITIVE_OPTIONS,
+    ALLOWED_IN_LOW_RANK,
+    KERNEL_OPTIONS,
+    LOW_RANK_OPTIONS,
+    NO_SIGNS_OF_KERNELS,
+    NOT_OF_LOW_RANK,
+    OF_APPROXIMATIONS,
+    READ_BY_KERNELS,
+    check_linear_part,
+)
 from ranksvm.cli.options.parameters import parameter_options
 from ranksvm.cli.options.shared import all_options, flag
 
@@ -19,7 +27,7 @@ __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "mod
 MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("additive"), *names_in("kernel"), *names_in("low_rank"))))
 # Settings that are fixed for models of low rank.
 _OF_LOW_RANK = {
-    each.name: OF_OTHERS[each.name][0]
+    each.name: ALLOWED_IN_LOW_RANK[each.name][0]
     for each in PARAMETERS
     if each.tuned and each.section == "pairs" and each.low_rank
 }
@@ -49,7 +57,7 @@ def check_models(options: dict[str, Any]) -> None:
     for name in (*_OF_KERNELS, "gammas"):
         if options[name] is not None and not kernels and name != "n_components":
             raise click.UsageError(f"{flag(name)} is an option of kernels: give --kernel too.")
-        readers = READ_BY.get(name)
+        readers = READ_BY_KERNELS.get(name)
         if options[name] is not None and readers is not None and not set(readers) & set(kernels):
             raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(readers)}.")
     if options["monotone"] is not None:
@@ -70,7 +78,7 @@ def check_models(options: dict[str, Any]) -> None:
     if low_rank:
         for name in ("sample_weight", "query_weight", "propensity", "pairs", "clicks"):
             if options[name] is not None:
-                raise click.UsageError(f"--low-rank with {flag(name)}: {MISSING[name]}.")
+                raise click.UsageError(f"--low-rank with {flag(name)}: {NOT_OF_LOW_RANK[name]}.")
     if options["memory_limit"] is not None and not (kernels or "regularized" in low_rank):
         raise click.UsageError("--memory-limit is an option of kernels, or of --low-rank regularized.")
     if options["early_stopping_rounds"] is not None and options["valid"] is None:
@@ -82,9 +90,9 @@ def check_models(options: dict[str, Any]) -> None:
 def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
     """Refuse signs of weights if a compared model cannot keep them: the comparison would not be fair."""
     if kernels:
-        raise click.UsageError(NO_SIGNS)
+        raise click.UsageError(NO_SIGNS_OF_KERNELS)
     if low_rank:
-        raise click.UsageError(f"--low-rank with --monotone: {OF_OTHERS['monotone'][1]}.")
+        raise click.UsageError(f"--low-rank with --monotone: {ALLOWED_IN_LOW_RANK['monotone'][1]}.")
 
 
 def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -95,7 +103,7 @@ def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
         models += [nothing | settings for settings in _additive_models(options)]
     common = ("approximation", "landmarks", "random_state", "memory_limit", "kernel_dtype")
     for kernel, size in itertools.product(options["kernel"] or [], options["n_components"] or [None]):
-        read = {name: options[name] for name in ("degree", "coef0") if kernel in READ_BY[name]}
+        read = {name: options[name] for name in ("degree", "coef0") if kernel in READ_BY_KERNELS[name]}
         if options["approximation"] is None:
             read["random_state"] = None
         given = {name: options[name] for name in common}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ranksvm._util.parameters import PARAMETERS
 from ranksvm._util.text import power
 from ranksvm.cli.compared_models import compared_models, in_words
-from ranksvm.cli.options.kernels import READ_BY
+from ranksvm.cli.options.models import READ_BY_KERNELS
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.fit_report import score, score_heading
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -322,7 +322,7 @@ def chosen_values(tried: Tried) -> dict[str, Any]:
 
 
 def _n_gammas(settings: dict[str, Any], gammas: list[float] | None) -> int:
-    if settings["kernel"] not in READ_BY["gammas"]:
+    if settings["kernel"] not in READ_BY_KERNELS["gammas"]:
         return 1
     return DEFAULT_GAMMAS if gammas is None else len(gammas)
 

@@ -9,7 +9,7 @@ import click
 
 from ranksvm._util.special_files import is_special
 from ranksvm.cli.files import read, to_cache
-from ranksvm.cli.options.additive import texts_option
+from ranksvm.cli.options.models import texts_option
 from ranksvm.cli.options.paths import STDIN, titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,

@@ -9,9 +9,7 @@ from click.core import ParameterSource
 
 from ranksvm._util.text import power
 from ranksvm.cli.files import write_text
-from ranksvm.cli.options.additive import check_additive_options
-from ranksvm.cli.options.kernels import check_kernel_options
-from ranksvm.cli.options.low_rank import check_low_rank_options
+from ranksvm.cli.options.models import check_additive_options, check_kernel_options, check_low_rank_options
 from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.paths import is_stdout
 from ranksvm.cli.options.shared import (

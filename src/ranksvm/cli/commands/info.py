@@ -11,7 +11,7 @@ from ranksvm._util.text import feature_label
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
 from ranksvm.cli.online_run import OnlineRun
-from ranksvm.cli.options.additive import texts_option
+from ranksvm.cli.options.models import texts_option
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option

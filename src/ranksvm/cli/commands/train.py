@@ -9,10 +9,8 @@ from click.core import ParameterSource
 
 from ranksvm._util.text import power
 from ranksvm.cli.clicks import ClickChoice, check_click_choice, chooses_by_clicks
-from ranksvm.cli.options.additive import check_additive_options
 from ranksvm.cli.options.device import check_device_option, device_option
-from ranksvm.cli.options.kernels import check_kernel_options
-from ranksvm.cli.options.low_rank import check_low_rank_options
+from ranksvm.cli.options.models import check_additive_options, check_kernel_options, check_low_rank_options
 from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,

@@ -11,9 +11,8 @@ from ranksvm._util.text import power
 from ranksvm.cli.compared_models import check_models, model_options
 from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
 from ranksvm.cli.files import write_text
-from ranksvm.cli.options.additive import pairs_as_text
 from ranksvm.cli.options.device import check_device_option, device_option
-from ranksvm.cli.options.low_rank import LOW_RANK_OPTIONS
+from ranksvm.cli.options.models import LOW_RANK_OPTIONS, pairs_as_text
 from ranksvm.cli.options.parameters import SETTINGS, parameter_options, settings_lines
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,

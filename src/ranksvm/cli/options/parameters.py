@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm._util.parameters import PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive, Range
-from ranksvm.cli.options.additive import Categories, Interactions, InteractionsList
+from ranksvm.cli.options.models import Categories, Interactions, InteractionsList
 from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
