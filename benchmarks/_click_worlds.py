@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm import make_ranking, metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness, simulate_clicks
-from ranksvm.metrics.click_weights import exposures, gains, propensities
+from ranksvm.metrics.click_sums import exposures, gains, propensities
 
 __all__ = ["BY_RANK", "FACTORS", "METRICS", "World", "worlds"]
 

@@ -11,7 +11,7 @@ from ranksvm.clicks.log_file import Log
 from ranksvm.data import pairs_from_clicks
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
-from ranksvm.metrics.click_weights import check_bias, check_log, exposures, propensities
+from ranksvm.metrics.click_sums import check_bias, check_log, exposures, propensities
 
 __all__ = ["RULES", "ClickPairs", "click_pairs", "relevance", "weighted_pairs"]
 

@@ -24,7 +24,7 @@ from ranksvm.clicks.propensities import (
 from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics.click_weights import check_log
+from ranksvm.metrics.click_sums import check_log
 
 __all__ = ["position_bias"]
 

@@ -18,7 +18,7 @@ from ranksvm.data.numeric_column import numeric_column
 from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
-from ranksvm.metrics.click_weights import check_log
+from ranksvm.metrics.click_sums import check_log
 from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
 
 __all__ = ["ClickValidation", "fit_from_clicks"]

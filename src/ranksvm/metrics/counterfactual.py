@@ -13,15 +13,21 @@ from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics._counterfactual_sums import (
+from ranksvm.metrics.click_sums import (
+    Bias,
     Deviation,
+    Exposures,
+    Log,
     Residuals,
     Support,
+    check_bias,
+    check_log,
     doubly_robust,
+    exposures,
     inverse_exposure,
+    list_exposures,
     weight_facts,
 )
-from ranksvm.metrics.click_weights import Bias, Exposures, Log, check_bias, check_log, exposures, list_exposures
 from ranksvm.metrics.evaluation import check_confidence
 
 if TYPE_CHECKING:
