@@ -6,7 +6,6 @@ The library and the command line read this table. The help of the command needs 
 
 import functools
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -127,10 +126,6 @@ class Parameter(NamedTuple):
     low_rank: tuple[Any, str] | None = None
     command: bool = True
     saved: bool = True
-
-    def is_read(self, values: Mapping[str, Any]) -> bool:
-        """Whether the parameter has an effect, given the ``values`` of other parameters."""
-        return self.when is None or values[self.when[0]] in self.when[1]
 
 
 _NO_CHOICE = "the low-rank models have the hinge loss"

@@ -11,9 +11,8 @@ import numpy as np
 import ranksvm._compiled.linear as linear
 from ranksvm.serving.feedback import Lesson
 
-__all__ = ["OUTSIDE", "FeatureRange", "RangeRule"]
+__all__ = ["FeatureRange", "RangeRule"]
 
-OUTSIDE = ("clip", "refuse", "none")
 # The size of a feature is this quantile of its largest absolute value in an answer, over answers in which it is not 0.
 # So larger values do not count in the long run if fewer than a fourth of the answers have them.
 _QUANTILE = 0.75
