@@ -15,7 +15,7 @@ from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import frames
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.data.retriever_scores import NORMALIZERS, normalized_scores
-from ranksvm.data.spread import BLOCK, cell_squares, inverse
+from ranksvm.data.statistics import BLOCK, cell_squares, inverse
 from ranksvm.data.validation import check_grouped, where_not_finite
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_files.registry import storable

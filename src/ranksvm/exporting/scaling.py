@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm.data.retriever_scores import normalized_scores
-from ranksvm.data.spread import inverse
+from ranksvm.data.statistics import inverse
 from ranksvm.exceptions import OptionError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, join
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, edited_steps, shapes_of, term_labels, term_means
 from ranksvm.data import Preferences, Queries, frames, validation
-from ranksvm.data.spread import within_query_variance
+from ranksvm.data.statistics import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.estimators.base.arguments import Validated

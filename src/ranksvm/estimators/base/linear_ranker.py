@@ -12,7 +12,7 @@ from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.scores import linear_scores
-from ranksvm.data.spread import within_query_variance
+from ranksvm.data.statistics import within_query_variance
 from ranksvm.estimators import ONLINE_CHOICES
 from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
