@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ranksvm._util.checks import check_one_per_row
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.types import DataFrame, PathLike
-from ranksvm.clicks._codes import Coded, Ids, coded
+from ranksvm.clicks._ids import Coded, Ids, coded, rows_of
 from ranksvm.data import Queries
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
@@ -372,8 +372,6 @@ class ClickLog(Tabular):
             When a document of the log is not in the data, the data have two documents with the same id in a query, or
             a text agrees with two ids, such as 1 and "1".
         """
-        from ranksvm.clicks.matching import rows_of
-
         return rows_of(self, data)
 
     def by_rank(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import check, count
 from ranksvm._util.types import PathLike
-from ranksvm.clicks._codes import Coded, Encoder
+from ranksvm.clicks._ids import Coded, Encoder
 from ranksvm.clicks.log import ClickLog
 from ranksvm.datasets.csv import REFUSED_VALUE
 from ranksvm.exceptions import DataError, MissingDependencyError

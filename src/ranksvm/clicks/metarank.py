@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm._util.types import PathLike
-from ranksvm.clicks._codes import Coded
+from ranksvm.clicks._ids import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ParseError

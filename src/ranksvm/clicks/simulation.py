@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, count, flag, not_negative, one_of
 from ranksvm._util.types import Features
-from ranksvm.clicks._codes import Coded
+from ranksvm.clicks._ids import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column

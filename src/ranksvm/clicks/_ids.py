@@ -1,17 +1,114 @@
-"""Rows of the data for the documents of a log."""
+"""Ids of a log as small integers, and the rows of the data that belong to the documents of a log."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ranksvm.clicks._codes import Encoder
-from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
+from ranksvm.data.queries import checked_ids
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError
 
-__all__ = ["rows_of"]
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ranksvm.clicks.log import ClickLog
+
+__all__ = ["Coded", "Encoder", "Ids", "coded", "rows_of"]
 
 
-def rows_of(log: ClickLog, data: RankingData) -> np.ndarray:
+@dataclass(frozen=True)
+class Coded:
+    """Ids of rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int32
+        Position of each row's id in ``ids``.
+    ids : ndarray
+        The different ids.
+    """
+
+    codes: np.ndarray
+    ids: np.ndarray
+
+    def take(self, rows: np.ndarray | slice) -> "Coded":
+        """The ids of some rows."""
+        return Coded(self.codes[rows], self.ids)
+
+
+Ids = ArrayLike | Coded
+
+
+def coded(name: str, values: Ids) -> Coded:
+    """Ids of any type as codes; values that are already `Coded` are returned unchanged.
+
+    Raises
+    ------
+    DataError
+        When the values are not one-dimensional, or one is missing.
+    """
+    if isinstance(values, Coded):
+        return values
+    array = checked_ids(values, name, f"a {name} id")
+    if array.dtype.kind in "iu" and len(array):
+        low, high = int(array.min()), int(array.max())
+        if high - low <= 4 * len(array):  # a lookup table over the range is faster than sorting
+            is_used = np.zeros(high - low + 1, dtype=bool)
+            is_used[array - low] = True
+            place = np.cumsum(is_used, dtype=np.int32) - 1
+            return Coded(place[array - low], np.flatnonzero(is_used).astype(array.dtype) + array.dtype.type(low))
+    if array.dtype.kind in "OTUV":
+        return Encoder().encode(array)
+    ids, codes = np.unique(array, return_inverse=True)
+    return Coded(codes.reshape(-1).astype(np.int32), ids)
+
+
+class Encoder:
+    """Codes that mean the same in every block of a file: an id from an earlier block keeps its number."""
+
+    def __init__(self) -> None:
+        self._number: dict[Any, int] = {}
+
+    def encode(self, values: "np.ndarray | pyarrow.DictionaryArray") -> Coded:
+        """Codes of one block of ids.
+
+        Parameters
+        ----------
+        values : ndarray
+            Ids; or a dictionary array of pyarrow, which has the distinct ids already.
+
+        Returns
+        -------
+        Coded
+            Its ids are the ids of all blocks so far.
+        """
+        if not isinstance(values, np.ndarray):
+            different, places = values.dictionary.to_pylist(), values.indices.to_numpy()
+        elif values.dtype.kind in "OTV":
+            different, places = values.tolist(), slice(None)
+        else:
+            unique, places = np.unique(values, return_inverse=True)
+            different = unique.tolist()
+        number = self._number
+        codes = np.fromiter((number.setdefault(value, len(number)) for value in different), np.int32, len(different))
+        return Coded(codes[places].reshape(-1), self.ids)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids so far, in the order of their numbers."""
+        known = list(self._number)
+        if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
+            return np.array(known, dtype=np.int64)
+        ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)
+        if ids.dtype == object:
+            ids[:] = known
+        return ids
+
+
+def rows_of(log: "ClickLog", data: RankingData) -> np.ndarray:
     """For each row of the log, its row in the data; see `ClickLog.rows`."""
     if not isinstance(data, RankingData):
         raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
@@ -79,7 +176,7 @@ def _refuse_equal_texts(ids: np.ndarray, texts: list[str], common: set[str], fou
             )
 
 
-def _rows_by_place(log: ClickLog, query: np.ndarray, queries: Queries) -> np.ndarray:
+def _rows_by_place(log: "ClickLog", query: np.ndarray, queries: Queries) -> np.ndarray:
     """Rows of documents named "0", "1", ... in each query, as a service names documents without ids."""
     names = log.document_ids.tolist()
     wrong = next((name for name in names if not (name.isascii() and name.isdecimal())), None)
@@ -96,7 +193,7 @@ def _rows_by_place(log: ClickLog, query: np.ndarray, queries: Queries) -> np.nda
     return position if queries.order is None else queries.order[position]
 
 
-def _row_numbers(log: ClickLog, n_rows: int) -> np.ndarray:
+def _row_numbers(log: "ClickLog", n_rows: int) -> np.ndarray:
     if log.document_ids.dtype.kind not in "iu":
         example = log.document_ids[:1].tolist()[0]
         raise DataError(
@@ -110,7 +207,7 @@ def _row_numbers(log: ClickLog, n_rows: int) -> np.ndarray:
     return log.document_ids[log.document].astype(np.int64)
 
 
-def _check_query(log: ClickLog, rows: np.ndarray, query: np.ndarray, numbers: np.ndarray) -> None:
+def _check_query(log: "ClickLog", rows: np.ndarray, query: np.ndarray, numbers: np.ndarray) -> None:
     wrong = query[log.query] != numbers[rows]
     if wrong.any():
         row = int(wrong.argmax())
@@ -120,7 +217,7 @@ def _check_query(log: ClickLog, rows: np.ndarray, query: np.ndarray, numbers: np
         )
 
 
-def _refuse(log: ClickLog, row: int, n_missing: int) -> None:
+def _refuse(log: "ClickLog", row: int, n_missing: int) -> None:
     document = log.document_ids[[log.document[row]]].tolist()[0]
     query = log.query_ids[[log.query[row]]].tolist()[0]
     more = f" (and {n_missing - 1:,} more rows of the log)" if n_missing > 1 else ""
