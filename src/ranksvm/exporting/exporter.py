@@ -13,10 +13,9 @@ from ranksvm._util.special_files import is_special
 from ranksvm._util.types import Features, Json, MatrixLike, PathLike
 from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
-from ranksvm.exporting.documents import feature_ranges, self_test
 from ranksvm.exporting.features import FeatureNames, feature_templates, mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
-from ranksvm.exporting.request import Export, Request, Target, name_of
+from ranksvm.exporting.request import Export, Request, Target, feature_ranges, name_of, self_test
 from ranksvm.exporting.scaling import QueryScaling
 from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
 
