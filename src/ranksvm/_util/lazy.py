@@ -74,18 +74,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def imported(module: str) -> ModuleType:
-    """A module, imported if it is not yet: a fork in another thread waits for the import.
-
-    Parameters
-    ----------
-    module : str
-        Full name.
-
-    Returns
-    -------
-    module
-        The module.
-    """
+    """A module, imported if it is not yet: a fork in another thread waits for the import."""
     with first_import():
         return importlib.import_module(module)
 
@@ -124,11 +113,6 @@ class cached_property(Generic[Value]):  # noqa: N801 (the name of functools')
 
     Before Python 3.12 the original holds a lock for all objects of a class; a child process that is forked meanwhile
     waits for it forever. Here two threads may both compute the value; one result is kept.
-
-    Parameters
-    ----------
-    function : callable
-        Takes an object and returns the value.
     """
 
     def __init__(self, function: Callable[[Any], Value]):

@@ -74,11 +74,6 @@ def mapped_file(X: object) -> MappedFile | None:
 def check_whole(file: MappedFile | None) -> None:
     """Refuse a mapped file that has become shorter than its map.
 
-    Parameters
-    ----------
-    file : MappedFile or None
-        The file, as `mapped_file` finds it.
-
     Raises
     ------
     DataError

@@ -28,13 +28,7 @@ def is_passing(record: logging.LogRecord) -> bool:
 
 
 class Steps:
-    """Counts the fits of a comparison: ``logger.info(..., extra=steps.next())`` says how many of all are done.
-
-    Parameters
-    ----------
-    total : int
-        Number of all fits.
-    """
+    """Counts the fits of a comparison: ``logger.info(..., extra=steps.next())`` says how many of all are done."""
 
     def __init__(self, total: int):
         self.total = total
@@ -139,13 +133,7 @@ def terminal() -> "Console":
 
 
 class LiveLine:
-    """A line at the bottom of a terminal, which disappears in the end.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        The terminal, as `terminal` makes it.
-    """
+    """A line at the bottom of a terminal, which disappears in the end."""
 
     def __init__(self, console: "Console"):
         from rich.live import Live

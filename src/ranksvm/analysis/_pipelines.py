@@ -28,22 +28,6 @@ def ranker_input(
 ) -> RankerInput:
     """The ranker of a model, and X transformed by the steps before it; steps receive the queries if they request them.
 
-    Parameters
-    ----------
-    model : estimator
-        A linear or additive ranker, or a fitted Pipeline that ends with one.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features in the form expected by the model.
-    qid : array-like of shape (n_samples,) or str, optional
-        Query of each row, or the column of X that has them.
-    feature_names : array-like of str, optional
-        Names of the columns of X.
-
-    Returns
-    -------
-    RankerInput
-        Ranker, features, queries and the features' names, None if they are unknown.
-
     Raises
     ------
     OptionError

@@ -257,15 +257,7 @@ def _scaler(name: str, X: "Features") -> "TransformerMixin":
 
 @dataclass
 class DataInFile:
-    """A cache larger than memory, with the attributes of `RankingData` that a training command uses.
-
-    Parameters
-    ----------
-    file : CacheFile
-        The cache.
-    queries : QueryRuns
-        Its queries.
-    """
+    """A cache larger than memory, with the attributes of `RankingData` that a training command uses."""
 
     file: "CacheFile"
     queries: "QueryRuns"

@@ -20,15 +20,7 @@ __all__ = ["Judged", "candidates", "read_judgments", "read_rankings", "refuse_tr
 
 
 class Judged:
-    """Gives the rows of a file the labels of relevance judgments, a part at a time; 0 without a judgment.
-
-    Parameters
-    ----------
-    qrels : Qrels
-        The judgments.
-    name : str
-        The file, in messages.
-    """
+    """Gives the rows of a file the labels of relevance judgments, a part at a time; 0 without a judgment."""
 
     def __init__(self, qrels: "Qrels", name: str):
         self._qrels, self._name = qrels, name

@@ -180,13 +180,7 @@ def read_csv_blocks(
 
 
 class _Infinite:
-    """Rows with infinite values, by column: unless the text says infinity, such a value is an overflow.
-
-    Parameters
-    ----------
-    features : list of str
-        The columns.
-    """
+    """Rows with infinite values, by column: unless the text says infinity, such a value is an overflow."""
 
     def __init__(self, features: list[str]):
         self._features = features

@@ -656,15 +656,7 @@ _documents_decoder = msgspec.msgpack.Decoder(_Documents)
 
 
 class _Known:
-    """State of the events that a transaction's entries answer, read in two statements.
-
-    Parameters
-    ----------
-    cursor : Cursor
-        Of the transaction.
-    ids : list of str
-        Ids of the events.
-    """
+    """State of the events that a transaction's entries answer, read in two statements."""
 
     def __init__(self, cursor: Cursor, ids: list[str]):
         rows = _found(cursor, "SELECT id, at, answered, digest, content FROM events WHERE id", ids)
