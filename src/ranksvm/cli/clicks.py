@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from ranksvm.metrics import CounterfactualEstimate
 
 __all__ = [
+    "ClickChoice",
+    "check_click_choice",
     "check_clicks",
+    "chooses_by_clicks",
     "click_options",
-    "evaluate_clicks",
     "estimator_options",
+    "evaluate_clicks",
     "open_clicks",
     "open_log",
     "pairs_of_clicks",
-    "ClickChoice",
-    "check_click_choice",
-    "chooses_by_clicks",
 ]
 
 _METRICS = "dcg@10,mean_relevant_rank"

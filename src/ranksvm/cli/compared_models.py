@@ -18,8 +18,8 @@ from ranksvm.cli.options.models import (
     READ_BY_KERNELS,
     check_linear_part,
 )
-from ranksvm.cli.options.parameters import parameter_options
 from ranksvm.cli.options.shared import all_options, flag
+from ranksvm.cli.options.training import parameter_options
 
 __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
 

@@ -4,9 +4,8 @@ import click
 import pytest
 
 from command_runner import command_runner
-from ranksvm.cli.options.parameters import CHOICES
 from ranksvm.cli.options.shared import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
-from ranksvm.cli.options.training import RULES
+from ranksvm.cli.options.training import CHOICES, RULES
 from ranksvm.losses import LOSSES
 from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
 from ranksvm.model_selection import choice

@@ -10,7 +10,6 @@ from click.core import ParameterSource
 from ranksvm._util.text import power
 from ranksvm.cli.files import write_text
 from ranksvm.cli.options.models import check_additive_options, check_kernel_options, check_low_rank_options
-from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.paths import is_stdout
 from ranksvm.cli.options.shared import (
     OUTPUT_FILE,
@@ -23,7 +22,7 @@ from ranksvm.cli.options.shared import (
     reading_options,
     run_name_option,
 )
-from ranksvm.cli.options.training import c_range_option, choice_options
+from ranksvm.cli.options.training import c_range_option, choice_options, parameter_options, settings_option
 from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.output.fit_report import fit_report
 from ranksvm.cli.output.progress import Progress, Stopwatch

@@ -11,7 +11,6 @@ from ranksvm._util.text import power
 from ranksvm.cli.clicks import ClickChoice, check_click_choice, chooses_by_clicks
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.models import check_additive_options, check_kernel_options, check_low_rank_options
-from ranksvm.cli.options.parameters import parameter_options, settings_option
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -26,6 +25,8 @@ from ranksvm.cli.options.training import (
     c_range_option,
     choice_options,
     data_options,
+    parameter_options,
+    settings_option,
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.fit_report import (

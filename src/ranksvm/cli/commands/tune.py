@@ -13,7 +13,6 @@ from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combination
 from ranksvm.cli.files import write_text
 from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.models import LOW_RANK_OPTIONS, pairs_as_text
-from ranksvm.cli.options.parameters import SETTINGS, parameter_options, settings_lines
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -23,9 +22,12 @@ from ranksvm.cli.options.shared import (
     verbose_option,
 )
 from ranksvm.cli.options.training import (
+    SETTINGS,
     c_range_option,
     choice_options,
     data_options,
+    parameter_options,
+    settings_lines,
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.fit_report import (

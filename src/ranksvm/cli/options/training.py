@@ -1,28 +1,45 @@
-"""Options of the commands that train: data, weights, model, and how hyper-parameters are chosen."""
+"""Options of the commands that train: data, weights, hyper-parameters and files of them, and how they are chosen."""
 
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ranksvm._util.parameters import LOSSES
+from ranksvm._util.parameters import LOSSES, PARAMETERS, Count, NotNegative, OneOf, Parameter, Positive, Range
 from ranksvm.cli.clicks import click_options
+from ranksvm.cli.options.models import Categories, Interactions, InteractionsList
+from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
+    IntList,
     Name,
+    NameList,
+    Number,
     NumberRange,
     all_options,
+    column_of,
     convention_option,
+    flag,
     list_option,
     qrels_option,
     reading_options,
 )
+from ranksvm.cli.output.tables import json_text
 
 __all__ = [
     "CHOICES",
     "RULES",
-    "choice_options",
+    "SETTINGS",
     "c_range_option",
+    "choice_options",
     "data_options",
+    "parameter_options",
+    "settings_lines",
+    "settings_option",
+    "signs_of_columns",
 ]
 
 # Parameters chosen by name, and their values. Some repeat the library's lists, because the library must not be
@@ -35,6 +52,14 @@ CHOICES = {
     ],
 }
 RULES = ["best", "one_standard_error"]
+# the parameters that a settings file may hold
+SETTINGS = (*dict.fromkeys(each.name for each in PARAMETERS if each.section and each.saved), "C")
+
+# the values of --monotone: signs of features, and words for all features
+_SIGNS = {"increasing": 1, "decreasing": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
+_SIGNS_OF_ALL = ("increasing", "decreasing")
+# Longer lists of names are moved from the metavar to the help text, which can be broken into lines.
+MAX_CHARACTERS = 60
 
 
 def data_options(command: Callable) -> Callable:
@@ -105,3 +130,182 @@ def choice_options(command: Callable) -> Callable:
             help="Choose the C with the best mean score, or the smallest C within one standard error of it.",
         ),
     )(command)
+
+
+class _Monotone(click.ParamType):
+    """``increasing``, ``decreasing``, or a list of ``FEATURE=SIGN``, which is checked and stays text."""
+
+    name = "signs"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in _SIGNS_OF_ALL:
+            return value
+        for item in value.split(","):
+            feature, equals, sign = item.strip().rpartition("=")
+            if not (feature and equals and sign in _SIGNS):
+                self.fail(
+                    f"{item.strip()!r} is not FEATURE=SIGN: write 'increasing' or 'decreasing' for all features, or a "
+                    "list such as 1=increasing,5=decreasing or bm25=1,length=-1.",
+                    param,
+                    ctx,
+                )
+        return value
+
+
+class _WordOrNumber(Number):
+    """One of some words, 0 if it is allowed, or a positive number."""
+
+    def __init__(self, words: tuple[str, ...], zero: bool):
+        self._words, self._zero = words, zero
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self._words:
+            return value
+        return 0.0 if self._zero and value == "0" else super().convert(value, param, ctx)
+
+
+_OWN_TYPES = {"monotone": _Monotone(), "interactions": Interactions(), "categorical": Categories()}
+
+
+def parameter_options(*sections: str, compared: bool = False) -> Callable[[Callable], Callable]:
+    """The options of some sections of the table; with ``compared``, lists of values for tuned parameters."""
+    options = []
+    for each in PARAMETERS:
+        if each.section in sections:
+            if each.help and not (compared and each.tuned):
+                options.append(_option(each))
+            # commands that fit one model also have the option of a range of gamma
+            if each.tuned and (compared or each.tuned == "gammas"):
+                options.append(_list_option(each))
+    return all_options(*options)
+
+
+def _names(parameter: Parameter) -> list[str] | None:
+    if parameter.name in CHOICES:
+        return CHOICES[parameter.name]
+    if isinstance(parameter.constraint, OneOf):
+        # a precomputed kernel cannot be stored in a data file
+        return [name for name in parameter.constraint.names if name != "precomputed"]
+    return None
+
+
+def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
+    if parameter.name == "linear":
+        return click.option("--linear-part/--no-linear-part", "linear", default=None, help=parameter.help)
+    metavar, text, names = parameter.metavar, parameter.help, _names(parameter)
+    if names is not None and len("|".join(names)) > MAX_CHARACTERS:
+        metavar, text = "NAME", f"{text}  [{', '.join(names)}]"
+    return click.option(
+        flag(parameter.name),
+        type=_type(parameter),
+        metavar=metavar,
+        default=parameter.default,
+        show_default=parameter.default is not None,
+        help=text,
+    )
+
+
+def _type(parameter: Parameter) -> click.ParamType:
+    names = _names(parameter)
+    if names is not None:
+        return Name(names)
+    if parameter.name in _OWN_TYPES:
+        return _OWN_TYPES[parameter.name]
+    match parameter.constraint:
+        case Count(minimum):
+            return click.IntRange(min=minimum)
+        case Range(minimum, maximum):
+            return click.IntRange(minimum, maximum)
+        case Positive(words):
+            rows = [each.constraint for each in PARAMETERS if each.name == parameter.name and each.section]
+            return _WordOrNumber(words, any(isinstance(each, NotNegative) for each in rows))
+        case NotNegative():
+            return click.FloatRange(min=0.0)
+    return click.STRING
+
+
+def _list_option(parameter: Parameter) -> Callable:
+    names = _names(parameter)
+    text = parameter.tuned_help or parameter.help
+    given: dict[str, Any] = {"type": NumberRange(isinstance(parameter.constraint, NotNegative)), "metavar": "RANGE"}
+    if names is not None:
+        given = {"type": NameList(names), "metavar": "NAME,..."}
+        text += f"  [{', '.join(names)}]"
+    elif isinstance(parameter.constraint, Count):
+        given = {"type": IntList(), "metavar": "N,..."}
+    elif parameter.name == "interactions":
+        given = {"type": InteractionsList(), "metavar": "N,..."}
+    default = None if parameter.default is None else f"{parameter.default:g}" if names is None else parameter.default
+    return list_option(flag(parameter.tuned), parameter.tuned, default=default, help=text, **given)
+
+
+def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> str | dict[int, int] | None:
+    """The parameter ``monotone`` of an estimator for a value of the option.
+
+    Columns without names are numbered from 1, as in LETOR text. A number that is a feature's name counts as the name.
+    """
+    if text is None or text in _SIGNS_OF_ALL:
+        return text
+    signs: dict[int, int] = {}
+    for item in text.split(","):
+        feature, _, sign = item.strip().rpartition("=")
+        column = column_of("--monotone", feature, names, n_features)
+        if column in signs:
+            raise click.UsageError(f"--monotone: the feature {feature!r} is given twice.")
+        signs[column] = _SIGNS[sign]
+    return signs
+
+
+def settings_lines(settings: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """The content of a file: the settings, and, for people only, how they were found."""
+    unknown = set(settings) - set(SETTINGS)
+    assert not unknown, unknown
+    return [json_text({"ranksvm": "settings", "settings": settings, "found": found})]
+
+
+def settings_option(command: Callable) -> Callable:
+    """The option ``--settings``: the file's values are the defaults of the other options."""
+    return click.option(
+        "--settings",
+        type=EXISTING_FILE,
+        is_eager=True,
+        expose_value=False,
+        callback=_take_settings,
+        metavar="FILE",
+        help="Settings that `ranksvm tune --save-choice` wrote; options given here override them.",
+    )(command)
+
+
+def _take_settings(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> None:
+    if path is None:
+        return
+    options = {option.name: option for option in ctx.command.params}
+    values = {}
+    for name, value in _read_settings(path).items():
+        option = options[name]
+        try:
+            values[name] = option.type_cast_value(ctx, str(value))
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{path}: {name}: {error.message}", ctx, param_hint="--settings") from None
+    ctx.default_map = {**(ctx.default_map or {}), **values}
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    try:
+        text = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        content = json.loads(text.decode("utf-8"))
+    except ValueError as error:  # not text, or not JSON
+        raise click.BadParameter(f"{path} is not a settings file: {error}", param_hint="--settings") from None
+    if not isinstance(content, dict) or content.get("ranksvm") != "settings":
+        raise click.BadParameter(
+            f"{path} is not a settings file, as `ranksvm tune --save-choice` writes them.", param_hint="--settings"
+        )
+    settings = content.get("settings")
+    if not isinstance(settings, dict):
+        raise click.BadParameter(f"{path}: 'settings' is missing, or is not an object.", param_hint="--settings")
+    for name in settings:
+        if name not in SETTINGS:
+            raise click.BadParameter(
+                f"{path}: unknown setting {name!r}: expected some of {', '.join(SETTINGS)}.", param_hint="--settings"
+            )
+    return settings
