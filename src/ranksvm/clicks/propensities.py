@@ -233,10 +233,7 @@ def connected(wins: np.ndarray) -> np.ndarray:
     """Whether each rank can be compared with rank 1: edges (k, l) with ``wins[k, l] > 0`` lead to rank 1 and back."""
     from scipy.sparse.csgraph import connected_components
 
-    return _same_as_first(connected_components(wins > 0, directed=True, connection="strong")[1])
-
-
-def _same_as_first(component: np.ndarray) -> np.ndarray:
+    component = connected_components(wins > 0, directed=True, connection="strong")[1]
     return component == component[0]
 
 

@@ -173,7 +173,7 @@ def _self_test(request: Request, columns: list[int]) -> str:
     names = [_quoted(request.names[column]) for column in columns]
     rows = [
         f"    ({', '.join(['1', str(number), _number(score), *(_number(x[j]) for j in columns)])})"
-        for number, (x, score) in enumerate(zip(request.test.X, _expected(request), strict=True), 1)
+        for number, (x, score) in enumerate(zip(request.test.X, request.test.scores.tolist(), strict=True), 1)
     ]
     header = ", ".join([_quoted(request.query_column), '"test document"', '"test expected"', *names])
     values = ",\n".join(rows)
@@ -195,10 +195,6 @@ def _test_of_view(request: Request, columns: list[int], table: str, view: str) -
         'AS "different"\n'
         f'FROM ({_select(request, columns, _quoted("tested rows"), _quoted("score of the view"))}) AS "compared";'
     )
-
-
-def _expected(request: Request) -> list[float]:
-    return [float(score) for score in request.test.scores]
 
 
 def _sum(terms: list[tuple[float, str]]) -> str:

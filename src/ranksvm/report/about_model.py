@@ -137,14 +137,10 @@ def weights_section(subject: Subject) -> Section:
 
 def _why_no_intervals(subject: Subject) -> str:
     if not isinstance(subject.ranker, RankSVM | RankSVMCV):
-        return f"There are intervals of the weights of RankSVM only, not {_kind(subject)}."
+        return f"There are intervals of the weights of RankSVM only, not for a {type(subject.ranker).__name__}."
     if subject.why_no_intervals:
         return f"There are no intervals of weights: {subject.why_no_intervals}"
     return "Intervals of weights need the training data (train; --train), which were not given."
-
-
-def _kind(subject: Subject) -> str:
-    return f"for a {type(subject.ranker).__name__}"
 
 
 def _weights_table(subject: Subject) -> tuple[Table, int]:
