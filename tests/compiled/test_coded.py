@@ -72,6 +72,39 @@ def test_values_in_order(n, dtype):
         coded.sort_values(given, np.empty(n + 1, dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_several_features_at_once(dtype):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 21)).astype(dtype)
+    X[:, 3], X[:, 4], X[:5, 5], X[::2, 6] = 0.0, -1.0, np.nan, 0.0
+    columns = np.empty((18, 3000), dtype=dtype)
+    coded.copy_columns(X, 2, 20, columns)
+    np.testing.assert_array_equal(columns, X[:, 2:20].T)
+    coded.sort_rows(columns)
+    np.testing.assert_array_equal(columns, np.sort(X[:, 2:20].T, axis=1))
+    lengths, cuts, n_cuts = np.full(18, 3000), np.full((18, 30), -1), np.full(18, -1)
+    lengths[3], lengths[5] = 2995, 0
+    coded.row_cuts(columns, lengths, cuts, n_cuts)
+    for values, length, places, n in zip(columns, lengths, cuts, n_cuts, strict=True):
+        assert places[:n].tolist() == (cuts_one_by_one(values[:length], 31) if length else [])
+    lengths[0] = 3001
+    with pytest.raises(ValueError, match="length"):
+        coded.row_cuts(columns, lengths, cuts, n_cuts)
+    with pytest.raises(ValueError, match="features"):
+        coded.copy_columns(X, 4, 22, columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_ranges(dtype):
+    values = np.random.default_rng(0).normal(size=100).astype(dtype)
+    starts, sums = np.array([0, 1, 1, 40, 99]), np.empty(5)
+    coded.range_sums(values, starts, sums)
+    expected = [values[a:b].sum(dtype=np.float64) for a, b in zip(starts, [1, 1, 40, 99, 100], strict=True)]
+    np.testing.assert_allclose(sums, expected, rtol=1e-13, atol=1e-13)
+    with pytest.raises(ValueError, match="ascend"):
+        coded.range_sums(values, starts[::-1].copy(), sums)
+
+
 @pytest.mark.parametrize("n_columns", [1, 3, 4, 11])
 def test_numbers_of_rows_at_each_level(n_columns):
     random = np.random.default_rng(0)
@@ -116,6 +149,40 @@ def test_values_and_sums_of_levels(n_columns, rows):
     expected = np.zeros(len(table))
     np.add.at(expected, entries[3:-10], u[3:-10, np.newaxis])
     np.testing.assert_allclose(sums, 1.0 + expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [None, np.random.default_rng(1).permutation(5000)[:4300]])
+@pytest.mark.parametrize("n_columns", [1, 2, 9, 26, 47, 52, 60])
+def test_pairs_of_columns_have_the_products_of_both(n_columns, rows):
+    random = np.random.default_rng(n_columns)
+    # two columns of 20 levels have too many cells for 5,000 rows, and cells of two features are never paired
+    n_levels = np.where(np.arange(n_columns) // 4 % 4 == 3, 20, random.integers(1, 17, n_columns))
+    is_pair = np.arange(n_columns) >= max(2, n_columns - 3)
+    codes = np.column_stack([random.integers(0, n, 5000) for n in n_levels]).astype(np.uint8)
+    columns = np.zeros((n_columns, 7), dtype=np.int64)
+    columns[:, 0] = n_levels - 1
+    columns[is_pair, 0], columns[is_pair, 2] = 3, 3
+    codes[:, is_pair] = random.integers(0, 16, (5000, is_pair.sum()))
+    columns[:, 4] = is_pair
+    n_levels, n_variables = np.where(is_pair, 16, n_levels), np.where(is_pair, 9, n_levels - 1)
+    columns[1:, 5], columns[1:, 6] = np.cumsum(n_variables)[:-1], np.cumsum(n_levels)[:-1]
+    scales, w = random.uniform(0.5, 1.0, n_variables.sum()), random.normal(size=n_variables.sum())
+    u = random.normal(size=5000 if rows is None else len(rows))
+    u[::5] = 0.0
+    found = []
+    for paired in (False, True):
+        features = coded.CodedFeatures(codes, columns, scales, paired)
+        products = coded.coded_products(None, np.empty(0), features, rows)
+        values, sums, total = np.empty(features.n_numbers), np.zeros(features.n_numbers), np.zeros(len(w))
+        scores = np.zeros(len(u) - 10)
+        features.values(w, values)
+        products.scores(3, len(u) - 7, values, scores)
+        products.accumulate(3, len(u) - 7, u[3:-7], sums)
+        features.gather_sums(sums, total)
+        found.append((features.n_numbers, scores, total))
+    assert (found[1][0] > found[0][0]) == (n_columns > 1)
+    np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-11)
+    np.testing.assert_allclose(found[1][2], found[0][2], rtol=1e-9, atol=1e-9)
 
 
 def cuts_one_by_one(values, max_bins):

@@ -4,7 +4,7 @@
 A code of one byte is a level of one feature, or a cell of two. The GIL is released.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 from ranksvm._compiled.border cimport need, need_at_least, need_places, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
@@ -22,13 +22,25 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
         int64_t variable
         int64_t entry
 
+    cdef struct ColumnTile:
+        int64_t first
+        int64_t beyond
+        int64_t paired
+
     cdef struct CodedColumns:
         const CodedColumn *columns
         int64_t n_columns
         int64_t n_variables
-        int64_t n_entries
+        int64_t n_numbers
         const double *scales
-        const int32_t *entries
+        const int32_t *places
+        const ColumnTile *tiles
+        int64_t n_tiles
+        const uint16_t *bases
+        const uint16_t *factors
+
+    cdef int64_t kTilePairs
+    cdef int64_t kPairCells
 
     cppclass CodedLoops:
         void (*values)(const CodedColumns &, const double *, double *)
@@ -40,8 +52,10 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass LevelLoops[Real]:
         bint (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *) except +
-        void (*sort)(const Real *, int64_t, Real *) except +
-        int64_t (*cuts)(const Real *, int64_t, int64_t, int64_t *) except +
+        void (*sort)(const Real *, int64_t, int64_t, Real *) except +
+        void (*cuts)(const Real *, int64_t, int64_t, const int64_t *, int64_t, int64_t *, int64_t *) except +
+        void (*sums)(const Real *, int64_t, const int64_t *, int64_t, double *)
+        void (*columns)(const Real *, int64_t, int64_t, int64_t, int64_t, Real *)
 
     const Loops &loops_of[Loops](int)
 
@@ -72,11 +86,18 @@ ctypedef fused real:
 COLUMN_NUMBERS = 7
 
 
+# With this many rows, and this many for each cell of two columns, tables of cells cost little in a pass.
+PAIRED_ROWS, ROWS_PER_CELL = 4000, 16
+
+
 cdef class CodedFeatures:
     """Columns of codes, checked once: what they stand for, and the scales of their variables.
 
     ``columns`` has a row of `COLUMN_NUMBERS` for each column. Variables and entries follow each other in the order of the
     columns, the variables of two features row by row.
+
+    Vectors over levels have a number for each level of each column. If ``paired``, they have a number for each cell of the
+    levels of two neighboring columns instead, where there are enough rows for it: products then visit half as many numbers.
     """
 
     cdef CodedColumns table
@@ -84,48 +105,76 @@ cdef class CodedFeatures:
     cdef readonly object codes
     cdef const uint8_t[:, ::1] code_view
 
-    def __init__(self, const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns, const double[::1] scales):
-        cdef int64_t c, n_variables = 0, n_entries = 0, levels, variables
-        cdef int32_t[::1] entries
+    def __init__(self, const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns, const double[::1] scales, paired=False):
+        cdef int64_t c, n_variables = 0, n_entries = 0, n_numbers = 0, first = 0, n_columns = columns.shape[0]
+        cdef int32_t[::1] places
+        cdef int64_t[::1] levels
+        cdef int64_t[:, ::1] tiles
+        cdef uint16_t[::1] bases, factors
         import numpy as np
 
-        need("a row of codes", codes.shape[1], columns.shape[0])
+        need("a row of codes", codes.shape[1], n_columns)
         need("a row of columns", columns.shape[1], COLUMN_NUMBERS)
-        entries = np.zeros(columns.shape[0] + 1, dtype=np.int32)
-        self.owners = (codes, columns, scales, entries)
+        places, levels = np.zeros(n_columns + 1, dtype=np.int32), np.zeros(n_columns + 1, dtype=np.int64)
+        bases, factors = np.zeros((2, n_columns // 2 + 1), dtype=np.uint16)
         self.codes = codes
         self.code_view = codes
-        for c in range(columns.shape[0]):
+        for c in range(n_columns):
             need("the variables of a column", columns[c, 5], n_variables)
             need("the entries of a column", columns[c, 6], n_entries)
-            levels = columns[c, 0] + columns[c, 1] + 1
-            variables = levels - 1
+            levels[c] = columns[c, 0] + columns[c, 1] + 1
+            variables = levels[c] - 1
             if columns[c, 4]:
-                levels *= columns[c, 2] + columns[c, 3] + 1
+                levels[c] *= columns[c, 2] + columns[c, 3] + 1
                 variables *= columns[c, 2] + columns[c, 3]
-            if min(columns[c, 0], columns[c, 1], columns[c, 2], columns[c, 3]) < 0 or levels > 256:
-                raise ValueError(f"column {c} has {levels} levels, but a code has one byte")
+            if min(columns[c, 0], columns[c, 1], columns[c, 2], columns[c, 3]) < 0 or levels[c] > 256:
+                raise ValueError(f"column {c} has {levels[c]} levels, but a code has one byte")
             n_variables += variables
-            n_entries += levels
-            entries[c + 1] = <int32_t>n_entries
+            n_entries += levels[c]
         need("scales", scales.shape[0], n_variables)
         _need_levels(codes, columns)
-        self.table.columns = <const CodedColumn *>&columns[0, 0] if columns.shape[0] else NULL
-        self.table.n_columns = columns.shape[0]
+
+        largest = min(kPairCells, codes.shape[0] // ROWS_PER_CELL) if paired and codes.shape[0] >= PAIRED_ROWS else 0
+        tile, found = [], []
+        for c in range(0, n_columns, 2):
+            together = c + 1 < n_columns and not columns[c, 4] and not columns[c + 1, 4]
+            together = together and levels[c] * levels[c + 1] <= largest
+            if not tile or tile[2] != together or (together and c - tile[0] == 2 * kTilePairs):
+                tile, first = [c, c, together], n_numbers
+                found.append(tile)
+            tile[1] = min(c + 2, n_columns)
+            places[c] = <int32_t>n_numbers
+            if together:
+                bases[c // 2] = <uint16_t>(n_numbers - first)
+                factors[c // 2] = <uint16_t>levels[c]
+                n_numbers += levels[c] * levels[c + 1]
+            else:
+                n_numbers += levels[c] + levels[c + 1]
+            if c + 1 < n_columns:
+                places[c + 1] = <int32_t>(places[c] if together else places[c] + levels[c])
+        places[n_columns] = <int32_t>n_numbers
+        tiles = np.array(found, dtype=np.int64).reshape(-1, 3)
+        self.owners = (codes, columns, scales, places, tiles, bases, factors)
+        self.table.columns = <const CodedColumn *>&columns[0, 0] if n_columns else NULL
+        self.table.n_columns = n_columns
         self.table.n_variables = n_variables
-        self.table.n_entries = n_entries
+        self.table.n_numbers = n_numbers
         self.table.scales = &scales[0] if n_variables else NULL
-        self.table.entries = &entries[0]
+        self.table.places = &places[0]
+        self.table.tiles = <const ColumnTile *>&tiles[0, 0] if tiles.shape[0] else NULL
+        self.table.n_tiles = tiles.shape[0]
+        self.table.bases = &bases[0]
+        self.table.factors = &factors[0]
 
     @property
-    def n_entries(self):
-        """Number of levels of all columns."""
-        return self.table.n_entries
+    def n_numbers(self):
+        """Length of vectors over levels."""
+        return self.table.n_numbers
 
     def values(self, const double[::1] w, double[::1] out):
-        """The value of every level under the weights of the variables."""
+        """The vector of the values of the levels under the weights of the variables."""
         need("w", w.shape[0], self.table.n_variables)
-        need("out", out.shape[0], self.table.n_entries)
+        need("out", out.shape[0], self.table.n_numbers)
         if out.shape[0] and w.shape[0]:
             with nogil:
                 loops_of[CodedLoops](chosen).values(self.table, &w[0], &out[0])
@@ -133,8 +182,8 @@ cdef class CodedFeatures:
             out[:] = 0.0
 
     def gather_sums(self, double[::1] sums, double[::1] total):
-        """Add to ``total`` the transposed map of ``sums``, the sums over the rows of each level, which are overwritten."""
-        need("sums", sums.shape[0], self.table.n_entries)
+        """Add to ``total`` the transposed map of ``sums``, a vector of sums over the rows of each level, which is overwritten."""
+        need("sums", sums.shape[0], self.table.n_numbers)
         need("total", total.shape[0], self.table.n_variables)
         if sums.shape[0] and total.shape[0]:
             with nogil:
@@ -142,7 +191,7 @@ cdef class CodedFeatures:
 
     def look_up(self, const double[::1] values, int64_t start, int64_t stop, double[::1] out_range):
         """Add the sum of the values of each row's levels to ``out_range``."""
-        need("values", values.shape[0], self.table.n_entries)
+        need("values", values.shape[0], self.table.n_numbers)
         need_range("rows", start, stop, self.code_view.shape[0])
         need("out_range", out_range.shape[0], stop - start)
         if start == stop or values.shape[0] == 0:
@@ -175,7 +224,7 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
 def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
     """The products of rows that have features and then codes; ``features`` has the same rows, or is None.
 
-    Vectors over features have a number for each feature, then a value or sum for every level. Rows that are gathered have the
+    Vectors over features have a number for each feature, then those of a vector over levels. Rows that are gathered have the
     features times their scales, then the variables of the codes.
     """
     cdef int64_t n_features = feature_scales.shape[0]
@@ -188,7 +237,7 @@ def coded_products(RowProducts features, const double[::1] feature_scales, Coded
     else:
         need("feature_scales", n_features, 0)
     cdef RowProducts products = new_products(
-        sizeof(CodedRows), (features, feature_scales, coded, rows), n_positions, n_features + coded.table.n_entries)
+        sizeof(CodedRows), (features, feature_scales, coded, rows), n_positions, n_features + coded.table.n_numbers)
     cdef CodedRows *own = <CodedRows *>products.memory
     own.loops = &loops_of[CodedLoops](chosen)
     if features is not None:
@@ -254,9 +303,25 @@ def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[:
 def sort_values(const real[::1] values, real[::1] out):
     """``out`` is ``values`` in ascending order, NaN last."""
     need("out", out.shape[0], values.shape[0])
+    _need_few(values.shape[0])
     if values.shape[0]:
         with nogil:
-            loops_of[LevelLoops[real]](chosen).sort(&values[0], values.shape[0], &out[0])
+            loops_of[LevelLoops[real]](chosen).sort(&values[0], 1, values.shape[0], &out[0])
+
+
+def sort_rows(real[:, ::1] values):
+    """Put the values of each row in ascending order, in place, NaN last."""
+    _need_few(values.shape[1])
+    if values.shape[0] and values.shape[1]:
+        with nogil:
+            loops_of[LevelLoops[real]](chosen).sort(&values[0, 0], values.shape[0], values.shape[1], &values[0, 0])
+
+
+cdef int _need_few(int64_t n_values) except -1:
+    """Refuse so many values that their places do not fit into 32 bits."""
+    if n_values >> 32:
+        raise ValueError("a feature has 2^32 values or more")
+    return 0
 
 
 def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
@@ -265,14 +330,56 @@ def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
     ``cuts`` receives the places of the first values of all bins but the first; returns their number. A value that is more
     frequent than the share of a bin has a bin of its own, and counts as one bin.
     """
-    cdef int64_t found
+    cdef int64_t found, length = values.shape[0]
     need_at_least("max_bins", max_bins, 1)
     need_at_least("cuts", cuts.shape[0], max_bins - 1)
     if values.shape[0] == 0 or max_bins == 1:
         return 0
     with nogil:
-        found = loops_of[LevelLoops[real]](chosen).cuts(&values[0], values.shape[0], max_bins, &cuts[0])
+        loops_of[LevelLoops[real]](chosen).cuts(&values[0], 1, length, &length, max_bins, &cuts[0], &found)
     return found
+
+
+def row_cuts(const real[:, ::1] values, const int64_t[::1] lengths, int64_t[:, ::1] cuts, int64_t[::1] n_cuts):
+    """`value_cuts` of the first values of each row, into at most one bin more than ``cuts`` has columns."""
+    cdef int64_t k
+    need("lengths", lengths.shape[0], values.shape[0])
+    need("cuts", cuts.shape[0], values.shape[0])
+    need("n_cuts", n_cuts.shape[0], values.shape[0])
+    for k in range(lengths.shape[0]):
+        if not 0 <= lengths[k] <= values.shape[1]:
+            raise ValueError("a length is not within the row")
+    n_cuts[:] = 0
+    if values.shape[0] == 0 or values.shape[1] == 0 or cuts.shape[1] == 0:
+        return
+    with nogil:
+        loops_of[LevelLoops[real]](chosen).cuts(
+            &values[0, 0], values.shape[0], values.shape[1], &lengths[0], cuts.shape[1] + 1, &cuts[0, 0], &n_cuts[0])
+
+
+def range_sums(const real[::1] values, const int64_t[::1] starts, double[::1] sums):
+    """The sum of the values from each start to the next, the last one to the end; starts ascend."""
+    cdef int64_t k
+    need("sums", sums.shape[0], starts.shape[0])
+    for k in range(starts.shape[0]):
+        if not (starts[k - 1] if k else 0) <= starts[k] <= values.shape[0]:
+            raise ValueError("starts do not ascend within the values")
+    if values.shape[0] and starts.shape[0]:
+        with nogil:
+            loops_of[LevelLoops[real]](chosen).sums(
+                &values[0], values.shape[0], &starts[0], starts.shape[0], &sums[0])
+    else:
+        sums[:] = 0.0
+
+
+def copy_columns(const real[:, ::1] X, int64_t first, int64_t last, real[:, ::1] out):
+    """``out`` is the transpose of the features ``first`` .. ``last``."""
+    need_range("features", first, last, X.shape[1])
+    need("out", out.shape[0], last - first)
+    need("a row of out", out.shape[1], X.shape[0])
+    if X.shape[0] and first < last:
+        with nogil:
+            loops_of[LevelLoops[real]](chosen).columns(&X[0, 0], X.shape[1], X.shape[0], first, last, &out[0, 0])
 
 
 def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t start, int64_t stop, int64_t[::1] counts):

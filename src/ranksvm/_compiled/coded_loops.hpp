@@ -27,19 +27,32 @@ struct CodedColumn {
     int64_t is_pair, variable, entry;
 };
 
-// Columns with the scales of their variables. `entries` repeats the first entry of each column, and ends with the number of
-// entries: look-ups need nothing else.
-struct CodedColumns {
-    const CodedColumn *columns;
-    int64_t n_columns, n_variables, n_entries;
-    const double *scales;
-    const std::int32_t *entries;
+// Consecutive columns first .. beyond that are looked up together. If `paired`, two neighbors are looked up at once, in a table
+// of the cells (level of the first, level of the second): that takes half as many steps.
+struct ColumnTile {
+    int64_t first, beyond, paired;
 };
 
+// Columns with the scales of their variables. Vectors over levels have, tile by tile, a number for each level of each column,
+// or for each cell of each pair of columns: those of column c begin at places[c]. In the table of a paired tile, the columns
+// c = 2k and c + 1 have the cell bases[k] + (level of c) + factors[k] * (level of c + 1).
+struct CodedColumns {
+    const CodedColumn *columns;
+    int64_t n_columns, n_variables, n_numbers;
+    const double *scales;
+    const std::int32_t *places;  // n_columns + 1 of them
+    const ColumnTile *tiles;
+    int64_t n_tiles;
+    const std::uint16_t *bases, *factors;
+};
+
+// Number of pairs in a tile: their cells need 16 bits.
+constexpr int kTilePairs = 12, kPairCells = 2048;
+
 struct CodedLoops {
-    // the value of every level under the weights of the variables
+    // the value of every level or cell under the weights of the variables
     void (*values)(const CodedColumns &, const double *w, double *table);
-    // total += the transposed map of `sums`, the sums over the rows of each level; overwrites `sums`
+    // total += the transposed map of `sums`, the sums over the rows of each level or cell; overwrites `sums`
     void (*gather_sums)(const CodedColumns &, double *sums, double *total);
     // out += the values of each row's levels
     void (*look_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
@@ -66,10 +79,15 @@ struct LevelLoops {
     // the number of cuts that are at most x, and for NaN one more than the number of cuts; whether all values are finite
     bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
-    // the values in ascending order, NaN last
-    void (*sort)(const Real *values, int64_t n, Real *out);
-    // where to cut ascending values, without NaN, into at most max_bins bins; the number of cuts
-    int64_t (*cuts)(const Real *values, int64_t n, int64_t max_bins, int64_t *cuts);
+    // the values of each of some arrays of n numbers in ascending order, NaN last; `out` may be `values`
+    void (*sort)(const Real *values, int64_t n_arrays, int64_t n, Real *out);
+    // where to cut the first values of each array, which ascend, without NaN, into at most max_bins bins; the numbers of cuts
+    void (*cuts)(const Real *values, int64_t n_arrays, int64_t n, const int64_t *lengths, int64_t max_bins, int64_t *cuts,
+                 int64_t *n_cuts);
+    // the sums of the values from each start to the next
+    void (*sums)(const Real *values, int64_t n, const int64_t *starts, int64_t n_starts, double *sums);
+    // the features first .. last, each in a row of `out`
+    void (*columns)(const Real *X, int64_t n_features, int64_t n_rows, int64_t first, int64_t last, Real *out);
 };
 
 RANKSVM_DECLARE_LOOPS(CodedLoops)

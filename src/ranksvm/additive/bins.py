@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import even_ranges, parallel_map
-from ranksvm._util.types import CSRMatrix, Features
+from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
 from ranksvm.data.validation import check_not_infinite
 from ranksvm.exceptions import DataError
@@ -45,8 +45,8 @@ CODED_ROWS = 1 << 13
 # From this number of values on, a sort by their bits takes less time than NumPy's. (On one core of an EPYC, 65,536
 # values in float32 take 0.4 ms instead of 1.4 ms, and 1,000 values take 8 us instead of 7 us.)
 RADIX_VALUES = 2000
-# Number of features that are copied to columns at a time, so that rows are read in whole cache lines.
-COPIED_FEATURES = 16
+# Number of features that are described at a time: rows are read in parts of cache lines, and memory is used again.
+FEATURES_TOGETHER = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +138,10 @@ class FeatureBins:
             return FeatureBins(self.cuts, self.missing, self.categories[kept])
         at = _equal_cuts(shares[: self.n_steps + 1], max_other_levels + 1)
         return FeatureBins(self.cuts[at - 1], self.missing)
+
+
+# The levels of a feature, and the mean at each of them.
+Described = tuple[FeatureBins, np.ndarray]
 
 
 class FeatureStatistics(NamedTuple):
@@ -243,20 +247,15 @@ def described_sample(
     statistics : FeatureStatistics
         The statistics.
     """
-    columns, n_features = _columns(rows, n_threads), rows.shape[1]
+    X = rows.tocsc() if is_sparse(rows) else np.ascontiguousarray(rows)
+    n_rows, n_features = X.shape
     mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
 
-    def described(j: int) -> tuple[FeatureBins, np.ndarray]:
-        if weights is None:
-            values, counted = _sorted(columns[j]), None  # missing values come last
-        else:
-            order = np.argsort(columns[j], kind="stable")
-            values, counted = columns[j][order], weights[order]
-        if missing[j]:
-            n_there = int(np.searchsorted(values, np.nan))
-            values, counted = values[:n_there], None if counted is None else counted[:n_there]
+    def described(j: int, values: np.ndarray, counted: np.ndarray | None, cuts: np.ndarray) -> Described:
+        """The levels of a feature, and the mean at each, from its ascending values and the places of its cuts."""
         if len(values):
-            mean[j] = values.mean(dtype=np.float64) if counted is None else np.average(values, weights=counted)
+            whole = np.zeros(1, dtype=np.int64)
+            mean[j] = (_totals(values, counted, whole) / _sums(counted, whole, len(values)))[0]
             ranges[j] = values[0], values[-1]
         if j in categorical:
             starts, counts = _distinct(values, counted)
@@ -265,21 +264,39 @@ def described_sample(
             means = np.full(bins.n_levels, mean[j])
             means[1 : 1 + len(kept)] = values[starts[kept]]
             return bins, means
-        if counted is None:
-            found = np.empty(max_bins - 1, dtype=np.int64)
-            cuts = found[: coded.value_cuts(values, max_bins, found)]
-        else:
-            starts, counts = _distinct(values, counted)
-            cuts = starts[_equal_cuts(counts, max_bins)]
         bins = FeatureBins(values[cuts].astype(np.float64), bool(missing[j]))
         means = np.full(bins.n_levels, mean[j])
         if len(values):
             first = np.append(0, cuts)
-            sums = np.add.reduceat(values if counted is None else values * counted, first, dtype=np.float64)
-            means[: bins.n_steps + 1] = sums / _sums(counted, first, len(values))
+            means[: bins.n_steps + 1] = _totals(values, counted, first) / _sums(counted, first, len(values))
         return bins, means
 
-    found = parallel_map(described, range(n_features), n_threads)
+    def several(first: int) -> list[Described]:
+        columns = _columns(X, first, min(first + FEATURES_TOGETHER, n_features))
+        own = range(first, first + len(columns))
+        lengths = np.full(len(columns), n_rows)
+        if weights is None:
+            _sort(columns)  # missing values come last
+            for k, j in enumerate(own):
+                if missing[j]:
+                    lengths[k] = np.searchsorted(columns[k], np.nan)
+            cuts, n_cuts = np.empty((len(columns), max_bins - 1), dtype=np.int64), np.zeros_like(lengths)
+            coded.row_cuts(columns, lengths, cuts, n_cuts)
+            each = zip(own, columns, lengths, cuts, n_cuts, strict=True)
+            return [described(j, values[:n], None, places[:k]) for j, values, n, places, k in each]
+        found = []
+        for j, column in zip(own, columns, strict=True):
+            order = np.argsort(column, kind="stable")
+            values, counted = column[order], weights[order]
+            if missing[j]:
+                n_there = int(np.searchsorted(values, np.nan))
+                values, counted = values[:n_there], counted[:n_there]
+            starts, counts = _distinct(values, counted)
+            found.append(described(j, values, counted, starts[_equal_cuts(counts, max_bins)]))
+        return found
+
+    groups = parallel_map(several, range(0, n_features, FEATURES_TOGETHER), n_threads)
+    found = list(chain.from_iterable(groups))
     return [bins for bins, _ in found], FeatureStatistics(mean, ranges, [means for _, means in found])
 
 
@@ -501,42 +518,36 @@ def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.nd
     return X[rows], None if sample_weight is None else sample_weight[rows]
 
 
-def _columns(X: Features, n_threads: int) -> "np.ndarray | _SparseColumns":
-    """The features, to be read one by one: each contiguous if X is dense."""
+def _columns(X: Features, first: int, last: int) -> np.ndarray:
+    """The features ``first`` .. ``last``, each in a row."""
     if is_sparse(X):
-        return _SparseColumns(X.tocsc())
-    columns = np.empty(X.shape[::-1], X.dtype)
-
-    def copy(first: int) -> None:
-        columns[first : first + COPIED_FEATURES] = X[:, first : first + COPIED_FEATURES].T
-
-    parallel_map(copy, range(0, len(columns), COPIED_FEATURES), n_threads)
+        return np.ascontiguousarray(X[:, first:last].toarray().T)
+    columns = np.empty((last - first, len(X)), X.dtype)
+    coded.copy_columns(X, first, last, columns)
     return columns
 
 
-def _sorted(values: np.ndarray) -> np.ndarray:
-    """The values of a feature in ascending order, missing values last."""
-    if len(values) < RADIX_VALUES:
-        return np.sort(values)
-    found = np.empty_like(values)
-    coded.sort_values(values, found)
-    return found
-
-
-class _SparseColumns:
-    """The columns of a CSC matrix as dense arrays."""
-
-    def __init__(self, X: CSRMatrix):
-        self._X = X
-
-    def __getitem__(self, j: int) -> np.ndarray:
-        return self._X[:, [j]].toarray().ravel()
+def _sort(columns: np.ndarray) -> None:
+    """Put the values of each feature in ascending order, in place, missing values last."""
+    if columns.shape[1] < RADIX_VALUES:
+        columns.sort(axis=1)
+    else:
+        coded.sort_rows(columns)
 
 
 def _distinct(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Where each of the distinct values begins among ascending values, and how often it counts."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
     return starts, _sums(counted, starts, len(values))
+
+
+def _totals(values: np.ndarray, counted: np.ndarray | None, starts: np.ndarray) -> np.ndarray:
+    """The sum of the values, each as often as it counts, from each start to the next."""
+    if counted is not None:
+        return np.add.reduceat(values * counted, starts, dtype=np.float64)
+    sums = np.empty(len(starts))
+    coded.range_sums(values, starts, sums)
+    return sums
 
 
 def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.ndarray:

@@ -233,7 +233,7 @@ class AdditiveTerms:
         """
         codes = np.zeros((0, len(self.columns)), dtype=np.uint8)
         features = coded.CodedFeatures(codes, self.columns, self.scales)
-        values = np.empty(features.n_entries)
+        values = np.empty(features.n_numbers)
         features.values(np.ascontiguousarray(w[self.n_linear :]), values)
         ends = np.append(self.columns[:, 6], len(values)).tolist()
         parts = [values[start:stop] for start, stop in pairwise(ends)]
@@ -305,7 +305,7 @@ class AdditiveDesign:
         self.file = features.file
         self.n_features = terms.n_variables
         self.row_bytes = terms.row_bytes(features.row_bytes)
-        self._coded = coded.CodedFeatures(codes, terms.columns, terms.scales)
+        self._coded = coded.CodedFeatures(codes, terms.columns, terms.scales, paired=True)
 
     @classmethod
     def of(cls, features: DesignMatrix, codes: np.ndarray, terms: AdditiveTerms) -> "AdditiveDesign":
@@ -357,7 +357,7 @@ class AdditiveDesign:
     @property
     def n_numbers(self) -> int:
         """Length of the vectors that the products take."""
-        return self.terms.n_linear + self._coded.n_entries
+        return self.terms.n_linear + self._coded.n_numbers
 
     def expanded(self, w: np.ndarray) -> np.ndarray:
         n_linear = self.terms.n_linear
@@ -410,9 +410,10 @@ class AdditiveDesign:
 
     @property
     def most_entries(self):
-        # values of levels are sums of steps, scores are sums of these values and of features
+        # values of levels are sums of steps, scores are sums of these values and of features; sums over cells of two
+        # columns are added up over the levels of one
         most_steps = max((each.n_steps for each in self.terms.bins), default=0)
-        return self.terms.n_linear + self.codes.shape[1] + 2 * most_steps
+        return self.terms.n_linear + self.codes.shape[1] + 3 * most_steps
 
     def pair_sums(self, derivative: np.ndarray, n_levels: int) -> np.ndarray:
         """Sums of a derivative over the rows of each cell of every two features: `ranksvm.additive.interactions`.

@@ -1,6 +1,7 @@
 """The objective of an additive model: a linear objective, with a preconditioner that uses the model's structure."""
 
 from collections.abc import Callable
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,8 +28,15 @@ ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
 # to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34, 53, 151, 221 and 317; with all 646 dimensions,
 # computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
-# A new preconditioner is computed once this many products have used the last one.
-PRODUCTS = 30
+# If there are few rows, so that products take little time, the first coarse space has at most this many dimensions. (On
+# MQ2007-partial with 16 levels, fits with C = 1e-3 and C = 1 took 16 and 80 products with 500 dimensions from the
+# start, and 16 and 112 if all preconditioners had 280.)
+FIRST_DIMENSIONS = 280
+# A new preconditioner is computed once this many products have used the last one. (The fit to MQ2007-partial with 16
+# levels and C = 1 takes 66 products; with a limit of 30 it took 82.)
+PRODUCTS = 20
+# Blocks are computed together up to this many variables: those of features with 16 levels then take less time.
+BLOCK_VARIABLES = 64
 # The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
 # SAMPLED_PART of them.
 SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
@@ -95,7 +103,8 @@ class AdditiveObjective(LinearObjective):
         super().__init__(term, C, width, reducible, includes_round_off=includes_round_off)
         self.rows_term = term
         self.terms = terms
-        self._coarse = _CoarseSpace.of(terms)
+        few = term.n_rows < SAMPLED_FROM
+        self._coarse = _CoarseSpace.of(terms, min(COARSE_DIMENSIONS, FIRST_DIMENSIONS if few else COARSE_DIMENSIONS))
         # the variables of each column of codes that has any; empty if the coarse space has all variables
         self._blocks = {} if self._coarse.whole else _blocks(terms)
         # what the loss adds to the blocks and to the coarse Hessian; the inverse for the current C; and the number of
@@ -153,6 +162,8 @@ class AdditiveObjective(LinearObjective):
             From a vector to the inverse times it.
         """
         if self._parts is None or self._n_products >= PRODUCTS:
+            if self._parts is not None and len(self._parts[1]) <= FIRST_DIMENSIONS and not self._coarse.whole:
+                self._coarse = _CoarseSpace.of(self.terms, COARSE_DIMENSIONS)
             self._parts, self._inverse, self._n_products = self._new_parts(point), None, 0
         if self._inverse is None:
             self._inverse = self._new_inverse(*self._parts)
@@ -170,14 +181,30 @@ class AdditiveObjective(LinearObjective):
         if n_rows > fewest:
             term, at = term.sample_at(at, fewest, SEED)
         features, codes = _design_rows(term)
+        represented = self._represented(term)
 
-        def block(column: int) -> np.ndarray:
-            rows = self.terms.level_rows(column)[codes[:, column]]
-            if column < self.terms.n_linear:
-                rows = np.column_stack([features[:, column], rows])
-            return self._represented(term) * term.curvature_over(at, rows)
+        def blocks(columns: list[int]) -> list[np.ndarray]:
+            rows = []
+            for column in columns:
+                rows += [features[:, [column]]] if column < self.terms.n_linear else []
+                rows.append(self.terms.level_rows(column)[codes[:, column]])
+            curvature = represented * term.curvature_over(at, np.concatenate(rows, axis=1))
+            ends = np.cumsum([len(self._blocks[column]) for column in columns]).tolist()
+            return [curvature[start:end, start:end] for start, end in pairwise([0, *ends])]
 
-        return parallel_map(block, list(self._blocks), term.n_threads), coarse
+        return list(chain.from_iterable(parallel_map(blocks, self._together(), term.n_threads))), coarse
+
+    def _together(self) -> list[list[int]]:
+        """The columns that have blocks, in groups of at most ``BLOCK_VARIABLES`` variables or of one column."""
+        found: list[list[int]] = []
+        size = 0
+        for column, block in self._blocks.items():
+            size += len(block)
+            if not found or size > BLOCK_VARIABLES:
+                found.append([])
+                size = len(block)
+            found[-1].append(column)
+        return found
 
     def _uses_samples(self) -> bool:
         """Whether there are many rows, and not on a device: it reads all in less time than the host takes for some."""
@@ -351,26 +378,27 @@ class _CoarseSpace(NamedTuple):
     tables: list[np.ndarray]
 
     @classmethod
-    def of(cls, terms: AdditiveTerms) -> "_CoarseSpace":
-        """The space of an additive model: all variables, if there are few."""
+    def of(cls, terms: AdditiveTerms, n_dimensions: int) -> "_CoarseSpace":
+        """The space of an additive model, of about ``n_dimensions`` at most; all variables, if there are few."""
         from scipy import sparse
 
         if terms.n_variables <= COARSE_DIMENSIONS:
             return cls(sparse.eye_array(terms.n_variables, format="csr"), np.empty(0, dtype=np.int64), [])
-        n_groups = max(1, COARSE_DIMENSIONS // terms.n_features - 1)
+        n_groups = max(1, n_dimensions // terms.n_features - 1)
         linear = np.flatnonzero(terms.linear_scales)
         rows, values, columns, tables = [linear], [np.ones(len(linear))], [np.arange(len(linear))], []
         n_columns = len(linear)
         for c, bins in enumerate(terms.bins):
-            steps = terms.variables_at(c)[: bins.n_steps]
-            scales = terms.scales[steps - terms.n_linear]
+            first = terms.n_linear + int(terms.columns[c, 5])
+            scales = terms.scales[first - terms.n_linear : first - terms.n_linear + bins.n_steps]
             used = np.flatnonzero(scales)
             # groups of nearly the same numbers of steps, larger ones first
             n_own = min(n_groups, len(used))
-            group = np.arange(n_own).repeat([len(part) for part in np.array_split(used, n_own)] if n_own else 0)
+            size, n_larger = divmod(len(used), max(1, n_own))
+            group = np.arange(n_own).repeat(size + (np.arange(n_own) < n_larger))
             norms = np.sqrt(np.bincount(group, scales[used] ** 2, n_own))
             weights = scales[used] / norms[group]
-            rows.append(steps[used])
+            rows.append(first + used)
             values.append(weights)
             columns.append(n_columns + group)
             n_columns += n_own
@@ -402,5 +430,9 @@ class _CoarseSpace(NamedTuple):
         ndarray of float64, shape (n_rows, n_dimensions)
             The rows.
         """
-        parts = [table[codes[:, c]] for c, table in enumerate(self.tables)]
-        return np.concatenate([features[:, self.linear], *parts], axis=1)
+        found, end = np.empty((len(codes), self.space.shape[1])), len(self.linear)
+        found[:, :end] = features[:, self.linear]
+        for table, own in zip(self.tables, np.ascontiguousarray(codes[:, : len(self.tables)].T), strict=True):
+            start, end = end, end + table.shape[1]
+            found[:, start:end] = table[own]
+        return found
