@@ -29,12 +29,10 @@ ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
 # computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
 # If there are few rows, so that products take little time, the first coarse space has at most this many dimensions. (On
-# MQ2007-partial with 16 levels, fits with C = 1e-3 and C = 1 took 16 and 80 products with 500 dimensions from the
-# start, and 16 and 112 if all preconditioners had 280.)
+# MQ2007-partial with 16 levels a fit with C = 1e-3 takes 12 products with 280 dimensions, and as many with 500.)
 FIRST_DIMENSIONS = 280
-# A new preconditioner is computed once this many products have used the last one. (The fit to MQ2007-partial with 16
-# levels and C = 1 takes 66 products; with a limit of 30 it took 82.)
-PRODUCTS = 20
+# A new preconditioner is computed once this many products have used the last one.
+PRODUCTS = 30
 # Blocks are computed together up to this many variables: those of features with 16 levels then take less time.
 BLOCK_VARIABLES = 64
 # The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
@@ -69,11 +67,11 @@ class AdditiveObjective(LinearObjective):
     """``1/2 |w|^2 + C * loss(Z w)``, with an approximate inverse of the Hessian from a sample of the rows.
 
     The Hessian couples the steps of one feature strongly, and those of different features only through functions that
-    vary slowly. Its inverse is approximated by the sum of two inverses. The first inverts the diagonal blocks of the
-    Hessian, one for the variables of each feature or pair of features. The second inverts the Hessian on a coarse
-    space, which has the linear part of each feature and a few functions of its steps. (This is an additive Schwarz
-    method of two levels; Toselli & Widlund, Domain Decomposition Methods, 2005.) The diagonal alone needs 10 to 50
-    times as many products.
+    vary slowly. Its inverse is approximated by the sum of two inverses. The first inverts the Hessian on a coarse
+    space, which has the linear part of each feature and a few functions of its steps. The second inverts the diagonal
+    blocks of the Hessian, one for the variables of each feature or pair of features, less the inverse of each block on
+    the part of the coarse space that is in it. (This is an additive Schwarz method of two levels; Toselli & Widlund,
+    Domain Decomposition Methods, 2005.) The diagonal alone needs 10 to 50 times as many products.
 
     Parameters
     ----------
@@ -220,11 +218,18 @@ class AdditiveObjective(LinearObjective):
         # all blocks at once: smaller ones are padded with an extra variable at the end, whose value is 0
         n_variables, size = self.n_variables, max(map(len, self._blocks.values()), default=0)
         places = np.full((len(blocks), size), n_variables)
-        inverses = np.zeros((len(blocks), size, size))
-        for place, inverse, own, block in zip(places, inverses, self._blocks.values(), blocks, strict=True):
-            n = len(own)
-            place[:n] = own
-            inverse[:n, :n] = np.linalg.inv(np.eye(n) + self.C * block)
+        hessians = np.tile(np.eye(size), (len(blocks), 1, 1))
+        for place, hessian, own, block in zip(places, hessians, self._blocks.values(), blocks, strict=True):
+            place[: len(own)] = own
+            hessian[: len(own), : len(own)] += self.C * block
+        inverses = np.linalg.inv(hessians)
+        own_space = self._coarse.of_blocks(places)
+        if own_space.size:
+            transposed_space = own_space.transpose(0, 2, 1)
+            on_own_space = transposed_space @ hessians @ own_space
+            padding = (own_space == 0.0).all(axis=1)
+            on_own_space += np.eye(own_space.shape[2]) * padding[:, :, np.newaxis]
+            inverses -= own_space @ np.linalg.solve(on_own_space, transposed_space)
         extended = np.zeros(n_variables + 1)
 
         def solve(v: np.ndarray) -> np.ndarray:
@@ -409,6 +414,32 @@ class _CoarseSpace(NamedTuple):
         places = np.concatenate(rows), np.concatenate(columns)
         shape = terms.n_variables, n_columns
         return cls(sparse.csr_array((np.concatenate(values), places), shape=shape), linear, tables)
+
+    def of_blocks(self, places: np.ndarray) -> np.ndarray:
+        """The dimensions of the space that are in each block of variables.
+
+        Parameters
+        ----------
+        places : ndarray of int64, shape (n_blocks, size)
+            The variables of each block; the number of variables stands for none.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_blocks, size, most dimensions of a block)
+            The variables of each dimension; 0 for blocks that have fewer.
+        """
+        # a variable has a part in one dimension at most
+        dimension, weight = np.full((2, self.space.shape[0] + 1), -1.0)
+        has_part = np.flatnonzero(np.diff(self.space.indptr))
+        dimension[has_part], weight[has_part] = self.space.indices, self.space.data
+        blocks, rows = np.nonzero(dimension[places] >= 0.0)
+        variables = places[blocks, rows]
+        own, number = np.unique(np.column_stack([blocks, dimension[variables]]), axis=0, return_inverse=True)
+        first = np.searchsorted(own[:, 0], np.arange(len(places)))  # the first dimension of each block
+        number = number.ravel() - first[blocks]
+        found = np.zeros((*places.shape, int(number.max(initial=-1)) + 1))
+        found[blocks, rows, number] = weight[variables]
+        return found
 
     @property
     def whole(self) -> bool:
