@@ -561,8 +561,8 @@ RANKSVM_INLINE Real value_of(Bits key) {
     return x;
 }
 
-// Sorts the values of each of some arrays in ascending order, perhaps in place: a radix sort of their bits, kRadixBits at a time from the last ones on. Its time hardly
-// depends on the values.
+// Sorts the values of each of some arrays in ascending order, perhaps in place: a radix sort of their bits, kRadixBits at a time
+// from the last ones on. Its time hardly depends on the values. There are less than 2^32 of them.
 constexpr int kRadixBits = 11;
 
 template <class Real>

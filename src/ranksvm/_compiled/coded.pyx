@@ -186,7 +186,7 @@ cdef class CodedFeatures:
             out[:] = 0.0
 
     def gather_sums(self, double[::1] sums, double[::1] total):
-        """Add to ``total`` the transposed map of ``sums``, a vector of sums over the rows of each level, which is overwritten."""
+        """Add to ``total`` the transposed map of ``sums``, a vector of sums over rows, which is overwritten."""
         need("sums", sums.shape[0], self.table.n_numbers)
         need("total", total.shape[0], self.table.n_variables)
         if sums.shape[0] and total.shape[0]:
