@@ -185,13 +185,14 @@ def test_pairs_of_columns_have_the_products_of_both(n_columns, rows):
     np.testing.assert_allclose(found[1][2], found[0][2], rtol=1e-9, atol=1e-9)
 
 
-def test_pairs_of_columns_have_a_limited_number_of_cells():
-    codes = np.zeros((20_000, 200), dtype=np.uint8)
-    columns = np.zeros((200, 7), dtype=np.int64)
-    columns[:, 0], columns[:, 5], columns[:, 6] = 31, 31 * np.arange(200), 32 * np.arange(200)
-    n_paired = 2 * (coded.MAX_CELLS // 1024)
-    features = coded.CodedFeatures(codes, columns, np.ones(200 * 31), True)
-    assert features.n_numbers == coded.MAX_CELLS + 32 * (200 - n_paired)
+@pytest.mark.parametrize("n_rows", [20_000, 150_000])
+def test_pairs_of_columns_have_a_limited_number_of_cells(n_rows):
+    codes = np.zeros((n_rows, 300), dtype=np.uint8)
+    columns = np.zeros((300, 7), dtype=np.int64)
+    columns[:, 0], columns[:, 5], columns[:, 6] = 31, 31 * np.arange(300), 32 * np.arange(300)
+    n_pairs = min(coded.MAX_CELLS, n_rows) // 1024
+    features = coded.CodedFeatures(codes, columns, np.ones(300 * 31), True)
+    assert features.n_numbers == 1024 * n_pairs + 32 * (300 - 2 * n_pairs)
 
 
 def cuts_one_by_one(values, max_bins):
