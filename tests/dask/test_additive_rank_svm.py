@@ -171,7 +171,7 @@ def test_infinite_values_name_part_and_row(data, values):
 
 def test_options(data, values):
     local = AdditiveRankSVM().get_params()
-    del local["memory_limit"]
+    del local["device"], local["memory_limit"]
     assert DaskAdditiveRankSVM(**local).get_params().items() >= local.items()
     with pytest.raises(OptionError, match="solver must be one of"):
         DaskAdditiveRankSVM(solver="dual").fit(cut(values), cut(data.y), qid=cut(data.qid))
