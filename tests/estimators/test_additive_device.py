@@ -102,6 +102,16 @@ def test_a_path_and_a_search():
     np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-3)
 
 
+def test_a_search_over_listed_pairs():
+    X, _, _ = make_data()
+    preferences = ranksvm.Preferences(X[:200], X[200:], prompt=np.arange(200) // 4)
+    options = {"Cs": [0.01, 0.1], "step_weights": [0.0, 1.0], "interactions": [0, 2], "cv": 3, "tol": 1e-8}
+    expected, found = (AdditiveRankSVMCV(device=at, **options).fit(preferences) for at in ("cpu", "host"))
+    assert found.device_ == "host:0"
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-3)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+
+
 def test_what_a_device_cannot_do():
     X, y, qid = make_data(60)
     with pytest.raises(OptionError, match="an additive model is fitted on one GPU: name one"):
@@ -117,6 +127,16 @@ def test_too_little_memory(monkeypatch):
     X, y, qid = make_data()
     with pytest.raises(DeviceMemoryError, match="that are free"):
         fitted("host", X, y, qid=qid)
+
+
+def test_x_is_there_once_for_all_numbers_of_interactions(monkeypatch):
+    X, y, qid = make_data(n_features=40)
+    X = np.ascontiguousarray(X + 1.0)
+    device = HostDevice(memory=2 * X.nbytes)
+    monkeypatch.setitem(names.OPENERS, "host", lambda _number: device)
+    expected, found = check_same(X, y, qid=qid, interactions=2)
+    np.testing.assert_array_equal(found.interactions_, expected.interactions_)
+    assert device.free_bytes == 2 * X.nbytes
 
 
 @pytest.mark.parametrize(("costs", "device"), [(1e3, "cpu"), (1e-9, "host:0")])

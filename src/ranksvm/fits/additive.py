@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ranksvm.fits.additive_file import FileAdditiveTrainingSet
     from ranksvm.fits.additive_partitioned import PartitionedAdditiveProblem
     from ranksvm.fits.work import Work
+    from ranksvm.terms.device.coded import FeatureRows
     from ranksvm.terms.parts.term import PartitionedTerm
 
 __all__ = [
@@ -74,11 +75,18 @@ class AdditiveTrainingSet(TrainingSet):
         The level of each value.
     levels : AdditiveLevels
         The levels of the features.
+
+    Attributes
+    ----------
+    on_devices : dict
+        The features on each device of a fit, by its name: all problems of the training set use the same ones.
     """
 
     features: DesignMatrix = field(kw_only=True)
     codes: np.ndarray = field(kw_only=True)
     levels: AdditiveLevels = field(kw_only=True)
+    # `replace` does not copy it: other pairs need other rows
+    on_devices: "dict[str, FeatureRows]" = field(default_factory=dict, init=False)
 
 
 def additive_training_set(
@@ -267,7 +275,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         if names:
             from ranksvm.terms.device.coded import CodedTerm  # here, because few fits need it
 
-            return CodedTerm(open_device(names[0]), self._design, loss, data.n_threads)
+            return CodedTerm(open_device(names[0]), self._design, loss, data.n_threads, data.on_devices)
         return ThreadedTerm(self._design, loss, threads_for(options.loss, data.n_threads))
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:

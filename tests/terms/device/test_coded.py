@@ -129,6 +129,18 @@ def test_the_rows_of_few_pairs_are_taken_alone(most_rows, monkeypatch):
     check_same(*terms_of(design, pairs, "squared_hinge", HostDevice()), None)
 
 
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array], ids=["dense", "CSR"])
+def test_terms_of_the_same_pairs_share_the_features(storage, monkeypatch):
+    with_pairs, without = (make_design(storage, pairs=pairs) for pairs in (True, False))
+    loss, device, known = LossSpec("squared_hinge").with_pairs(pairs_of(without)), HostDevice(), {}
+    copied, rows_on = [], coded.rows_on
+    monkeypatch.setattr(coded, "rows_on", lambda *arguments: copied.append(1) or rows_on(*arguments))
+    terms = [CodedTerm(device, design, loss, 1, known) for design in (without, with_pairs)]
+    assert len(copied) == 1
+    for design, term in zip((without, with_pairs), terms, strict=True):
+        check_same(ThreadedTerm(design, loss), term, None)
+
+
 def test_a_sample_has_the_scores_of_all_rows():
     design = make_design(n=3000)
     host, term = terms_of(design, pairs_of(design), "squared_hinge", HostDevice())

@@ -11,13 +11,15 @@ from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.losses.protocol import PairwiseLoss
 from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
 from ranksvm.terms.device.pairs import order_on_device
-from ranksvm.terms.device.rows import SPARSE_SPAN, DenseRows, StreamedRows, rows_on
+from ranksvm.terms.device.rows import SPARSE_SPAN, DenseRows, rows_on
 from ranksvm.terms.device.sparse_rows import SparseRows
 from ranksvm.terms.device.term import DevicePoint, DeviceSample, DeviceTerm
 from ranksvm.terms.host import DIAGONAL_ROWS, SEED, ThreadedPoint, ThreadedTerm
 
-__all__ = ["CodedRows", "CodedTerm"]
+__all__ = ["CodedRows", "CodedTerm", "FeatureRows"]
 
+# The rows of the linear part.
+FeatureRows = DenseRows | SparseRows
 # Minimum number of rows of a part of the histograms, so that a part adds up more numbers than it has entries.
 PART_ROWS = 256
 # Numbers of float64 that shared memory reads at a time.
@@ -46,7 +48,7 @@ class CodedRows:
 
     def __init__(
         self,
-        features: DenseRows | StreamedRows | SparseRows | None,
+        features: FeatureRows | None,
         launcher: Launcher,
         design: AdditiveDesign,
         rows: np.ndarray,
@@ -137,9 +139,18 @@ class CodedTerm(DeviceTerm):
         The loss over pairs of its rows.
     n_threads : int
         Number of threads for work on the host.
+    on_devices : dict, optional
+        The features of the same pairs on each device, by its name. If they are not on this one, they are added.
     """
 
-    def __init__(self, device: Device, design: AdditiveDesign, loss: PairwiseLoss, n_threads: int = 1):
+    def __init__(
+        self,
+        device: Device,
+        design: AdditiveDesign,
+        loss: PairwiseLoss,
+        n_threads: int = 1,
+        on_devices: dict[str, FeatureRows] | None = None,
+    ):
         pairs = loss.pairs
         listed, linear = hasattr(pairs, "pair_pointers"), design.terms.linear
         sparse = linear and not design.features.dense
@@ -147,7 +158,7 @@ class CodedTerm(DeviceTerm):
         run = Launcher(device, Variant(listed, sparse, real))
         order = order_on_device(pairs).positions
         taken = order if pairs.rows is None else pairs.rows[order]
-        features = rows_on(run, design.features, taken, None, n_threads) if linear else None
+        features = _features_on(run, design, taken, n_threads, {} if on_devices is None else on_devices)
         rows = CodedRows(features, run, design, taken, n_threads)
         # only products are computed there: methods that read single rows are overridden
         super().__init__(device, design, loss, n_threads, cast(DenseRows, rows))
@@ -198,3 +209,16 @@ class CodedTerm(DeviceTerm):
     def _on_host(self) -> ThreadedTerm:
         """The same term on the host."""
         return ThreadedTerm(self.design, self.loss, self._n_threads)
+
+
+def _features_on(
+    run: Launcher, design: AdditiveDesign, rows: np.ndarray, n_threads: int, known: dict[str, FeatureRows]
+) -> FeatureRows | None:
+    """The rows of the linear part, with scratch memory of their own; None without a linear part."""
+    if not design.terms.linear:
+        return None
+    name = run.device.name
+    if name not in known:
+        # blocks are not asked for, so that all rows stay there
+        known[name] = cast(FeatureRows, rows_on(run.again(), design.features, rows, None, n_threads))
+    return known[name].taken(np.arange(len(rows)))
