@@ -147,3 +147,10 @@ def test_auto_takes_a_calibrated_device_that_is_faster(costs, device, auto_gpu, 
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid).device_ == device
     assert f"device='auto': {'the CPU' if device == 'cpu' else device}, an estimated" in caplog.text
+
+
+def test_auto_takes_the_cpu_if_memory_is_short(auto_gpu):
+    X, y, qid = make_data()
+    device = auto_gpu(1e-9)
+    device._memory = 2 * X.nbytes  # enough for X and the codes, but not for scores and pairs
+    assert fitted("auto", X, y, qid=qid).device_ == "cpu"

@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 
+from ranksvm.additive import AdditiveTerms, feature_bins
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
 from ranksvm.device import calibrate_device, calibration, names
 from ranksvm.device.calibration import DeviceCosts
@@ -12,7 +13,7 @@ from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError
 from ranksvm.fits import work as work_module
 from ranksvm.fits.device_choice import cheaper_device, devices_for
-from ranksvm.fits.work import feature_work, kernel_work, linear_work
+from ranksvm.fits.work import additive_work, feature_work, kernel_work, linear_work
 from ranksvm.losses import LossSpec
 
 LOSS = LossSpec("squared_hinge")
@@ -96,6 +97,23 @@ def test_what_does_not_fit_is_copied_in_every_pass_or_not_at_all():
     given = kernel_work(1000, 10, 4, precomputed=True)
     assert beside_preparation(given, made) == 0.0
     assert given.on_gpu(costs) == pytest.approx(4e6 + Q.on_gpu(costs))
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_additive_model(dtype, sparse, linear):
+    queries = Queries.from_qid(np.zeros(100), 100)
+    pairs = ComparablePairs.from_labels(queries, np.arange(100) % 2.0)
+    X = np.eye(100, 7, dtype=dtype)
+    terms = AdditiveTerms(feature_bins(X, 2), [np.full(2, 0.5)] * 7, np.ones(7), np.zeros(7), 1.0, linear)
+    design = terms.design(pytest.importorskip("scipy.sparse").csr_array(X) if sparse else X)
+    work = additive_work(LOSS, pairs, design)
+    of_features = 100 * design.features.row_bytes if linear else 0.0
+    assert work.copied == pytest.approx((2.0 if sparse else 1.0) * of_features + 100 * 7)
+    assert work.resident > work.copied + 100 * 8 * 8  # scores, slopes, and pairs
+    assert work.on_gpu(NOTHING, free=work.resident) == np.inf
+    assert (work.variant.real == "float") == (linear and dtype == np.float32)
 
 
 def test_what_several_fits_share():

@@ -1,6 +1,6 @@
 """Work of a fit, computed from the sizes of its data, and the estimated time on the CPU and on a GPU."""
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -8,7 +8,11 @@ from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant
 from ranksvm.losses import LossSpec, Pairs
+from ranksvm.terms.device.layout import BESIDE_BYTES
 from ranksvm.terms.device.long_queries import is_long
+
+if TYPE_CHECKING:
+    from ranksvm.additive import AdditiveDesign
 
 __all__ = ["Rows", "Work", "additive_work", "feature_work", "kernel_work", "linear_work"]
 
@@ -240,7 +244,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     )
 
 
-def additive_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
+def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Work:
     """The work of a fit of an additive model, without the levels and codes, which are computed on the CPU.
 
     Parameters
@@ -249,7 +253,7 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         The loss.
     pairs : ComparablePairs or PairList
         The pairs.
-    design : Rows
+    design : AdditiveDesign
         The features, with their codes.
 
     Returns
@@ -260,6 +264,9 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     passes = HINGE_ADDITIVE if loss.smoothed else SMOOTH_ADDITIVE
     size, n_rows = pairs.n_rows * design.row_bytes, pairs.n_rows
     n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
+    features, linear = design.features, design.terms.linear
+    again = 0.0 if features.dense or not linear else n_rows * features.row_bytes  # stored by rows and by columns
+    real = "float" if linear and features.dtype == np.float32 else "double"
     return Work(
         cpu=passes * (CPU_PASS + CPU_CODED_BYTE * size + CPU_ROW * n_rows),
         cpu_serial=0.0,
@@ -269,11 +276,11 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         moved=0.0,
         visits=2.0 * VISIT_RATIO * n_pairs * passes,
         rows=float(n_rows),
-        resident=size,
-        copied=size,
+        resident=size + again + BESIDE_BYTES * n_rows,
+        copied=size + again,
         visits_to_compute_resident=0.0,
         streams=False,
-        variant=Variant(False, False, "float"),
+        variant=Variant(False, False, real),
         kernel="add_values",
     )
 
