@@ -91,3 +91,9 @@ def test_what_cannot_compute_scores_is_refused(device, ranksvm, folder, tmp_path
     (tmp_path / "model").write_text("no model", encoding="utf-8")
     done = ranksvm("predict", tmp_path / "model", folder / "train.txt", "--device", device, code=2)
     assert "--device must be 'cpu', 'cuda'" in done.stderr
+
+
+def test_scores_of_an_additive_model_are_for_the_processor(ranksvm, folder, tmp_path):
+    ranksvm("train", folder / "train.txt", "--model", "additive", "--device", "host", "-o", tmp_path / "model")
+    done = ranksvm("predict", tmp_path / "model", folder / "train.txt", "--device", "host", code=2)
+    assert "AdditiveRankSVM computes its scores on the processor: use device='cpu'." in done.stderr

@@ -424,10 +424,12 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     """
     from ranksvm.device import open_device
     from ranksvm.kernels.device_scores import scores_on
+    from ranksvm.kernels.expansions import Expansion, LinearFunction
 
-    function = getattr(ranker, "_function", None)
-    if function is None:
-        raise OptionError(f"A {type(ranker).__name__} computes its scores on the processor: use device='cpu'.")
+    function_of = getattr(ranker, "_function", None)
+    function = None if function_of is None else function_of()
+    if not isinstance(function, LinearFunction | Expansion):
+        raise OptionError(f"{type(ranker).__name__} computes its scores on the processor: use device='cpu'.")
     rows = ranker._features(X)
     assert not isinstance(rows, DeviceFeatures)  # X is in host memory
-    return validation.check_scores(scores_on(open_device(name), function(), rows))
+    return validation.check_scores(scores_on(open_device(name), function, rows))
