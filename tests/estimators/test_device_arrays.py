@@ -364,6 +364,17 @@ def test_direct_steps_of_exact_kernels_alone():
         KernelRankSVM(approximation="nystroem", **options).fit(GpuArray(X), y, qid=qid)
 
 
+@pytest.mark.parametrize("loss", ["logistic", SquaredHingeFunction()], ids=["logistic", "own"])
+def test_every_loss_of_exact_kernels_alone(loss):
+    X, y, qid = make_data(100)
+    options = {"C": 0.1, "gamma": 0.3, "tol": 1e-7, "loss": loss}
+    found = KernelRankSVM(**options).fit(GpuArray(X), y, qid=qid)
+    assert found.device_ == "cuda:0"
+    assert found.objective_ == pytest.approx(KernelRankSVM(**options).fit(X, y, qid=qid).objective_, rel=2e-7)
+    with pytest.raises(OptionError, match=r"^X lies on cuda:0, which (has no|cannot evaluate a) loss"):
+        KernelRankSVM(approximation="nystroem", **options).fit(GpuArray(X), y, qid=qid)
+
+
 def test_what_a_kernel_model_cannot_do_with_them():
     X, y, qid = make_data(60)
     with pytest.raises(OptionError, match=r"^device='cuda:1', but X lies on cuda:0: move X there"):

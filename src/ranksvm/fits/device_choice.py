@@ -56,7 +56,7 @@ def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
         open_device(name)
 
 
-def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) -> None:
+def check_place(device: DeviceNames, place: str, reason: str | None) -> None:
     """Refuse X that lies on a GPU if the fit cannot run there.
 
     Parameters
@@ -65,22 +65,19 @@ def check_place(device: DeviceNames, place: str, solver: str, loss: LossSpec) ->
         The user's argument. With "cpu", the default, and with "auto", the fit runs where X lies.
     place : str
         Name of the GPU where X lies.
-    solver : str
-        Name of the solver.
-    loss : LossSpec
-        The loss.
+    reason : str or None
+        The reason why a GPU cannot do the work, as `reason_against_gpu` returns it.
 
     Raises
     ------
     OptionError
-        When another device is asked for, or the solver or loss is for the CPU only.
+        When another device is asked for, or there is a reason.
     """
     names = device_names(device)
     if names and names != (place,):
         raise OptionError(
             f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
         )
-    reason = reason_against_gpu(solver, loss)
     if reason is not None:
         raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
 

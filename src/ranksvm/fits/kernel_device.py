@@ -74,18 +74,14 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     """
     device, place = options.device, data.place
     reason = _unable(options.kernel)
+    if reason is None and options.approximation is not None:  # exact kernels have all solvers and losses on a GPU
+        reason = reason_against_gpu(options.solver, options.loss)
     if place is not None:
-        # a GPU has all solvers of exact kernels
-        solver = "auto" if options.approximation is None else options.solver
-        check_place(device, place, solver, options.loss)
-        if reason is not None:
-            raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
+        check_place(device, place, reason)
         return open_device(place)
     if device != "auto":
         names = device_names(device)
         return open_device(names[0]) if names else None
-    if reason is None and options.approximation is not None:
-        reason = reason_against_gpu(options.solver, options.loss)
     if reason is not None:
         logger.info("device='auto': the CPU, because a GPU %s", reason)
         return None

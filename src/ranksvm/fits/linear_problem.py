@@ -11,7 +11,7 @@ from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matr
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.datasets.file_data import FileData
 from ranksvm.device import Device, open_device
-from ranksvm.fits.device_choice import DeviceNames, check_place, devices_for
+from ranksvm.fits.device_choice import DeviceNames, check_place, devices_for, reason_against_gpu
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import LinearOptions, monotone_signs, threads_for
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
@@ -116,7 +116,7 @@ def linear_term(
         The term, over rows in memory that are divided among threads, or over rows on one or several devices.
     """
     if isinstance(data.X, DeviceFeatures):
-        check_place(device, data.X.device.name, solver, loss)
+        check_place(device, data.X.device.name, reason_against_gpu(solver, loss))
         return _resident_term(data.X, loss, data)
     design = _linear_design(data.X, solver, data.largest)
 
