@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
+from ranksvm import AdditiveRankSVM, KernelRankSVM, RankingData, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
 from ranksvm.clicks import ClickLog, PositionBias, fit_from_clicks, simulate_clicks
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
 
@@ -42,6 +42,20 @@ def test_the_chosen_c_is_the_best_estimate(data, log, bias):
     found = fit_from_clicks(RankSVM(), data, log, bias, Cs=[1e-4, 1e-2, 1.0])
     best = int(np.argmax([one["dcg@10"] for one in found.estimates]))
     assert [1e-4, 1e-2, 1.0][best] == found.C
+
+
+@pytest.mark.parametrize("form", ["pairs", "relevance"])
+def test_a_value_that_is_missing_in_one_query_only(data, log, bias, form):
+    """Whether the query is held out, or without impressions, or neither."""
+    for row in np.flatnonzero(np.diff(data.qid, prepend=-1))[:8]:
+        X = np.array(data.X, dtype=float)
+        X[row, 1] = np.nan
+        with_missing = RankingData(X, data.y, data.qid)
+        shown = log.impressions(np.arange(log.n_impressions) < 600)
+        ranker = AdditiveRankSVM(max_bins=4, step_weight=1.0, tol=0.01)
+        found = fit_from_clicks(ranker, with_missing, shown, bias, form=form, Cs=[0.01])
+        assert found.model.has_missing_.tolist() == (np.arange(X.shape[1]) == 1).tolist()
+        assert "_all_data" not in vars(found.model)
 
 
 def values_of(found):

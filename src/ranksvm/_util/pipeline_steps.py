@@ -1,8 +1,10 @@
-"""The steps of a Pipeline, found without importing scikit-learn."""
+"""The steps of a Pipeline, found without importing scikit-learn, and the missing values that they take."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["steps_of", "takes_missing"]
+__all__ = ["knowing_all_data", "steps_of", "takes_missing"]
 
 
 def steps_of(model: object) -> list[Any]:
@@ -13,3 +15,16 @@ def steps_of(model: object) -> list[Any]:
 def takes_missing(model: object) -> bool:
     """Whether a model takes NaN: the first step decides, after scalers of scikit-learn, which leave NaN as it is."""
     return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)
+
+
+@contextmanager
+def knowing_all_data(model: Any, X: object) -> Iterator[None]:
+    """A context in which ``fit`` of an additive ranker gets a part of X, and all of X decide what may be missing."""
+    if not hasattr(model, "_all_data"):
+        yield
+        return
+    model._all_data = X
+    try:
+        yield
+    finally:
+        del model._all_data

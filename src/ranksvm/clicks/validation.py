@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, one_of
+from ranksvm._util.pipeline_steps import knowing_all_data
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.bias import Bias
 from ranksvm.clicks.learning import RULES, ClickPairs, click_pairs, relevance, weighted_pairs
@@ -318,7 +319,8 @@ class _RelevanceLearner(_Learner[Weighted]):
         rows, label, weight = problem
         qid = None if self._data.qid is None else self._data.qid[rows]
         model = self._new(C, pair_weighting="label_gap")
-        return model.fit(take_rows(self._data.X, rows), label, qid=qid, query_weight=weight)
+        with knowing_all_data(model, self._data.X):
+            return model.fit(take_rows(self._data.X, rows), label, qid=qid, query_weight=weight)
 
 
 class _OnlineLearner(_Learner[list[Weighted]]):

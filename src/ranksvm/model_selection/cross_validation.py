@@ -3,8 +3,7 @@
 import dataclasses
 import inspect
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ranksvm._util.checks import check_one_per_row, is_integer, n_rows_of
+from ranksvm._util.pipeline_steps import knowing_all_data
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
@@ -312,7 +312,7 @@ def cross_validate(
             fresh = clone(estimator)
             if listed is not None:
                 _request_pairs(fresh)
-            with _knowing_all_data(fresh, X):
+            with knowing_all_data(fresh, X):
                 fitted = fresh.fit(_part(estimator, X, train, train), *own_labels, **params)
             middle = time.perf_counter()
             scores = predict_scores(fitted, _part(estimator, X, test, train), ids[test])
@@ -392,19 +392,6 @@ def _request_pairs(estimator: object) -> None:
     for step in (estimator, *params):
         if hasattr(step, "set_fit_request") and "pairs" in inspect.signature(step.fit).parameters:
             step.set_fit_request(pairs=True, pair_weight=True)
-
-
-@contextmanager
-def _knowing_all_data(estimator: Any, X: MatrixLike | Preferences) -> Iterator[None]:
-    """A context in which an additive ranker can see all features, because they decide which values may be missing."""
-    if not hasattr(estimator, "_all_data"):
-        yield
-        return
-    estimator._all_data = X
-    try:
-        yield
-    finally:
-        del estimator._all_data
 
 
 def pooled(parts: Sequence[Evaluation]) -> Evaluation:
