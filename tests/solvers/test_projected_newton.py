@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from ranksvm import RankSVM
 from ranksvm.objectives import ConstrainedObjective
 from ranksvm.solvers import Status, newton, projected_newton
 from ranksvm.solvers.cone import SignCone
@@ -38,6 +39,23 @@ def test_block_pivoting_finds_the_minimum(seed):
     found = HessianModel(cone, hessian).minimizer(w, gradient)
     np.testing.assert_allclose(found, exact_minimum(hessian, gradient, w, cone), atol=1e-9 * np.abs(found).max())
     assert (cone.signs * found >= 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_exchanges_one_by_one_find_the_minimum(seed):
+    hessian, gradient, w, cone = quadratic(seed)
+    found = HessianModel(cone, hessian)._lowered(w, hessian @ w - gradient)
+    np.testing.assert_allclose(found, exact_minimum(hessian, gradient, w, cone), atol=1e-9 * np.abs(found).max())
+    assert (cone.signs * found >= -1e-12 * np.abs(found).max()).all()
+
+
+def test_hinge_and_known_signs_of_many_features():
+    """Block pivoting takes too many exchanges at some steps, which then went uphill: 1,000 steps did not suffice."""
+    random = np.random.default_rng(5)
+    X, y, qid = random.normal(size=(95, 100)), random.integers(0, 3, 95), np.sort(random.integers(0, 5, 95))
+    fit = RankSVM(loss="hinge", monotone="increasing", solver="newton", max_iter=200).fit(X, y, qid=qid)
+    assert fit.converged_
+    assert fit.objective_ == pytest.approx(146.609, rel=2e-4)
 
 
 @pytest.mark.parametrize("seed", range(8))

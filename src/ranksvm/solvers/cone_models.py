@@ -12,7 +12,8 @@ __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 
 # Block pivoting exchanges single variables after this many exchanges that did not lower the number of wrong signs.
 GRACE = 3
-# It ends after this number of exchanges for each variable, at the latest.
+# It ends after this number of exchanges for each variable, at the latest. Then at most as many exchanges follow that
+# lower the model one by one.
 MAX_EXCHANGES = 3
 # A number below this fraction of the largest one is round-off, whatever its sign.
 ROUND_OFF = 1e-13
@@ -87,7 +88,8 @@ class HessianModel:
         negative gradient leads into the cone become free, all at once. If the number of such variables does not fall
         for a while, only the last of them is exchanged, so that the method ends after finitely many exchanges (Júdice &
         Pires, Computers Oper. Res. 21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). The method begins with the
-        free variables of the last factorization.
+        free variables of the last factorization. If it takes too many exchanges, an active-set method continues from
+        w: a result that is not the minimizer then still lowers the model.
 
         Parameters
         ----------
@@ -118,7 +120,30 @@ class HessianModel:
             else:
                 wrong = np.arange(len(w)) == np.flatnonzero(wrong)[-1]
             free = free ^ wrong
+        else:
+            found = self._lowered(w, linear)
         return self.cone.project(found)
+
+    def _lowered(self, w: np.ndarray, linear: np.ndarray) -> np.ndarray:
+        """The minimizer by exchanges of single variables, none of which raises the model (Lawson & Hanson)."""
+        signs = self.cone.signs
+        at, free = w, (signs == 0) | (w != 0.0)
+        for _ in range(MAX_EXCHANGES * len(w)):
+            found = self.inverse_on(free)(linear)
+            out = np.flatnonzero(free & (signs * found < 0.0))
+            if len(out) > 0:  # as far as the first variable that becomes 0
+                shares = at[out] / (at[out] - found[out])
+                at = at + shares.min() * (found - at)
+                bound = out[shares == shares.min()]
+                at[bound] = 0.0
+                free = free & ~np.isin(np.arange(len(w)), bound)
+                continue
+            at = found
+            ascent = np.where(free, 0.0, signs * (self.hessian @ at - linear))
+            if ascent.min() >= -ROUND_OFF * np.abs(linear).max():
+                break
+            free = free | (np.arange(len(w)) == int(np.argmin(ascent)))
+        return at
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The minimizer, and the variables that are not 0 there."""
