@@ -87,10 +87,9 @@ COLUMN_NUMBERS = 7
 
 
 # With this many rows, and this many for each cell of two columns, tables of cells cost little in a pass. There are at most
-# MAX_CELLS cells of all columns, and no more than rows. (Fits to 700,080 rows and 136 columns of 32 levels take 0.95 of the time
-# with 2^15 cells. All 69,632 cells take 0.89 on one thread, but 1.08 of the processor time on two, each of which adds up cells of
-# its own.)
-PAIRED_ROWS, ROWS_PER_CELL, MAX_CELLS = 4000, 16, 1 << 15
+# MAX_CELLS cells of all columns, and no more than rows. (On two threads, fits to 700,000 rows and 136 columns take 0.94 of the
+# time of single columns with all 69,632 cells of 32 levels, and 0.85 with all cells of 16 levels.)
+PAIRED_ROWS, ROWS_PER_CELL, MAX_CELLS = 4000, 16, 1 << 17
 
 
 cdef class CodedFeatures:
