@@ -66,7 +66,7 @@ def kernel_rows(data: RankingData, gamma: float, Cs: tuple[float, ...], device: 
 
 @contextmanager
 def largest_factor(clock: Any) -> Iterator[dict[str, str]]:
-    """Note the rows of the largest factor of a fit, its seconds, and those of the inverse that it is for."""
+    """Note the size of the largest factor of a fit, and the seconds that it and its inverse took."""
     found = {"rows": "", "factor": "", "inverse": ""}
     largest, taken, invert = 0, 0.0, KernelObjective._inverse
 

@@ -228,8 +228,8 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
 def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
     """The products of rows that have features and then codes; ``features`` has the same rows, or is None.
 
-    Vectors over features have a number for each feature, then those of a vector over levels. Rows that are gathered have the
-    features times their scales, then the variables of the codes.
+    Vectors over features have a number for each feature, then the numbers of a vector over levels. Rows that are gathered have
+    the features times their scales, then the variables of the codes.
     """
     cdef int64_t n_features = feature_scales.shape[0]
     cdef int64_t n_positions = coded.code_view.shape[0] if rows is None else rows.shape[0]
@@ -322,7 +322,7 @@ def sort_rows(real[:, ::1] values):
 
 
 cdef int _need_few(int64_t n_values) except -1:
-    """Refuse so many values that their places do not fit into 32 bits."""
+    """Refuse 2^32 values or more: their places do not fit into 32 bits."""
     if n_values >> 32:
         raise ValueError("a feature has 2^32 values or more")
     return 0

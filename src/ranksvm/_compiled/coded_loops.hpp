@@ -34,7 +34,7 @@ struct ColumnTile {
 };
 
 // Columns with the scales of their variables. Vectors over levels have, tile by tile, a number for each level of each column,
-// or for each cell of each pair of columns: those of column c begin at places[c]. In the table of a paired tile, the columns
+// or for each cell of each pair of columns: column c begins at places[c]. In the table of a paired tile, the columns
 // c = 2k and c + 1 have the cell bases[k] + (level of c) + factors[k] * (level of c + 1).
 struct CodedColumns {
     const CodedColumn *columns;

@@ -9,11 +9,10 @@ import numpy as np
 
 import ranksvm._compiled.coded as coded
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
-from ranksvm.data.validation import check_not_infinite
+from ranksvm.data.validation import check_not_infinite, first_place
 from ranksvm.exceptions import DataError
 
 __all__ = [
@@ -473,14 +472,8 @@ def check_missing(has_level: np.ndarray, X: Features, names: Sequence[str] | Non
     DataError
         When there is such a value; the message has its place.
     """
-    if is_sparse(X):
-        entries = X.tocoo()
-        refused = np.isnan(entries.data) & ~has_level[entries.col]
-        rows, columns = entries.row[refused], entries.col[refused]
-    else:
-        rows, columns = np.nonzero(np.isnan(X) & ~has_level)
-    if len(rows):
-        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
+    place = first_place(X, np.isnan, names, first_row, ~has_level)
+    if place is not None:
         raise DataError(f"Input X contains NaN at {place}: this feature had no missing value in the training data.")
 
 

@@ -1,7 +1,7 @@
 """Validation of the arguments of `fit` and `predict`, their conversion for the objectives, and suspect values of X."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -167,15 +167,47 @@ def check_not_infinite(X: Features, names: Sequence[str] | None = None, first_ro
     DataError
         When there is one; the message has its place.
     """
+    place = first_place(X, np.isinf, names, first_row)
+    if place is not None:
+        raise DataError(f"Input X contains infinity at {place}: missing values are NaN.")
+
+
+def first_place(
+    X: Features,
+    is_wrong: Callable[[np.ndarray], np.ndarray],
+    names: Sequence[str] | None,
+    first_row: int,
+    columns: np.ndarray | None = None,
+) -> str | None:
+    """The place of the first wrong value, in words.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+    is_wrong : callable
+        Whether each value of an array is wrong.
+    names : sequence of str or None
+        Names of the features.
+    first_row : int
+        Number of the first row.
+    columns : ndarray of bool, shape (n_features,), optional
+        The features whose values are checked; by default all.
+
+    Returns
+    -------
+    str or None
+        The place; None if no value is wrong.
+    """
     if is_sparse(X):
         entries = X.tocoo()
-        infinite = np.isinf(entries.data)
-        rows, columns = entries.row[infinite], entries.col[infinite]
+        wrong = is_wrong(entries.data)
+        wrong = wrong if columns is None else wrong & columns[entries.col]
+        rows, places = entries.row[wrong], entries.col[wrong]
     else:
-        rows, columns = np.nonzero(np.isinf(X))
-    if len(rows):
-        place = place_in_words(first_row + int(rows[0]), int(columns[0]), names)
-        raise DataError(f"Input X contains infinity at {place}: missing values are NaN.")
+        wrong = is_wrong(X)
+        rows, places = np.nonzero(wrong if columns is None else wrong & columns)
+    return place_in_words(first_row + int(rows[0]), int(places[0]), names) if len(rows) else None
 
 
 def largest_values(

@@ -221,7 +221,6 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
     multiplications = 0.0
     if n <= HESSIAN_VARIABLES:
         multiplications = passes / PASSES_OF_HESSIAN * min(n_rows, HESSIAN_ROWS * n) * float(n) ** 2
-    n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     listed = isinstance(pairs, PairList)
     device_bytes = size if design.dense else 2.0 * size  # a sparse X is stored by rows and by columns
     variant = Variant(listed, not design.dense, "float" if design.dtype == np.float32 else "double")
@@ -232,8 +231,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         passes=passes,
         read=READ_RATIO * size,
         moved=0.0,
-        # each pair is visited from both of its documents
-        visits=2.0 * VISIT_RATIO * n_pairs * passes + MULTIPLICATION * multiplications,
+        visits=passes * _visits_of_pass(pairs) + MULTIPLICATION * multiplications,
         rows=float(n_rows),
         resident=device_bytes,
         copied=device_bytes,
@@ -263,7 +261,6 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
     """
     passes = HINGE_ADDITIVE if loss.smoothed else SMOOTH_ADDITIVE
     size, n_rows = pairs.n_rows * design.row_bytes, pairs.n_rows
-    n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     features, linear = design.features, design.terms.linear
     again = 0.0 if features.dense or not linear else n_rows * features.row_bytes  # stored by rows and by columns
     real = "float" if linear and features.dtype == np.float32 else "double"
@@ -274,7 +271,7 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
         passes=passes,
         read=CODED_READ_RATIO * size,
         moved=0.0,
-        visits=2.0 * VISIT_RATIO * n_pairs * passes,
+        visits=passes * _visits_of_pass(pairs),
         rows=float(n_rows),
         resident=size + again + BESIDE_BYTES * n_rows,
         copied=size + again,
@@ -283,6 +280,12 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
         variant=Variant(False, False, real),
         kernel="add_values",
     )
+
+
+def _visits_of_pass(pairs: Pairs) -> float:
+    """Visits of pairs in a pass, from both documents of each; not of pairs that the host sweeps."""
+    n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
+    return 2.0 * VISIT_RATIO * n_pairs
 
 
 def feature_work(loss: LossSpec, pairs: Pairs, features: Rows, n_values: int) -> Work:

@@ -22,7 +22,7 @@ struct LowerTile {
           column(number - row * (row + 1) / 2) {}
 };
 
-// A matrix with one stretch of values in each row: those of row r, values[begin[r] .. begin[r + 1]], begin in column first[r].
+// A matrix with one stretch of values in each row: row r has values[begin[r] .. begin[r + 1]], from column first[r] on.
 // In later rows, stretches neither begin nor end earlier.
 struct Stretches {
     const double *values;
