@@ -45,6 +45,8 @@ class Method(NamedTuple):
     axes: tuple[Axis, ...]
     fit: Callable[..., Fitted]
     peer: str = ""
+    # whether a fit takes so long that only neighbors of the best setting are tried, not a whole grid
+    slow: bool = False
 
 
 def peers(smoke: bool) -> dict[str, Method | None]:
@@ -62,8 +64,8 @@ def peers(smoke: bool) -> dict[str, Method | None]:
     found = {
         "LightGBM lambdarank": Method((leaves, rate, sizes), _lightgbm, "lightgbm"),
         "XGBoost rank:ndcg": Method((depth, rate, mass), _xgboost, "xgboost"),
-        "CatBoost YetiRank": Method((depth._replace(first=2, last=4), rate, penalty), _catboost, "catboost"),
-        "EBM, labels as numbers": Method((counts, slow, smoothing), _ebm, "interpret"),
+        "CatBoost YetiRank": Method((depth._replace(first=2, last=4), rate, penalty), _catboost, "catboost", True),
+        "EBM, labels as numbers": Method((counts, slow, smoothing), _ebm, "interpret", True),
     }
     if smoke:
         found = {

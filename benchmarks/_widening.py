@@ -51,6 +51,31 @@ class Grid:
                     self.found[place] = try_out(*self.values(place))
             widened = self._widen([self.best(measure) for measure in self.measures])
 
+    def climb(self, try_out: Callable[..., Any], scores: Callable[[Any], Mapping[str, float]]) -> None:
+        """From the middle of the grid, move to the best neighbor along one axis until no neighbor is better.
+
+        This takes far fewer settings than a search of the whole grid. It needs a single measure.
+        """
+        self._scores = scores
+        (measure,) = self.measures
+        place, center = (), tuple((low + high) // 2 for low, high in self._ends)
+        while place != center:
+            place = center
+            for neighbor in [place, *self._neighbors(place)]:
+                if neighbor not in self.found:
+                    self.found[neighbor] = try_out(*self.values(neighbor))
+            self._ends = [[min(numbers), max(numbers)] for numbers in zip(*self.found, strict=True)]
+            center = self.best(measure)
+
+    def _neighbors(self, place: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Return the positions that differ from a position by one step on one axis."""
+        return [
+            (*place[:number], moved, *place[number + 1 :])
+            for number, axis in enumerate(self.axes)
+            for moved in (place[number] - 1, place[number] + 1)
+            if 0 <= moved < len(axis.values)
+        ]
+
     def values(self, place: tuple[int, ...]) -> tuple[float, ...]:
         """The parameters at a position."""
         return tuple(axis.values[number] for axis, number in zip(self.axes, place, strict=True))
