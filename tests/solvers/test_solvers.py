@@ -170,8 +170,8 @@ def test_newton_takes_a_larger_sample_once_products_have_cost_as_much(monkeypatc
     scales = np.exp(np.random.default_rng(0).normal(size=(4000, 20)))
     products = {}
     for refined_cost in (3.0, np.inf):
-        monkeypatch.setattr(LinearObjective, "refined_cost", property(lambda _, cost=refined_cost: cost))
         objective, oracle = ranking(n=4000, n_features=20, n_queries=400, C=1.0, scales=scales)
+        objective.refined_cost = refined_cost
         fraction = objective.hessian_fraction
         result = newton(objective, np.zeros(20), tol=1e-9)
         assert result.status is Status.CONVERGED

@@ -11,7 +11,7 @@ import numpy as np
 from ranksvm._util.checks import is_sparse
 from ranksvm.exceptions import DataError
 
-__all__ = ["BytesOfFile", "MappedFile", "check_whole", "mapped_file"]
+__all__ = ["BytesOfFile", "MappedFile", "mapped_file"]
 
 
 class MappedFile(mmap.mmap):
@@ -63,24 +63,14 @@ class MappedFile(mmap.mmap):
 
 def mapped_file(X: object) -> MappedFile | None:
     """The mapped file that holds the values of an array or CSR matrix; None if they are in memory."""
-    found = getattr(X, "data", None) if is_sparse(X) else X  # a dok matrix has no array of values
+    found = X
+    if not isinstance(X, np.ndarray) and is_sparse(X):
+        found = getattr(X, "data", None)  # a dok matrix has no array of values
     while isinstance(found, np.ndarray):
         found = found.base
     if isinstance(found, memoryview):
         found = found.obj
     return found if isinstance(found, MappedFile) else None
-
-
-def check_whole(file: MappedFile | None) -> None:
-    """Refuse a mapped file that has become shorter than its map.
-
-    Raises
-    ------
-    DataError
-        If it has become shorter.
-    """
-    if file is not None:
-        file.check_whole()
 
 
 class BytesOfFile:

@@ -10,7 +10,7 @@ import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.mapped_file import MappedFile, check_whole, mapped_file
+from ranksvm._util.mapped_file import MappedFile, mapped_file
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features, SparseMatrix
 from ranksvm.data.frames import stacked
@@ -150,7 +150,8 @@ class DenseDesign:
     @property
     def X(self) -> np.ndarray:  # noqa: N802
         """The features; DataError if their file has become shorter."""
-        check_whole(self.file)
+        if self.file is not None:
+            self.file.check_whole()
         return self._X
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
@@ -348,7 +349,8 @@ class SparseDesign:
 
     @property
     def _csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        check_whole(self.file)
+        if self.file is not None:
+            self.file.check_whole()
         return self._arrays
 
     def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:

@@ -114,7 +114,9 @@ class HuberHinge(MarginLoss):
         state.curvature = self.curvature(narrower)
         return state, 2.0 * (width / narrower - 1.0) * (pulls[0] - pulls[1])
 
-    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
+    def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
+        # stored with the pairs, because the width may have changed when products with them are computed
+        state.curvature = self.curvature(width)
         return self.sums.huber(state, width, self.smoothed)
 
 

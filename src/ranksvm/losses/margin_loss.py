@@ -237,7 +237,8 @@ def sums_over(pairs: Pairs, function: int = 0) -> PairSums[Any]:
 class MarginLoss:
     """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over active pairs.
 
-    See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and ``_operator``.
+    See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and
+    ``evaluation``.
 
     Parameters
     ----------
@@ -272,9 +273,6 @@ class MarginLoss:
         """Second derivative of the loss of a pair of weight 1 where it is active."""
         raise NotImplementedError
 
-    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
-        raise NotImplementedError
-
     def with_pairs(self, pairs: Pairs) -> Self:
         other = copy.copy(self)
         other.pairs, other.sums = pairs, sums_over(pairs, self.function)
@@ -287,9 +285,7 @@ class MarginLoss:
         return state
 
     def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
-        # stored with the pairs, because the width may have changed when products with them are computed
-        state.curvature = self.curvature(width)
-        return self._operator(state, width)
+        raise NotImplementedError
 
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, margin_error: float, tight: bool
@@ -370,5 +366,6 @@ class SmoothLoss(MarginLoss):
     ) -> Reach:
         return Reach(self.pairs.weight, self.pairs.weight, sums.value, sums.value)
 
-    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
+    def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
+        state.curvature = self.curvature()
         return self.sums.smooth(state)

@@ -62,5 +62,6 @@ class SquaredHinge(MarginLoss):
             pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
         return pulls, pull_sums, pairs.active * margin_error * margin_error, value, 0.0
 
-    def _operator(self, state: PairState, width: float | None) -> CompiledOperator:
+    def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
+        state.curvature = self.curvature()
         return self.sums.squared_hinge(state, self.margin)

@@ -280,6 +280,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         fraction_of: Callable[[Size], float] = worthwhile_fraction,
         includes_round_off: bool = True,
     ):
+        self.inner: Callable[[np.ndarray, np.ndarray], float] = np.ndarray.dot  # for short vectors faster than u @ v
         self.includes_round_off = includes_round_off
         self.term = term
         self.C = C
@@ -292,31 +293,27 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         fraction = fraction_of(term)
         # whether Hessians are computed together with values, at no extra cost
         self._free_hessians = term.curvature_with_value and fraction > 0.0
-        self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.max_fraction)
+        self._use_fraction(1.0 if self._free_hessians else min(fraction, term.max_fraction))
         self._sample_fraction = self.hessian_fraction
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss from the last call of `hessian`
         self._suffices: bool | None = None  # whether products with it may be in float32; None: not yet computed
 
-    @property
-    def hessian_cost(self) -> float:
-        """Cost of building a Hessian, in products with it: 0 if there is one already, infinite if none is built."""
-        return self._cost_of_rows(1.0)
+    def _use_fraction(self, fraction: float) -> None:
+        """Compute Hessians from this fraction of the rows from now on."""
+        self.hessian_fraction = fraction
+        self._refined_fraction = min(part_of_rows(REFINEMENT * fraction), self.term.max_fraction)
+        self.hessian_cost = 0.0 if self._free_hessians else hessian_cost(self.term, fraction)
+        refined = self._refined_fraction > fraction
+        self.refined_cost = hessian_cost(self.term, self._refined_fraction) if refined else float("inf")
 
     @property
     def first_hessian_cost(self) -> float:
         """Cost of building the first Hessian: the Hessian at w = 0 if that takes fewer multiplications."""
-        return self._cost_of_rows(SHARE_AT_ZERO if self.term.squares_at_zero else 1.0)
-
-    def _cost_of_rows(self, share: float) -> float:
-        return 0.0 if self._free_hessians else hessian_cost(self.term, self.hessian_fraction, share)
-
-    @property
-    def refined_cost(self) -> float:
-        """The cost of a Hessian after `refine`; infinite if it already uses all rows that it may."""
-        fraction = self._refined_fraction()
-        return hessian_cost(self.term, fraction) if fraction > self.hessian_fraction else float("inf")
+        if self._free_hessians or not self.term.squares_at_zero:
+            return self.hessian_cost
+        return hessian_cost(self.term, self.hessian_fraction, SHARE_AT_ZERO)
 
     def cost_with_hessian(self, log_reduction: float) -> float:
         """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
@@ -364,17 +361,13 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         if point is not None:
             point.reweight(C)
 
-    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        """``u'v``."""
-        return float(u.dot(v))  # for short vectors half the time of u @ v
-
     def sums(self, point: LinearPoint) -> LossSums:
         """Value, excess and slack of the loss at a point."""
         return point.at.sums
 
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
-        return 0.5 * self.inner(point.gradient, point.gradient)
+        return 0.5 * float(self.inner(point.gradient, point.gradient))
 
     def gap_slope(self, point: LinearPoint) -> float:
         """The norm of the derivative of the gap with respect to the gradient, which bounds the effect of round-off."""
@@ -457,11 +450,8 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         if self.hessian_fraction >= most and self._double:
             return False
         self._double = self.hessian_fraction >= most
-        self.hessian_fraction = self._refined_fraction()
+        self._use_fraction(self._refined_fraction)
         return True
-
-    def _refined_fraction(self) -> float:
-        return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.max_fraction)
 
     def _single_suffices(self) -> bool:
         """Whether float32 has enough digits for products with the last Hessian.

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,18 +126,18 @@ def by_hessians(
     solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, if it is known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, rebuild_hessian = 1.0, False
-    first_iteration = monitor.n_iter + 1  # the iteration at which these steps begin
     n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
     trusts_single = True  # whether products in float32 may suffice
+    first = earlier is not None  # whether the next step is the first, with an earlier Hessian
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # a less smoothed objective, whose curvature is different
             precondition, solved = solve, None
-        if objective.gap(point) == 0.0:  # only less smoothing can improve it
+        gap = objective.gap(point)
+        if gap == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
-        first = monitor.n_iter == first_iteration and solve is not None
         spent = monitor.n_products - n_before
         cost = objective.hessian_cost
         enough = spent >= SPENT_SHARE * cost or reduction > POOR_REDUCTION
@@ -148,7 +149,7 @@ def by_hessians(
         assert precondition is not None
         solved = solve(gradient) if solved is None else solved
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
-        goal = float(np.sqrt(objective.goal(point, monitor.tol) / objective.gap(point)))
+        goal = float(np.sqrt(objective.goal(point, monitor.tol) / gap))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
         exact, single = fresh and objective.hessian_fraction >= 1.0, False
         if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
@@ -163,7 +164,7 @@ def by_hessians(
             worth_refining = n_avoidable >= objective.refined_cost
             if rebuild_hessian := (worth_refining or inexact.n_products == CG_PRODUCTS) and objective.refine():
                 n_avoidable = 0
-        w, slope_before = point.w, objective.inner(gradient, solved)
+        w, slope_before, first = point.w, objective.inner(gradient, solved), False
         point, end_slope = take_step(objective, point, step, monitor)
         precondition = by_secant(solve, point.w - w, point.gradient - gradient, objective.inner)
         trusted = trusted and abs(end_slope) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
@@ -230,7 +231,7 @@ def _inexact_step(
 ) -> NewtonStep:
     """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(
-        lambda v: objective.hessian_product(point, v, double),
+        partial(objective.hessian_product, point, double=double),
         point.gradient,
         precondition,
         objective.inner,

@@ -128,12 +128,8 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
 
     n_variables: int
     hessian_fraction: float
-
-    @property
-    def hessian_cost(self) -> float: ...
-
-    @property
-    def refined_cost(self) -> float: ...
+    hessian_cost: float
+    refined_cost: float
 
     def hessian(self, point: P) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""

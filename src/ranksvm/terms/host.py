@@ -12,7 +12,6 @@ import ranksvm._compiled.hessian as hessian
 import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
 from ranksvm._util.lazy import cached_property
-from ranksvm._util.mapped_file import check_whole
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix
 from ranksvm.data.design_matrix import RowProducts
@@ -242,7 +241,8 @@ class ThreadedTerm:
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """``X w`` by position, shape (n_rows,)."""
-        check_whole(self.design.file)
+        if self.design.file is not None:
+            self.design.file.check_whole()
         out = np.empty(self.n_rows)
         if self.design.vector_basis is not None:
             w = self.design.vector_basis.expanded(w)
@@ -256,7 +256,8 @@ class ThreadedTerm:
 
     def transposed_product(self, u: np.ndarray) -> np.ndarray:
         """``X'u`` for a vector u with a number for each position, shape (n_variables,)."""
-        check_whole(self.design.file)
+        if self.design.file is not None:
+            self.design.file.check_whole()
         out = np.zeros(self.n_variables)
         self._products.accumulate(0, self.n_rows, u, out)
         return out
@@ -407,7 +408,8 @@ class ThreadedTerm:
         n_totals: int | None = None,
     ) -> tuple[LossSums, np.ndarray]:
         """`_pass` in the basis of the products, whose vectors over features have ``n_totals`` numbers."""
-        check_whole(self.design.file)
+        if self.design.file is not None:
+            self.design.file.check_whole()
         n_totals = self.n_variables if n_totals is None else n_totals
         if isinstance(products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
             totals = np.zeros((max(1, self._shares.n_shares), n_totals))
@@ -478,7 +480,8 @@ class ThreadedTerm:
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
         """``X' H X``, the products in float64 or float32 and their sum in float64."""
-        check_whole(self.design.file)
+        if self.design.file is not None:
+            self.design.file.check_whole()
         operator, n = self.loss.hessian(at.state), self.n_variables
         rows_dtype = dtype if self.design.dtype == dtype else np.float64
         if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.mapped_file import check_whole, mapped_file
+from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, MemoryLimit
@@ -269,7 +269,8 @@ def validated_features(
     their position. With ``reset`` the ranker stores the number and names of the features; otherwise X must agree with
     them.
     """
-    check_whole(mapped_file(X))
+    if (file := mapped_file(X)) is not None:
+        file.check_whole()
     X = host_sparse(X) if reset else ranker._coded(host_sparse(X))
     found: Validated | None = _features_on_device(ranker, X, reset)
     if found is not None:
@@ -298,7 +299,8 @@ def features_and_labels(
             f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
             "answers, pass both as X: fit(Preferences(chosen, rejected))."
         )
-    check_whole(mapped_file(X))
+    if (file := mapped_file(X)) is not None:
+        file.check_whole()
     if not _is_plain(X):
         X = host_sparse(X)
         if reset:
