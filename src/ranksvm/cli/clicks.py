@@ -108,7 +108,7 @@ def open_log(path: Path) -> "ClickLog | ClickLogFile":
 
 
 def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, PositionBias]":
-    """The click log and the propensities of its ranks, without the ranks below the first unknown propensity."""
+    """The click log, cut above the first rank with an unknown propensity, and the propensities of its ranks."""
     from ranksvm.clicks import ClickLog, PositionBias
 
     log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
@@ -213,7 +213,7 @@ def chooses_by_clicks(options: dict[str, Any]) -> bool:
 
 
 def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
-    """Refuse what a choice by clicks cannot take into account."""
+    """Refuse options that cannot be combined with a choice of C by clicks."""
     for name in ("sample_weight", "query_weight", "propensity"):
         if options[name] is not None:
             raise click.UsageError(f"C is not chosen by clicks with --{name.replace('_', '-')}: give -C.")

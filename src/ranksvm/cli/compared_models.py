@@ -23,7 +23,7 @@ from ranksvm.cli.options.training import parameter_options
 
 __all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
 
-# What makes a model: the settings of a combination that are not scaler, loss and pairs.
+# The settings that define a model: all settings of a combination except scaler, loss and pairs.
 MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("additive"), *names_in("kernel"), *names_in("low_rank"))))
 # Settings that are fixed for models of low rank.
 _OF_LOW_RANK = {
@@ -45,7 +45,7 @@ def model_options(command: Callable) -> Callable:
 
 
 def check_models(options: dict[str, Any]) -> None:
-    """Refuse options of models that are not compared, and what a model cannot do."""
+    """Refuse options of models that are not compared, and options that a compared model does not support."""
     kernels, low_rank = options["kernel"] or [], options["low_rank"] or []
     additive = "additive" in options["model"]
     if not (_compares_linear(options) or additive or kernels or low_rank):
@@ -122,7 +122,7 @@ def _compares_linear(options: dict[str, Any]) -> bool:
 
 
 def _additive_models(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The settings of each step weight and each choice of functions of two features; by default the library's."""
+    """The settings for each step weight and each choice of interactions; defaults are those of the library."""
     from ranksvm.estimators.additive_rank_svm_cv import AUTO_COUNTS, STEP_WEIGHTS
 
     given = {name: options[name] for name in ADDITIVE_OPTIONS} | {"model": "additive"}

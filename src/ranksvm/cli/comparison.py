@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
 
-# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 one of their fits
-# takes a second or more, but a fit of a linear model for the next C takes some milliseconds. Additive models try every
-# second value, because their fits take longer than the latter and less time than the former.
+# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1, one of their fits
+# takes a second or more, but the fit of a linear model for the next C takes some milliseconds. Fits of additive models
+# take longer than those of linear models, but not as long as those of kernels, so additive models try every second
+# value.
 COARSE = {"additive": 2, None: 4}
 # the number of gammas that KernelRankSVMCV tries by default
 DEFAULT_GAMMAS = 4
@@ -167,7 +168,7 @@ class Comparison:
         from ranksvm.fits.training_set import TrainingArguments
 
         for settings in self.combinations:
-            # made before the timer starts, because this imports its class
+            # the ranker is made before the timer starts, because making it imports its class
             ranker = self._ranker(settings)
             if isinstance(ranker, LowRankChoice):
                 continue
@@ -328,7 +329,7 @@ def _n_gammas(settings: dict[str, Any], gammas: list[float] | None) -> int:
 
 
 def _one_thread_each(X: "Features") -> bool:
-    """Whether a fit is so small that it gains little from threads, so that these can fit other combinations.
+    """Whether a fit is so small that its threads are better used to fit other combinations at the same time.
 
     Eight combinations on MQ2008 fold 1, with five folds, take 0.99 s this way on two idle cores, and 1.43 s one by one.
     """

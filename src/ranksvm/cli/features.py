@@ -28,7 +28,7 @@ __all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features",
 T = TypeVar("T")
 # names listed in a message
 _LISTED = 5
-# What features without names are called. (Of 9 digits at most: no file has more features.)
+# The names that stand for missing feature names. (Nine digits are enough for every file.)
 _NUMBERED = re.compile("f[1-9][0-9]{0,8}")
 
 
@@ -61,7 +61,7 @@ def refuse_not_finite(X: "Features", names: Sequence[str] | None, path: Path, mi
 
 
 def _refuse_new_missing(model: "Model", X: "Features", names: Sequence[str] | None, path: Path) -> None:
-    """Raise DataError, as `refuse_not_finite` does, for NaN where an additive model learned no value for it."""
+    """Raise DataError, as `refuse_not_finite` does, for NaN in features that had none when the model was trained."""
     *scalers, ranker = steps_of(model)
     if not hasattr(ranker, "has_missing_") or any(hasattr(step, "_takes_missing") for step in scalers):
         return
@@ -99,9 +99,9 @@ def matched(
 ) -> "Features":
     """The features of a file in the order of the wanted ones: by name if both have names, else by position.
 
-    Features without names are called f1, f2, ... everywhere: columns of these names are matched with them by name.
-    If they are matched by position, missing features are 0 and additional ones are ignored: LETOR text omits zeros, so
-    a file may lack the last features of another one.
+    Features without names are called f1, f2, ... everywhere; a column with such a name is matched with them by name. If
+    features are matched by position, missing ones are 0 and additional ones are ignored: LETOR text omits zeros, so a
+    file may lack the last features of another one.
 
     Parameters
     ----------
@@ -114,14 +114,15 @@ def matched(
     path : Path
         The file, for messages.
     of : str
-        What has the wanted features, in words.
+        What the wanted features belong to, in words, such as "the model".
     categories : mapping of str to list of str
         The texts of the wanted features that hold text.
 
     Raises
     ------
     DataError
-        When a wanted name is missing, or a feature holds text in one of both and numbers in the other.
+        When a wanted name is missing, or a feature holds text in the file but numbers in what it is matched with, or
+        the other way round.
     """
     X = _in_order(data, names, n_features, path, of)
     return _with_places(X, data.categories, names, path, of, categories)
@@ -142,9 +143,9 @@ def _in_order(data: "RankingData", names: Sequence[str] | None, n_features: int,
 
 
 def name_features(model: T, names: Sequence[str] | None, categories: Mapping[str, list[str]] | None = None) -> T:
-    """Store the names of the columns with the model: in the first step of a Pipeline, which receives them.
+    """Store the names of the columns in the model; in a Pipeline, in its first step, which takes the columns.
 
-    The texts of columns that hold text are stored with them.
+    The texts of columns that hold text are stored in the last step.
     """
     if names is not None:
         import numpy as np

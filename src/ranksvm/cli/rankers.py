@@ -36,9 +36,9 @@ _CHOICE = ("metric", "convention", "rule")
 def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> "Estimator":
     """The estimator for the options; if they have a range to choose from, one that chooses.
 
-    Ranges are ``Cs`` and ``gammas``; ``interactions`` may also be a choice. An option that is None is not
-    passed on; ``changes`` override ``options``. With ``only_fit`` a RankSVM is made without the interface of
-    scikit-learn, which cross-validation needs.
+    The ranges are ``Cs``, ``gammas``, and ``interactions="auto"``. An option that is None is not passed on; ``changes``
+    override ``options``. With ``only_fit`` a RankSVM is made without the interface of scikit-learn, which
+    cross-validation needs.
     """
     import ranksvm  # its names are imported on first use, so only the estimator needed here is loaded
     from ranksvm.estimators.rank_svm import RankSVMCore

@@ -92,7 +92,7 @@ class TrainingData:
         """Refuse features that hold text, unless all models are additive, and values that are infinite or NaN.
 
         Additive models take text in their categories only. They take missing values if the scaler does. Scalers for the
-        scores of retrievers replace these.
+        scores of retrievers replace missing values.
         """
         train = self.parts["train"]
         listed = [] if train.feature_names is None else [train.feature_names[each] for each in categorical or ()]

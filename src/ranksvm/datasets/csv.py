@@ -155,7 +155,7 @@ def read_csv_blocks(
     stream, names, first_values, delimiter = _opened(content, name)
     known = _table(pa, name, names, columns)
     if known.texts:
-        # every block has the same categories: the file is read once more for them
+        # every block needs the categories of the whole file, so the file is first read once for them
         try:
             parts = pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(known.texts, pa.string()), delimiter))
             known = known.with_categories(pa, parts)

@@ -245,7 +245,7 @@ def _weights(n_features: int, drift: str | None, drift_queries: int, rng: np.ran
         following = _direction(n_features, rng)
         angle = np.arccos(np.clip(coef @ following, -1.0, 1.0))
         for step in range(drift_queries):
-            # along the great circle, which is undefined if the two are parallel
+            # along the great circle through both vectors, which is undefined if they are parallel
             part = step / drift_queries if drift == "gradual" and np.sin(angle) > 1e-9 else 0.0
             way = np.sin((1.0 - part) * angle) * coef + np.sin(part * angle) * following if part else coef
             yield way / np.linalg.norm(way)

@@ -73,7 +73,7 @@ def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike |
 
 
 def _hits(content: bytes, name: str, key: str) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-    """Number of the line, query id and hit of all hits."""
+    """For each hit: the number of its line, the id of its query, and the hit."""
     kind = compression_of(content)
     try:
         text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))

@@ -184,7 +184,7 @@ class RankingData:
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
         taken = RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
-        taken.categories = self.categories  # they are valid; there may be many
+        taken.categories = self.categories  # already validated; checking many of them again would take time
         return taken
 
     def save(self, path: PathLike) -> None:

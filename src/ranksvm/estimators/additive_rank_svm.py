@@ -66,10 +66,10 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
         hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
-        The functions of two features. A number n adds functions of the n pairs with the largest bounds on how much a
-        function of the pair could lower the objective. A list contains the pairs: for each, the names or numbers (from
-        0) of two features. An empty list adds none, but computes the bounds. "auto" chooses the number by ``eval_set``,
-        from 0, 4, 8, 16, 32 and 64.
+        The functions of two features. For each pair of features, there is a bound on how much a function of the pair
+        could lower the objective; a number n adds functions of the n pairs with the largest bounds. A list contains the
+        pairs: for each, the names or numbers (from 0) of two features. An empty list adds none, but computes the
+        bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16, 32 and 64.
     interaction_bins : int, default 8
         Maximum number of levels of a feature in a function of two features, from 2 to 16, missing values included.
     categorical : list of str or int, or None, default None
@@ -266,8 +266,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, as in `RankSVM.fit`. With ``interactions="auto"`` the first metric on the
-            first set decides on their number.
+            Data to evaluate the model on, as in `RankSVM.fit`. With ``interactions="auto"``, the first metric on the
+            first set decides on the number of interactions.
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
         eval_qid, eval_group : list of array-like, or one for a single set, optional

@@ -58,8 +58,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     help.
 
     The training part of each fold has levels of its own, but all data decide whether the missing values of a feature
-    have a level. So values may be missing in a test part only: the model of this fold treats them as the mean in the
-    linear part, and adds nothing else, like for a category that its training part does not have.
+    have a level. So a feature may have missing values in the test part of a fold but not in its training part. The
+    model of this fold then uses the mean of the feature in the linear part and adds nothing else, as for a category
+    that does not occur in the training part.
 
     Parameters
     ----------

@@ -70,9 +70,9 @@ class FactorizedRankSVM(LowRankRanker):
     init : {"scaled", "uniform"}, default "scaled"
         The initial factors are drawn from the uniform distribution. "uniform": on the box ``[0, sqrt(C / K)]``, the
         constraint of Algorithm 1. "scaled": the drawn factors are multiplied by the number that minimizes the
-        objective, which is then negative and so below its value at V = 0. With "uniform", w is about ``C / 4`` times
-        the sum of all differences of pairs, far too long on most data, and fixed steps of the published lengths jump
-        from corner to corner of the box.
+        objective, which is then negative and so below its value of 0 for factors of 0. With "uniform", w is about ``C /
+        4`` times the sum of all differences of pairs, far too long on most data, and fixed steps of the published
+        lengths jump from corner to corner of the box.
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
@@ -115,8 +115,8 @@ class FactorizedRankSVM(LowRankRanker):
         Number of epochs.
     history_ : dict of list
         Trace over the epochs: ``objective``, the value after the epoch; ``projected_gradient``, the norm of ``P(V - G)
-        - V`` over all queries, with the gradient G at the visit of each query and the projection P onto the box. The
-        norm is 0 at a stationary point.
+        - V`` over all queries, where V are the factors, G is the gradient when each query is visited, and P is the
+        projection onto the box. The norm is 0 at a stationary point.
     best_iteration_ : int or None
         With ``early_stopping_rounds``: the epoch, from 1, whose model was kept.
     best_score_ : float or None
@@ -147,15 +147,16 @@ class FactorizedRankSVM(LowRankRanker):
     Notes
     -----
     Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
-    TKDE 31 (2019), with these corrections. The dual of equation (4) is minimized: equations (9) to (11) print
-    ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
-    rows are ``sum over lower-labeled j of v_j (s_i - s_j - 1) + sum over higher-labeled j of v_j (s_j - s_i - 1)``, s
-    = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
-    are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published except for the signs.
+    TKDE 31 (2019), with these corrections. The dual of equation (4) is minimized; equations (9) to (11) print ``+ sum
+    of alpha_ij`` where (4) has ``- sum of alpha_ij``. The rows of the gradient are ``sum over lower-labeled j of v_j
+    (s_i - s_j - 1) + sum over higher-labeled j of v_j (s_j - s_i - 1)`` with ``s = X w``; the paper prints ``- C``
+    instead of ``- 1``. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the
+    initial factors are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published except
+    for the signs.
 
     With ``learning_rate="auto"`` the steps follow Algorithm 1: a projected gradient step for one query after another,
-    with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search: along a
-    line the objective is a quartic polynomial. After each epoch, all factors take one joint step with the same line
+    with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988), which an exact line search shortens. (Along
+    a line, the objective is a quartic polynomial.) After each epoch, all factors take one joint step with the same line
     search. Its direction is the sum of the change in the previous joint step and the change in the epoch. This step
     saves many epochs if features are correlated.
 

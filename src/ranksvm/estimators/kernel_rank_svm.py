@@ -145,10 +145,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         function before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_,
     device_
-        As in `RankSVM`. The gap holds for the kernel itself, not for its rounded matrix. The difference is measured
-        with columns that are computed again in float64: all columns for up to 256 documents; for more documents it is
-        estimated, with a safety margin, from 64 columns drawn at random. The gap of an approximation
-        (``approximation``) holds for its features as stored.
+        As in `RankSVM`. The gap holds for the kernel itself, not for its rounded matrix. The difference between the two
+        is measured with columns of the matrix that are computed again in float64: all columns for up to 256 documents.
+        For more documents, the difference is estimated, with a safety margin, from 64 columns drawn at random. The gap
+        of an approximation (``approximation``) holds for its features as stored.
     fitted_params_ : dict
         The hyper-parameters that define the model, with their values in `fit`, including the kernel's: other
         methods read these values.

@@ -66,7 +66,8 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     Cs_ : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     gammas_ : ndarray of float64, shape (n_gammas,)
-        The values of gamma tried, ascending; empty if the kernel has no gamma, and ``n_gammas`` is then 1 below.
+        The values of gamma tried, ascending. It is empty if the kernel has no gamma; in the shapes below, ``n_gammas``
+        is then 1.
     scores_ : ndarray of float64, shape (n_gammas, n_Cs, n_folds)
         The metric of each gamma and C on each test part (one column with ``eval_set``: its first set); NaN for those
         not tried because of early stopping or an interruption.

@@ -59,12 +59,12 @@ class RankSVMCore(DualMixin, LinearRanker):
         outliers. "huber": the Huberized hinge with ``d = huber_width``, which is 0 for ``m >= 1``, ``(1 - m) ** 2 / (2
         d)`` for m between ``1 - d`` and 1, and ``1 - m - d / 2`` below. "logistic": ``log(1 + exp(-m))``, the loss of
         the Bradley-Terry model and of the linear RankNet, which gives probabilities (`predict_proba`). The logistic
-        loss is curved at every margin, so that every pair is visited: its work grows with the number of pairs, its
-        memory does not. The hinge is approximated by Huberized hinges of decreasing width; the certificate holds for
-        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
-        ``curvature(margins)``, each from an array of margins to an array of the same shape, defines any nonnegative
-        convex function of the margin: every pair is then visited, on one thread, and the model cannot be saved to a
-        model file (it can be pickled if the object can).
+        loss is curved at every margin, so every pair is visited: the work of a fit grows with the number of pairs, but
+        its memory does not. The hinge is approximated by Huberized hinges of decreasing width; the certificate holds
+        for the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
+        ``curvature(margins)`` defines another loss, which may be any nonnegative convex function of the margin; each
+        method takes an array of margins and returns an array of the same shape. Every pair is then visited, on one
+        thread, and the model cannot be saved to a model file (it can be pickled if the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; no effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
@@ -73,13 +73,13 @@ class RankSVMCore(DualMixin, LinearRanker):
     pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
         Weight of a pair, multiplied by any weights passed to `fit`. "uniform": 1. "per_query": 1 over the number of
         pairs of its query (with sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao
-        et al., SIGIR 2006). "label_gap": ``y_i - y_j``. "gain_gap": ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum
-        over all rows, to avoid overflow.
+        et al., SIGIR 2006). "label_gap": ``y_i - y_j``. "gain_gap": ``(2^y_i - 2^y_j) / 2^max(y)``; the maximum is over
+        all rows, and the division avoids overflow.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
-        Signs that weights must have, because the score is known to increase or decrease with the features. For all
-        features "increasing" (no weight is negative) or "decreasing" (none is positive); or, for each feature, 1
-        (increasing), -1 (decreasing) or 0 (any sign): as an array, or as a dict whose keys are the names or numbers
-        (from 0) of some features. The minimum is then over these weights, and the certificate holds for this problem
+        Signs that weights must have, because the score is known to increase or decrease with the features.
+        "increasing": no weight is negative; "decreasing": none is positive. An array has the sign of each feature: 1
+        (increasing), -1 (decreasing) or 0 (any sign). A dict has the signs of some features, by their names or numbers
+        (from 0). The minimum is then over the weights that have these signs, and the certificate holds for this problem
         (see the notes).
     solver : {"auto", "newton", "tron", "dual", "direct"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
@@ -134,10 +134,10 @@ class RankSVMCore(DualMixin, LinearRanker):
         An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
         the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
         is between 0 and ``width_``; with ``monotone``, ``m'g - 1/2 |m|^2`` instead of ``1/2 |g|^2`` for the gradient g
-        (see the notes). With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
-        It includes a bound on the round-off in scores, margins and all sums: in exact arithmetic the objective at
-        ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below ``objective_ -
-        duality_gap_`` nor further than the gap below the objective at ``coef_``.
+        (see the notes). With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``. It includes
+        a bound on the round-off in scores, margins and all sums: in exact arithmetic, the objective at ``coef_``
+        differs from ``objective_`` by at most the gap, its minimum is at least ``objective_ - duality_gap_``, and the
+        objective at ``coef_`` exceeds the minimum by at most the gap.
     converged_ : bool
         Whether the gap met ``tol``. If C times the weights of the pairs at the margin is far larger than the objective,
         as for separable data, round-off alone may be more than ``tol`` allows; ``converged_`` is then False. With
@@ -153,9 +153,9 @@ class RankSVMCore(DualMixin, LinearRanker):
     device_ : str or list of str
         Where the model was fitted: "cpu", "cuda:0", or a list of GPUs. It is not part of a pickle or a model file.
     width_ : float or None
-        Width of the Huberized hinge that ``coef_`` minimizes: for "hinge" the last and smallest, with which the dual
-        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for losses without a width and
-        for "hinge" solved by the dual, which smooths nothing.
+        Width of the Huberized hinge whose objective ``coef_`` minimizes. For "hinge", it is the last and smallest
+        width, and the dual variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``. None for losses without a width,
+        and for "hinge" with solver "dual", which smooths nothing.
     pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
         Dual variables of the pairs, query by query, if ``solver_`` is "dual"; `dual_coef` presents them.
     history_ : dict of list
@@ -188,9 +188,9 @@ class RankSVMCore(DualMixin, LinearRanker):
     Notes
     -----
     Herbrich, Graepel & Obermayer (2000) and Joachims (2002) introduced the model; Lee & Lin, "Large-scale linear
-    rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
-    is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
-    smooths the hinge of classification); the pairs are not listed there either.
+    rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge is
+    solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007, smooths
+    the hinge of classification); here, too, the pairs are not listed.
 
     With ``monotone`` the weights are in a cone K. The dual is the dual of RankSVM with ``1/2 |proj_K(z)|^2`` in place
     of ``1/2 |z|^2``, where ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w

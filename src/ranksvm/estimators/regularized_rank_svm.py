@@ -156,11 +156,11 @@ class RegularizedRankSVM(LowRankRanker):
     whole blocks: with three or more levels, A_q has entries that are not pairs, for which alpha is 0 (footnote 3
     overlooks these entries).
 
-    Algorithm 2 alternates gradient steps on alpha, whose length is bounded by the largest eigenvalue over all pair
-    differences, with thresholding; ``solver="alternating"`` is this algorithm, with corrected signs. By default
-    Douglas-Rachford splitting solves both parts of the problem exactly: the proximal step in alpha is the dual of a
-    RankSVM in w with shifted margins, solved by a few Newton steps, and the other part is one thresholding of singular
-    values. ``history_`` has the best values so far.
+    Algorithm 2 alternates between gradient steps on alpha and thresholding; ``solver="alternating"`` is this algorithm,
+    with corrected signs. Its steps must be short if the matrix ``sum of (x_i - x_j) (x_i - x_j)'`` over all pairs has a
+    large eigenvalue. By default Douglas-Rachford splitting solves both parts of the problem exactly: the proximal step
+    in alpha is the dual of a RankSVM in w with shifted margins, solved by a few Newton steps, and the other part is one
+    thresholding of singular values. With this solver, ``history_`` has the best values so far.
 
     Examples
     --------

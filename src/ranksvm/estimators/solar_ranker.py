@@ -202,7 +202,7 @@ class SOLARRanker(OnlineRanker):
     def _forget(self, keep: float, s: np.ndarray, vectors: np.ndarray | None) -> None:
         """`forget` for the second order, with eigenvalues s of S and their vectors; None: the unit vectors."""
         s = np.clip(s, 1e-300, 1.0)
-        # for the component of w along each eigenvector of S; the eigenvalues of P are 1 / s
+        # factors for the components of w along the eigenvectors of S; the eigenvalues of P are 1 / s
         shares = keep / (s + keep * (1.0 - s))
         w = self.weights_ if vectors is None else vectors.T @ self.weights_
         length = float(np.linalg.norm(w))

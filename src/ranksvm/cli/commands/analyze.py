@@ -230,7 +230,7 @@ def _value_lines(spectra: dict[str, Any]) -> Iterator[str]:
 
 
 def _draw(spectra: dict[str, Any], path: Path) -> None:
-    """The histograms in one row; below them, ranks against documents and against pairs."""
+    """Plot the histograms in one row, and below them the dimensions against documents and against pairs."""
     from ranksvm._util.atomic_files import atomic_write
     from ranksvm.plotting import DimensionHistogramDisplay, DimensionsDisplay
     from ranksvm.plotting.figures import figure_in_memory

@@ -74,7 +74,7 @@ def demo_command(
 
 
 def _next_steps(model: str, test: str) -> str:
-    """Commands that go on from here, and those that begin with the user's own data."""
+    """Commands to try next, first on the model of the demo, then on the user's own data."""
     steps = [
         (["explain", model, test], "why the documents of a query are ranked as they are"),
         (["export", model, "--to", "python", "-o", "model.py"], "the model as a function without imports"),

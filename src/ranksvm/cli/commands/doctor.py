@@ -12,7 +12,7 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.tables import print_facts, print_json, print_table
 from ranksvm.cli.terminal import say
 
-# What each extra gives; which packages it has, and from which version, is read from the metadata of ranksvm.
+# What each extra adds. Its packages and their minimum versions are read from the metadata of ranksvm.
 GIVES = {
     "parquet": "reads and writes Parquet, CSV and TSV",
     "zstd": "reads and writes files compressed by zstd",
@@ -107,7 +107,7 @@ def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _is_of_older_python(marker: str) -> bool:
-    """Whether a package is only for versions of Python older than this one, which includes its functions."""
+    """Whether a package is only for older versions of Python: this version has its functions built in."""
     import sys
 
     older = _OLDER_PYTHON.search(marker)

@@ -155,7 +155,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
 
 
 def _resolve_options(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
-    """Tell data from runs among the arguments, and set the defaults that depend on this."""
+    """Decide whether the arguments are data or runs, and set the defaults that depend on the decision."""
     options["data"] = None
     for path in inputs:
         if is_model(path):

@@ -233,7 +233,7 @@ def _have_weights(features: list[dict[str, Any]]) -> bool:
 
 
 def _value_texts(*values: float | str | None) -> list[str]:
-    """Values of one feature as text; one that is only round-off beside another, such as a mean of 0, becomes 0."""
+    """Values of one feature as text; a value that is negligible relative to another, such as 1e-17, becomes 0."""
     negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
     return [
         f"{value if abs(value) > negligible else 0:.4g}" if isinstance(value, float) else value or ""

@@ -252,7 +252,7 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
     data.check_features(resolved["categorical"], options["model"] == "additive", [options["scaler"]])
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
-    # made before the timer starts, because this imports its class
+    # the ranker is made before the timer starts, because making it imports its class
     ranker = make_ranker(resolved, only_fit=True)
     with watch("training"):
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))

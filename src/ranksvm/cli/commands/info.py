@@ -147,7 +147,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     from ranksvm.model_files.persistence import load_as, parameters_of_object, read_header
 
     header = read_header(file)
-    model = load_as(file, {"RankSVM": RankSVMCore})  # which does without scikit-learn
+    model = load_as(file, {"RankSVM": RankSVMCore})  # this class does not import scikit-learn
     steps = steps_of(model)
     ranker = steps[-1]
     report: dict[str, Any] = {

@@ -43,7 +43,8 @@ EVERY = 1000
 # Number of queries read at a time from a file: a call of the reader takes as long as learning from a few queries.
 # Queries from a pipe are read one by one.
 FILE_BATCH = 64
-# Text with known ids and at most this number of features is read as dense, with more as sparse.
+# If the number of features and the first id of a text are known, the text is read as dense up to this number of
+# features, and as sparse above it.
 DENSE_UP_TO = 1024
 # seconds between two changes of the live line
 LIVE = 0.1
@@ -268,7 +269,7 @@ class _Online:
         from ranksvm.datasets.streams import iter_data
 
         n_features, reading = self._options["n_features"], self._options["reading"]
-        # If these are known, the queries of a pipe are read as they arrive.
+        # If the number of features and the first id are known, the queries of a pipe are read as they arrive.
         known = n_features is not None and reading["zero_based"] != "auto"
         options = {
             "n_features": n_features,

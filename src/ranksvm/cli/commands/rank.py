@@ -176,7 +176,7 @@ def _rankings(
 
     from ranksvm.datasets.runs import without_spaces
 
-    # descending by id, which the stable sort by score keeps
+    # for rows in descending order of their ids: the stable sort by score keeps this order among equal scores
     ids = np.unique([without_spaces(docid) for docid in docids], return_inverse=True)[1] if by_docid else None
     rankings = {}
     for query, all_rows in data.queries:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ranksvm.serving.service import Service
     from ranksvm.serving.store import Store
 
-# As `serving.click_learning.RULES`, which is not imported to show the help.
+# The same as `serving.click_learning.RULES`, which must not be imported for --help.
 RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
 
 
@@ -321,7 +321,7 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
     if options["follow_drift"] is not None:
         changes["follow_drift"] = options["follow_drift"]
     bias = options["bias"]
-    # if the store already uses an estimate, it continues with it
+    # a store that already uses an estimate keeps its own estimate
     if bias is not None and not (bias["source"] == current.source == "estimated"):
         changes |= bias
     if current.source == "none":
@@ -385,7 +385,7 @@ def _loaded(path: Path | None) -> "Model | None":
 
 
 def _check_access(options: dict[str, Any], service: "Service") -> None:
-    """Refuse to answer other machines without keys."""
+    """Refuse a host that other machines can reach, unless requests need a key or --insecure is given."""
     from ranksvm.exceptions import OptionError
     from ranksvm.serving.access import is_loopback
 

@@ -150,7 +150,7 @@ def _check_stopping(options: dict[str, Any]) -> None:
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     from ranksvm.model_files.persistence import save
 
-    # an invalid one is reported before the data are read
+    # an invalid metric is reported before the data are read
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
     by_clicks, choosing = options["by_clicks"], chooses(options) and not options["by_clicks"]
@@ -173,7 +173,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
             with watch("training"):
                 ranker = choice.fit(data.parts["train"], X["train"]).ranker_
         else:
-            # made before the timer starts, because this imports its class
+            # the ranker is made before the timer starts, because making it imports its class
             choice = make_ranker(options, only_fit=True)
             with watch("training"):
                 ranker = data.fit(choice, X, evaluates_while_fitting(options))
@@ -216,7 +216,7 @@ def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict
 def _show(report: dict[str, Any], watch: Stopwatch) -> None:
     selection = report["selection"]
     tried = selection["candidates"] if selection else [{"C": report["C"], "gamma": None}]
-    # written the same way in the table and below it
+    # a C is written the same way in the table and below it
     names = c_names(sorted({item["C"] for item in tried}))
     notes = []
     if selection:

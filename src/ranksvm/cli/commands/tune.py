@@ -187,12 +187,12 @@ def _settings(best: Tried, options: dict[str, Any], names: Sequence[str] | None)
         values["interactions"] = pairs_as_text(best.model.interactions_.tolist(), names) or 0
     low_rank = best.settings["low_rank"]
     if low_rank is not None:
-        # the options of `ranksvm train` that the model takes
+        # the model does not take these options of `ranksvm train`
         values |= dict.fromkeys(("huber_width", "solver", "loss", "pair_selection", "pair_weighting"))
         if "max_iter" not in LOW_RANK_OPTIONS[low_rank]:
             values["max_iter"] = None
     if values["early_stopping_rounds"] is not None:
-        # the same model without validation data
+        # with this number of epochs, `ranksvm train` fits the same model without validation data
         values |= {"early_stopping_rounds": None, "max_epochs": best.model.best_iteration_}
     return {name: values[name] for name in SETTINGS if values[name] is not None}
 
@@ -230,7 +230,7 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     with_gamma = any(tried.gamma is not None for tried in ranked)
     rows = [
         [
-            # in front, so that the mark needs no column of its own
+            # the mark is in front of the first cell, so it needs no column of its own
             f"{'*' if tried is ranked[0] else ' '} {first}",
             *others,
             power(tried.C),

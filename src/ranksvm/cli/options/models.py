@@ -70,7 +70,7 @@ _INTERACTIONS_EXPECTED = "a number from 0, auto, or pairs such as 1:3,bm25:age, 
 
 
 def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
-    """Refuse options that the chosen low-rank model does not use; all of them if none is chosen."""
+    """Refuse options that the chosen low-rank model does not use; without such a model, refuse all its options."""
     model = options["low_rank"]
     if model is None:
         for name in _LOW_RANK_ALONE:

@@ -18,7 +18,7 @@ STDIN = Path("-")
 STDOUT = Path("/dev/stdout")
 
 _META = "ranksvm.files"
-# Device and inode of a file, or a name: equal for two spellings of one file. None: it can be shared.
+# Device and inode of a file, or a name: equal for two spellings of one file. None: several options may name the file.
 _Identity = tuple[int, int] | str | None
 
 
@@ -80,14 +80,14 @@ def is_stdout(path: Path) -> bool:
 
 
 def prints_on_stdout(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    """Callback of an option after which standard output holds one document: no file may be written there too."""
+    """Callback of an option that prints one document on standard output: no file may be written there too."""
     if value:
         _enter(click.Path(), param, ctx, STDOUT, written=True)
     return value
 
 
 def _named(value: object) -> Path:
-    """A path that is not taken for ``-``, to which pathlib would shorten ``./-``."""
+    """The path of a file; ``./-``, which pathlib would shorten to ``-``, becomes an absolute path."""
     path = Path(str(value))
     return path.absolute() if path == STDIN else path
 

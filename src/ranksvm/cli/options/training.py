@@ -1,4 +1,4 @@
-"""Options of the commands that train: data, weights, hyper-parameters and files of them, and how they are chosen."""
+"""Options of the commands that train: data, weights, hyper-parameters, how they are chosen, and settings files."""
 
 import json
 import sys
@@ -168,13 +168,13 @@ _OWN_TYPES = {"monotone": _Monotone(), "interactions": Interactions(), "categori
 
 
 def parameter_options(*sections: str, compared: bool = False) -> Callable[[Callable], Callable]:
-    """The options of some sections of the table; with ``compared``, lists of values for tuned parameters."""
+    """The options of some sections of `PARAMETERS`; with ``compared``, tuned parameters take lists of values."""
     options = []
     for each in PARAMETERS:
         if each.section in sections:
             if each.help and not (compared and each.tuned):
                 options.append(_option(each))
-            # commands that fit one model also have the option of a range of gamma
+            # commands that fit one model also have the option --gamma-range
             if each.tuned and (compared or each.tuned == "gammas"):
                 options.append(_list_option(each))
     return all_options(*options)

@@ -131,7 +131,7 @@ class Program(OneSentenceErrors, click.Group):
 
 @contextlib.contextmanager
 def _one_line_for_signals() -> Iterator[None]:
-    """End with one line on stderr and the exit code of shells at SIGTERM, or at Ctrl-C outside a command."""
+    """At SIGTERM, or at Ctrl-C outside a command, exit with one line on stderr and the exit code used by shells."""
     try:
         with terminable():
             yield
@@ -150,7 +150,7 @@ def _say(line: str) -> None:
 
 
 def _answer(error: click.ClickException, arguments: Sequence[str], ctx: click.Context | None = None) -> None:
-    """Escape the message of an error for a terminal; with --json, print it as the document if none was printed."""
+    """Escape the message of an error for a terminal; with --json, print it unless a document was printed."""
     error.message = visible(error.message)  # type: ignore[misc]
     options = list(itertools.takewhile(lambda argument: argument != "--", arguments))
     if "--json" not in options or (ctx is not None and ANSWERED in ctx.meta):

@@ -126,7 +126,7 @@ def candidates(ranker: "Choice | ClickChoice") -> list[dict[str, Any]]:
 def _settings(ranker: Any) -> list[dict[str, Any]]:
     """The settings that were compared besides C, one for each row of the scores."""
     if hasattr(ranker, "step_weights_"):
-        # listed functions of two features are the same in all settings
+        # interactions given as a list are the same in all settings, so None stands for them
         return [
             {"gamma": None, "step_weight": float(weight), "interactions": None if n < 0 else int(n)}
             for weight, n in zip(ranker.step_weights_, ranker.interaction_counts_, strict=True)
@@ -149,7 +149,7 @@ def edges(tried: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> list[tuple
 
 
 def by_rule(rule: str) -> str:
-    """The rule that chooses C, unless it takes the best one."""
+    """Text about the rule that chooses C; empty for the rule "best"."""
     return "" if rule == "best" else f", {rule.replace('_', ' ')} rule"
 
 

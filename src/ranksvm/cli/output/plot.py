@@ -50,7 +50,7 @@ def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> 
     if not others:
         write_choice(best.ranker, metric, rule, path)
         return
-    # wide, because the legend is next to the curves
+    # the figure is wide, because the legend is next to the curves
     axes = axes_in_memory(figsize=(9.0, 4.8), layout="constrained")
     n_drawn = _draw(best.ranker, metric, rule, axes)
     legend = axes.get_legend()

@@ -40,8 +40,8 @@ class Progress:
     """Shows steps, and the log records of ``ranksvm``, within a block.
 
     Each kind of step has a level: its texts are printed if ``verbose`` is at least this level. On a terminal, the level
-    of iterations, and of each of many fits, is at least 1. Other texts appear in the live line of a terminal; without a
-    terminal, they are printed only after `LONGEST_SILENCE`.
+    of iterations, and of each of many fits, is at least 1. Texts of higher levels appear in the live line of a
+    terminal; without a terminal, such a text is printed only if nothing has been printed for `LONGEST_SILENCE` seconds.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Progress:
     iterations_from : int
         Level from which iterations are printed.
     fits_from : int
-        Level from which the other log records are printed: each of the fits of a comparison.
+        Level from which the other log records are printed, such as one for each fit of a comparison.
 
     Attributes
     ----------

@@ -278,7 +278,7 @@ class FileRows:
         raise DataError(f"{self.file.path} contains {kind} at {place}: drop such rows, or replace the values.")
 
     def sample(self, n_rows: int, seed: int) -> tuple[Features, ComparablePairs]:
-        """Copy about this number of rows into memory: rows of random queries; for long queries, a random part of them.
+        """Copy about this number of rows into memory: the rows of random queries, or a random part of a long query.
 
         Parameters
         ----------

@@ -287,7 +287,7 @@ class _Ids:
         assert self._text is not None
         assert self._lengths is not None
         n_rows = self._lengths.length
-        # as `pack_strings` does for ids in memory
+        # `pack_strings` has the same condition for ids in memory
         if self._characters <= 32 + 4 * (self._all_characters / max(1, n_rows)):
             dtype = np.dtype(f"=U{max(1, self._characters)}")
             yield self._name, dtype, [n_rows], (np.array(words, dtype=dtype) for words in self._words())

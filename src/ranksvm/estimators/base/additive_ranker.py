@@ -42,7 +42,7 @@ class AdditiveRanker(Ranker):
     """Base of the rankers whose score is a sum of functions of one feature and functions of two features."""
 
     _takes_missing = True
-    # All data, while `knowing_all_data` has ``fit`` called with a part of them.
+    # All data, while ``fit`` is called with a part of them within `knowing_all_data`; otherwise None.
     _all_data: Any = None
     categorical: Sequence[str | int] | None
     _fitted_schema: ClassVar[Schema] = {

@@ -546,10 +546,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         means: np.ndarray,
         errors: np.ndarray,
     ) -> Choice:
-        """The choice by the scores of each setting and C, NaN beyond the first ``n_tried`` values of C of a setting."""
+        """Choose by the scores of each setting and C; scores after the first ``n_tried`` values of C are NaN."""
         if np.isnan(means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
-        # the most regularized first: ordered by C, then by setting
+        # the scores are ordered by C, then by setting, so that the most regularized models come first
         C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(means))
         return Choice(
             setting_number,

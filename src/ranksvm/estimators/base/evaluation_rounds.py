@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 class RoundValue(NamedTuple):
-    """A metric's value on a set after a round, with the fields of LightGBM's ``EvalResult``, once a plain tuple."""
+    """A metric's value on a set after a round, with the fields of ``EvalResult`` of LightGBM 4.7."""
 
     dataset_name: str
     metric_name: str

@@ -265,9 +265,9 @@ def validated_features(
 ) -> Validated:
     """X as a C-contiguous float array or CSR matrix, to which other arrays and DataFrames are converted.
 
-    Raises DataError if X is invalid, or (if ``finite``) has infinite values, or NaN that the ranker does not take, with
-    their position. With ``reset`` the ranker stores the number and names of the features; otherwise X must agree with
-    them.
+    Raises DataError if X is invalid. With ``finite``, it also refuses infinite values, and NaN if the ranker does not
+    take missing values; the error has the position of the value. With ``reset`` the ranker stores the number and names
+    of the features; otherwise X must agree with them.
     """
     if (file := mapped_file(X)) is not None:
         file.check_whole()
@@ -291,7 +291,7 @@ def features_and_labels(
 ) -> tuple[Validated, np.ndarray]:
     """X as `validated_features` gives it, and y as float64.
 
-    The ranker stores the number and names of the features (``reset``), or X must agree with those stored.
+    With ``reset`` the ranker stores the number and names of the features; otherwise X must agree with them.
     """
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:

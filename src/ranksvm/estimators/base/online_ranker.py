@@ -531,7 +531,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Learn from one query after another; first write the scores of each, by position, into ``scores`` if given."""
+        """Learn from one query after another; before each, store its scores, by position, in ``scores`` if given."""
         with undone_if_not_finite(self, X, preferred_weight):
             self._learn_each_query(X, y, queries, preferred_weight, scores)
 

@@ -38,7 +38,7 @@ def described_fit(ranker: Any) -> dict[str, Any]:
     if hasattr(ranker, "Cs_"):
         from ranksvm.metrics import parse_metric
 
-        # earlier versions did not store it
+        # earlier versions did not store the metric
         found["metric"] = parse_metric(fitted.get("metric", ranker.metric)).name
     if found.get("objective"):
         found["relative_gap"] = certificate(ranker)["relative_gap"]
