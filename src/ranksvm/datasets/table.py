@@ -198,7 +198,7 @@ class Table:
         self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool = False
     ) -> np.ndarray:
         if column.null_count and missing:
-            # to_numpy makes Python objects of booleans with nulls
+            # to_numpy converts booleans with nulls to Python objects
             column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
         elif column.null_count:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)

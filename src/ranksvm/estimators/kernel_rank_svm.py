@@ -89,9 +89,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         "newton" takes Newton steps in the inner product of Q by conjugate gradients, with one product with Q per inner
         step; "direct" inverts the Hessian in every step, by a Cholesky factor with a row for each document that has an
         active pair; "auto" begins as "newton" and goes on as "direct" once that costs less and fits into
-        ``memory_limit`` or, on a GPU, into its memory (where direct steps need all of Q, and lists of at most 2,000
-        documents); "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. With
-        an approximation the solvers are as in `RankSVM`.
+        ``memory_limit`` or, on a GPU, into its memory (where direct steps need all of Q, and at most 2,000 such
+        documents in each query); "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for
+        comparison. With an approximation the solvers are as in `RankSVM`.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". As in the solver, the gradient is taken
         with respect to the coefficients: ``Q (b + C dloss/ds)`` at the scores ``s = Qb``, measured by its Euclidean

@@ -25,8 +25,8 @@ class PRanker(OnlineRanker):
     """PRank: a score for each document, and thresholds that separate the levels of relevance.
 
     The predicted level of a document is the number of thresholds at or below its score ``w'x``. If it is wrong, every
-    threshold on the wrong side of the score moves by 1 in the right direction, and w moves by x in the opposite
-    direction for each of them.
+    threshold on the wrong side of the score moves by 1 toward the correct side, and for each of these thresholds w
+    moves by x so that the score moves in the opposite direction.
 
     Parameters
     ----------

@@ -45,8 +45,9 @@ class RankSVMCore(DualMixin, LinearRanker):
 
     Minimizes ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
     ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 by default). The work is O(l log l) in the
-    number of documents, independent of the number of pairs (except for the loss "logistic"), and every fit ends with a
-    certificate: the optimum is at most ``duality_gap_`` below ``objective_``.
+    number of documents, independent of the number of pairs (except for the loss "logistic", a loss given as an object,
+    and solver "dual"), and every fit ends with a certificate: the optimum is at most ``duality_gap_`` below
+    ``objective_``.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ class RankSVMCore(DualMixin, LinearRanker):
             clicked ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
         pairs : array-like of int, shape (n_pairs, 2), optional
             Instead of ``y``: row numbers (preferred, other) of explicit preferences (Joachims, KDD 2002). Both rows
-            must be of one query. Only in this case is the work proportional to the number of pairs.
+            must be of one query. The work is then proportional to the number of pairs.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
         event : array-like of bool, shape (n_samples,), optional

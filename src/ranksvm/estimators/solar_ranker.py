@@ -41,9 +41,9 @@ class SOLARRanker(OnlineRanker):
     decay : float, default 1.0
         Factor in (0, 1] applied to past knowledge at every query: the first order updates ``decay w``, the second order
         uses ``decay S + (1 - decay) I``, so that its updates do not vanish. 1 forgets nothing. If relevance drifts,
-        0.95 to 0.99 suit the first order with a small C (w is then nearly a sum of the pairs seen, dominated by the
-        last ``1 / (1 - decay)`` queries; with a large C it adapts without decay), and 0.9 to 0.999 suit the second
-        order with a small gamma, such as 100.
+        0.95 to 0.99 suit the first order with a small C: w is then nearly a sum of the pairs seen, dominated by the
+        last ``1 / (1 - decay)`` queries. (With a large C, w adapts without decay.) For the second order with a small
+        gamma, such as 100, values of 0.9 to 0.999 are suitable.
     average : bool, default False
         Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last weights.
     shuffle_pairs : bool, default True
@@ -80,7 +80,7 @@ class SOLARRanker(OnlineRanker):
     best_iteration_, best_score_ : int and float, or None
         After `fit` with ``early_stopping_rounds``: the pass, from 1, whose model was kept, and its value.
     cumulative_loss_ : float
-        Sum over the pairs seen of weight times squared hinge, before the update.
+        Sum over the pairs seen: the weight of the pair times its squared hinge before the update.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -156,10 +156,10 @@ class SOLARRanker(OnlineRanker):
         """Keep only a share of what was learned, for instance after relevance has changed.
 
         The first order continues with ``keep w``. The second order keeps a share of the information: the precision ``P
-        = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S becomes the inverse of Q. w is scaled to
-        the length of ``keep Q^-1 P w``: by a factor near ``keep`` as long as S is near I, and near 1 when S is small.
-        So the ranking stays the same as long as ``keep`` is above 0, and later queries count ``1 / keep`` times as much
-        relative to earlier ones.
+        = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S becomes the inverse of Q. w keeps its
+        direction, and gets the length of ``keep Q^-1 P w``: it is multiplied by a factor that is near ``keep`` as long
+        as S is near I, and near 1 when S is small. So the ranking stays the same as long as ``keep`` is above 0, and
+        later queries count ``1 / keep`` times as much relative to earlier ones.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _compared(comparison: Comparison, progress: Progress, watch: Stopwatch) -> BaseException | None:
-    """Compare all combinations; return the exception that ended this early, so that the results so far are shown."""
+    """Compare all combinations; return the exception that ended the comparison, so that its results can be shown."""
     from ranksvm.exceptions import RankSVMError
 
     try:

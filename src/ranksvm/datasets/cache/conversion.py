@@ -382,7 +382,7 @@ def default_cache_folder() -> Path:
 def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *others: PathLike) -> Path:
     """Path of a file's cache, which may not exist; the path is another one if the file or the options change.
 
-    Files in the folder that killed processes left behind are removed.
+    Files left behind in the folder by killed processes are removed.
 
     Parameters
     ----------

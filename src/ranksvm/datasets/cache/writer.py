@@ -29,7 +29,8 @@ __all__ = ["CacheWriter"]
 _COPIED = 1 << 22
 # Number of ids converted to text at a time: each takes about 100 bytes as a Python object.
 _WORDS = 1 << 16
-# Bytes reserved for the header: a constant, plus the names of features, plus a number per block of the expected size.
+# Bytes reserved for the header: a constant, plus the size of the feature names, plus room for the checksum of each
+# block of a file of the expected size, up to a maximum.
 _ROOM = 1 << 12
 _ROOM_PER_BLOCK = 16
 _MAX_ROOM = 1 << 20

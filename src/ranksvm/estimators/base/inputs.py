@@ -167,7 +167,7 @@ def read_evaluation_sets(
     evaluation : EvalArguments
         The arguments about sets.
     training_X : object
-        Features of the training data, with whose scale the scale of each set is compared.
+        Features of the training data; the scale of each set is compared with their scale.
     n_queries : int
         Number of queries of the training data.
     deciding : str, Metric or list, optional

@@ -416,7 +416,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     @property
     def cumulative_loss_(self) -> float:
-        """Sum over the pairs seen of weight times squared hinge, before the update."""
+        """Sum over the pairs seen: the weight of the pair times its squared hinge before the update."""
         return float(self.counts_[2])
 
     @property
