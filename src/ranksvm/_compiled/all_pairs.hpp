@@ -145,7 +145,7 @@ struct VisitSquaredHinge {
 };
 
 // Huberized hinge: the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a pair's loss. The loss is
-// alpha h - alpha^2 d / 2, the slack h (1 - alpha).
+// alpha h - alpha^2 d / 2, and the slack is h (1 - alpha).
 template <bool kWeighted, bool kGaps>
 struct VisitHuber {
     const LabeledQuery &query;

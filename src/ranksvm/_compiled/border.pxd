@@ -1,8 +1,8 @@
 """Checks at the border of the compiled modules: a loop never reads or writes beyond the arrays it was given.
 
 Lengths are checked in every call. Contents that loops use as indices (pointers, row numbers, levels) are checked once, when the
-objects that hold them are made. Callers validate what users give, and say what to do about it: a failure here is a mistake in a
-caller.
+objects that hold them are made. Callers validate what users pass, and their error messages say what to do. A failure here is a
+mistake in a caller.
 """
 
 from libc.stdint cimport int32_t, int64_t

@@ -47,7 +47,7 @@ inline void cholesky_solve(const double *factor, int64_t n, double *x) {
 // The Laplacian L of a graph, n x n, becomes an upper triangular U with U'U = L; only the entries right of the diagonal
 // are read. A step of the elimination leaves the Laplacian of a graph with one node less, so the pivot is the sum of the
 // node's weights, as in the algorithm of Grassmann, Taksar & Heyman (1985): nothing is subtracted, and the last node of
-// each component has exactly 0 and a row of zeros.
+// each component has a pivot of exactly 0 and a row of zeros.
 inline void laplacian_factorize(double *matrix, int64_t n) {
     double largest = 0.0;
     for (int64_t i = 0; i < n; ++i) {

@@ -22,12 +22,13 @@ namespace ranksvm::RANKSVM_VARIANT {
 constexpr int kRowsTogether = 4;
 constexpr int kPartialSums = 4;
 // Tables of this many numbers stay in the nearest cache while they are used for this many rows. (A look-up of 136 columns of 33
-// levels takes 0.36 ns a code on one core of an EPYC with 32 KiB, 0.37 without tiles, and 0.61 if the first entries are read
-// from `columns` instead of `places`.)
+// levels takes 0.36 ns a code on one core of an EPYC whose nearest cache has 32 KiB, 0.37 without tiles, and 0.61 if the first
+// entries are read from `columns` instead of `places`.)
 constexpr int64_t kTileEntries = 2048;
 constexpr int64_t kTileRows = 256;
 // Sums are added up for this many columns and rows at a time: the addresses of the tables stay in registers, and the codes in
-// the nearest cache. (Products with Hessians of these columns take 0.9 of the time that they take with the tiles of look-ups.)
+// the nearest cache. (Products with Hessians of these columns take 0.9 of the time that they would take with kTileRows rows and
+// kTileEntries numbers at a time, as for look-ups.)
 constexpr int kAddedColumns = 6;
 constexpr int64_t kAddedRows = 64;
 // The cells of pairs of columns are found for this many rows and pairs at a time, in vectors.
@@ -64,7 +65,7 @@ RANKSVM_INLINE void column_values(const CodedColumns &own, int64_t c, const doub
         for (int64_t j = 1; j < width; ++j) values[i * width + j] += values[(i - 1) * width + j];
 }
 
-// total += the transposed map of the sums over the rows of each level of a column, which are overwritten.
+// Adds to `total` the transposed map of `sums`, which has the sum over the rows of each level of a column. Overwrites `sums`.
 RANKSVM_INLINE void gather_column_sums(const CodedColumns &own, int64_t c, double *sums, double *total) {
     const CodedColumn &column = own.columns[c];
     const LevelAxis &a = column.first, &b = column.second;
@@ -156,8 +157,9 @@ RANKSVM_INLINE void row_cells(const uint8_t *codes, const std::uint16_t *bases, 
     for (; k < n; ++k) cells[k] = static_cast<std::uint16_t>(bases[k] + codes[2 * k] + factors[k] * codes[2 * k + 1]);
 }
 
-// Calls `work(row, cells of its pairs, their number)` for the rows of a tile of pairs. The number is a constant: unrolled loops
-// over the pairs take half the time, because a processor predicts for each instruction which earlier one it waits for.
+// Calls `work(row, cells of its pairs, their number)` for the rows of a tile of pairs. The number is a constant, so that loops
+// over the pairs can be unrolled. Then they take half the time, because a processor predicts separately for each instruction
+// which earlier instruction it has to wait for.
 template <int n, class Work>
 RANKSVM_INLINE void each_row_of_pairs(const CodedColumns &own, const ColumnTile &tile, const uint8_t *codes,
                                       const int64_t *rows, int64_t start, int64_t stop, Work work) {
@@ -319,7 +321,8 @@ RANKSVM_INLINE bool codes_within(const uint8_t *codes, int64_t n_rows, int64_t n
     return beyond == 0;
 }
 
-// Adds the number of rows at each level; the levels of column c are counted from pointers[c] on, and all codes are among them.
+// Adds the number of rows at each level to `counts`. The counts of column c begin at pointers[c]; all codes must be levels of
+// their column.
 RANKSVM_INLINE void coded_counts(const uint8_t *codes, int64_t n_columns, int64_t start, int64_t stop, const int64_t *pointers,
                                  int64_t *counts) {
     for (int64_t begin = start; begin < stop; begin += kAddedRows) {
@@ -562,7 +565,7 @@ RANKSVM_INLINE Real value_of(Bits key) {
 }
 
 // Sorts the values of each of some arrays in ascending order, perhaps in place: a radix sort of their bits, kRadixBits at a time
-// from the last ones on. Its time hardly depends on the values. There are less than 2^32 of them.
+// from the last ones on. Its time hardly depends on the values. An array must have fewer than 2^32 values.
 constexpr int kRadixBits = 11;
 
 template <class Real>

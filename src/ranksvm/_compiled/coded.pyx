@@ -86,9 +86,10 @@ ctypedef fused real:
 COLUMN_NUMBERS = 7
 
 
-# With this many rows, and this many for each cell of two columns, tables of cells cost little in a pass. There are at most
-# MAX_CELLS cells of all columns, and no more than rows. (On two threads, fits to 700,000 rows and 136 columns take 0.94 of the
-# time of single columns with all 69,632 cells of 32 levels, and 0.85 with all cells of 16 levels.)
+# Tables of the cells of two columns cost little in a pass if there are at least PAIRED_ROWS rows in all, and ROWS_PER_CELL rows
+# for each cell of the two columns. All tables together have at most MAX_CELLS cells, and no more cells than there are rows. (On
+# two threads, fits to 700,000 rows and 136 columns take 0.94 of the time that they take without such tables if the columns have
+# 32 levels, which gives 69,632 cells, and 0.85 of that time if they have 16 levels.)
 PAIRED_ROWS, ROWS_PER_CELL, MAX_CELLS = 4000, 16, 1 << 17
 
 
@@ -98,8 +99,8 @@ cdef class CodedFeatures:
     ``columns`` has a row of `COLUMN_NUMBERS` for each column. Variables and entries follow each other in the order of the
     columns, the variables of two features row by row.
 
-    Vectors over levels have a number for each level of each column. If ``paired``, they have a number for each cell of the
-    levels of two neighboring columns instead, where there are enough rows for it: products then visit half as many numbers.
+    Vectors over levels have a number for each level of each column. If ``paired``, and if there are enough rows, they have a
+    number for each cell of the levels of two neighboring columns instead. Products then visit half as many numbers.
     """
 
     cdef CodedColumns table
@@ -176,7 +177,7 @@ cdef class CodedFeatures:
         return self.table.n_numbers
 
     def values(self, const double[::1] w, double[::1] out):
-        """The vector of the values of the levels under the weights of the variables."""
+        """Write to ``out``, a vector over levels, the value that the weights w of the variables give to each level."""
         need("w", w.shape[0], self.table.n_variables)
         need("out", out.shape[0], self.table.n_numbers)
         if out.shape[0] and w.shape[0]:
@@ -186,7 +187,7 @@ cdef class CodedFeatures:
             out[:] = 0.0
 
     def gather_sums(self, double[::1] sums, double[::1] total):
-        """Add to ``total`` the transposed map of ``sums``, a vector of sums over rows, which is overwritten."""
+        """Add the transposed map of ``sums``, a vector over levels, to ``total``; ``sums`` is overwritten."""
         need("sums", sums.shape[0], self.table.n_numbers)
         need("total", total.shape[0], self.table.n_variables)
         if sums.shape[0] and total.shape[0]:
@@ -279,7 +280,7 @@ def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_r
 
 def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[::1] pointers, int64_t start, int64_t stop,
                    uint8_t[:, ::1] codes):
-    """For each value of some rows, the number of its feature's cuts that it reaches; for NaN, one more than there are cuts.
+    """For each value of some rows, how many cuts of its feature are at most the value; for NaN, the number of cuts plus 1.
 
     Returns whether all values are finite.
     """
@@ -345,7 +346,7 @@ def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
 
 
 def row_cuts(const real[:, ::1] values, const int64_t[::1] lengths, int64_t[:, ::1] cuts, int64_t[::1] n_cuts):
-    """`value_cuts` of the first values of each row, into at most one bin more than ``cuts`` has columns."""
+    """`value_cuts` of the first ``lengths[k]`` values of each row k; ``max_bins`` is one more than ``cuts`` has columns."""
     cdef int64_t k
     need("lengths", lengths.shape[0], values.shape[0])
     need("cuts", cuts.shape[0], values.shape[0])
@@ -413,9 +414,9 @@ def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64
 
 def cell_sums(const uint8_t[:, ::1] codes, const double[::1] u, int64_t n_levels, int64_t first, int64_t last,
               double[:, :, ::1] sums):
-    """For pairs of features (a, b > a), a from a range: the sums of u over the rows in each cell of their levels.
+    """The sums of u over the rows in each cell of the levels of two features a and b, for a in ``first .. last`` and b > a.
 
-    ``codes`` has a row for each feature. ``sums`` has a matrix for each pair, by a in ``first .. last``, then by b.
+    ``codes`` has a row for each feature. ``sums`` has a matrix for each pair (a, b), in the order of a, then of b.
     """
     cdef int64_t a, b, pair = 0, n_features = codes.shape[0], n_rows = codes.shape[1], t
     cdef bint within = True

@@ -21,7 +21,7 @@ struct LevelAxis {
 };
 
 // A column of codes: the levels of one feature, or the cells (level of the first, level of the second) of two. Its variables
-// begin at `variable`, its values in a table of all levels of all columns at `entry`.
+// begin at `variable`. Its values begin at `entry` in a table of the levels of all columns.
 struct CodedColumn {
     LevelAxis first, second;
     int64_t is_pair, variable, entry;
@@ -46,7 +46,7 @@ struct CodedColumns {
     const std::uint16_t *bases, *factors;
 };
 
-// Number of pairs in a tile: their cells need 16 bits.
+// Maximum number of pairs in a tile, and of cells of a pair: the number of a cell of a tile then fits into 16 bits.
 constexpr int kTilePairs = 12, kPairCells = 2048;
 
 struct CodedLoops {
@@ -76,12 +76,14 @@ struct CodedLoops {
 
 template <class Real>
 struct LevelLoops {
-    // the number of cuts that are at most x, and for NaN one more than the number of cuts; whether all values are finite
+    // codes: the number of cuts that are at most x, and for NaN one more than the number of cuts. Returns whether all values
+    // are finite.
     bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
     // the values of each of some arrays of n numbers in ascending order, NaN last; `out` may be `values`
     void (*sort)(const Real *values, int64_t n_arrays, int64_t n, Real *out);
-    // where to cut the first values of each array, which ascend, without NaN, into at most max_bins bins; the numbers of cuts
+    // where to cut the first lengths[k] values of each array k, which ascend and have no NaN, into at most max_bins bins;
+    // n_cuts receives the numbers of cuts
     void (*cuts)(const Real *values, int64_t n_arrays, int64_t n, const int64_t *lengths, int64_t max_bins, int64_t *cuts,
                  int64_t *n_cuts);
     // the sums of the values from each start to the next

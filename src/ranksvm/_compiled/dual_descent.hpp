@@ -1,5 +1,6 @@
 // The dual of a RankSVM over listed pairs: block coordinate ascent, one query after another. A visit reads the query's
-// rows twice, for their scores and for w; all steps on its pairs between the two need the query's Gram matrix only.
+// rows twice, first for their scores and then for w. Between these reads, all steps on its pairs need only the query's Gram
+// matrix.
 #ifndef RANKSVM_DUAL_DESCENT_HPP
 #define RANKSVM_DUAL_DESCENT_HPP
 
@@ -121,7 +122,8 @@ RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t 
 }
 
 // z is updated with alpha; w is z itself or, with signs, its projection onto the weights of these signs. As a function of z,
-// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2: steps that assume the curvature of |z|^2 / 2 ascend.
+// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2, so steps that assume the curvature of |z|^2 / 2 never
+// lower the dual.
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {

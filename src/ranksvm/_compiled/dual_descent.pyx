@@ -44,7 +44,7 @@ ctypedef fused index:
 
 
 cdef class PairArrays:
-    """Pairs listed query by query, with two numbers that the loss gives each: its largest alpha, and the curvature it adds."""
+    """Pairs listed query by query, with the largest alpha of each pair and the curvature that its loss adds to the dual."""
 
     cdef object owners  # keeps the arrays alive
     cdef DualPairs pairs

@@ -117,8 +117,8 @@ static void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m,
     }
 }
 
-// The coefficients of c(t) = c0 + t c1 + t^2 c2 and of the sum over the pairs, both bilinear in V, for the direction D
-// whose sums over each level's own documents are in `moved`; `factors` has those of V.
+// For a direction D, the coefficients of c(t) = c0 + t c1 + t^2 c2 and of the sum over the pairs, which are both bilinear in V.
+// `moved` has the sums of D over each level's own documents, and `factors` has those of V.
 static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *levels, int64_t m,
                                  int64_t n_levels, int64_t stride, const double *V, const double *D, double *c1,
                                  double *c2, double *pairs1, double *pairs2) {
@@ -442,8 +442,8 @@ static void factor_coefficients(const FactorArrays &arrays, int64_t first, int64
     }
 }
 
-// Repeats the step from `previous` to V: D = P(2 V - previous) - V overwrites `previous`. Also the coefficients of
-// `expand_along` of each position and of each query.
+// Repeats the step from `previous` to V: D = P(2 V - previous) - V overwrites `previous`. Also writes the coefficients that
+// `expand_along` computes for each position and for each query.
 static void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t last, double upper, const double *V,
                                     double *previous, double *c1_range, double *c2_range, double *pairs1,
                                     double *pairs2) {

@@ -122,7 +122,7 @@ def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] o
     """A projected gradient step on the factors of one query after another, in the order given; updates beta.
 
     With ``fixed_step`` 0 each query has a step length of its own and an exact line search. Returns the sum of ``|P(V - G) -
-    V|^2``, of each query at the beginning of its visit.
+    V|^2`` over the queries, each at the beginning of its visit.
     """
     cdef double projected2
     need("beta", beta.shape[0], X.shape[1])

@@ -11,7 +11,7 @@ namespace ranksvm {
 using std::int32_t;
 using std::int64_t;
 
-// Factors have a stride of whole groups of lanes; what is beyond K is 0 and stays so.
+// The stride of the factors is a multiple of kFactorLanes; the entries beyond the rank K are 0 and stay 0.
 constexpr int kFactorLanes = 4;
 
 struct FactorArrays {

@@ -1,7 +1,7 @@
-// The parts of an explicit Hessian. For a Hessian H with respect to the scores and the rows X of some queries, of n columns, a
-// function `rows` either writes rows D with D'D = X' H X to `out`, which has room for twice as many as X, and returns their
-// number; or it returns kNotSquared, centers X by query, and writes as many rows Z as X has, with X'Z + Z'X = 2 X' H X. (In the
-// first case X may also be centered.)
+// The parts of an explicit Hessian. Let H be a Hessian with respect to the scores, and X the rows of some queries, of n
+// columns. A function `rows` does one of two things. It may write rows D with D'D = X' H X to `out`, which has room for twice
+// as many rows as X has, and return their number. Or it centers X by query, writes as many rows Z as X has, with
+// X'Z + Z'X = 2 X' H X, and returns kNotSquared. (In the first case X may also be centered.)
 #ifndef RANKSVM_HESSIAN_ROWS_HPP
 #define RANKSVM_HESSIAN_ROWS_HPP
 

@@ -39,7 +39,7 @@ def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const
     With ``backwards`` the threads of a block, and the blocks, run in the opposite order: no result may depend on it.
     """
     cdef const HostKernel *kernel = &host_kernel(name.encode())
-    cdef double[::1] shared = np.full(max(1, shared_size), np.nan)  # a read before the first write shows
+    cdef double[::1] shared = np.full(max(1, shared_size), np.nan)  # NaN makes a read before the first write visible
     need(f"arguments of {name}", arguments.shape[0], kernel.n_arguments)
     if n_threads < 8 or n_threads & (n_threads - 1):
         raise ValueError(f"n_threads must be a power of 2 from 8 on, got {n_threads}")

@@ -2,7 +2,7 @@
 """The instruction set that the compiled loops run with, chosen once when the first of them is imported.
 
 Every hot loop is compiled for each of `COMPILED`. The newest one that the processor has is taken, or the one that the
-environment variable RANKSVM_INSTRUCTION_SET names. Results are equal to round-off.
+environment variable RANKSVM_INSTRUCTION_SET names. Results are equal up to round-off.
 """
 
 import os

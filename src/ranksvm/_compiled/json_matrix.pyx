@@ -23,8 +23,8 @@ PADDING = bytes(9)
 def read(const unsigned char[::1] padded, int64_t start):
     """The matrix after the colon that is next at ``start``, in a text that ends with `PADDING`.
 
-    Returns (rows, columns, start, stop, numbers), with the place of the matrix in the text; None if it is not one of
-    numbers in rows of equal length.
+    Returns (rows, columns, start, stop, numbers), with the place of the matrix in the text; None if the text there is not a
+    matrix of numbers with rows of equal length.
     """
     cdef vector[double] values
     cdef Found found

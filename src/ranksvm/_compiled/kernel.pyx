@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Products with a symmetric kernel matrix, distances, and the form U Q U' that a Newton step factorizes.
 
-Of the matrix one triangle is held. Sums are in float64, whatever the storage.
+Only one triangle of the matrix is stored. Sums are in float64, whatever the storage.
 
 The triangle comes as panels of ``height`` consecutive rows, one after the other in memory: panel p holds the columns
 ``0 .. stop`` of the rows ``p * height .. stop``, and so both triangles of its square on the diagonal. The GIL is released.
@@ -133,8 +133,8 @@ def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const
     """The part of ``out = I + C U Q U'`` for the blocks ``first .. last`` of U with themselves and with earlier blocks.
 
     U has blocks along its diagonal, each upper triangular or trapezoidal: block q has the rows ``row[q] .. row[q + 1]``, at
-    most as many as columns, ``column[q] .. column[q + 1]``. Q and ``out`` are symmetric: of Q only the
-    lower triangle is read, of ``out`` only the lower triangle is written. The squares of these blocks on the diagonal of Q are made symmetric.
+    most as many as columns, ``column[q] .. column[q + 1]``. Q and ``out`` are symmetric: of Q only the lower triangle is
+    read, of ``out`` only the lower triangle is written. The squares of these blocks on the diagonal of Q are made symmetric.
     """
     cdef int64_t q, n_blocks = row.shape[0] - 1
     need_pointers("row", row, out.shape[0])
@@ -174,7 +174,7 @@ def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::
 def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const index[::1] x_indptr,
                      const double[::1] z_data, const index[::1] z_indices, const index[::1] z_indptr,
                      int64_t n_features, double[:, ::1] out):
-    """The same for CSR matrices, as `check_csr` has them, whose rows hold each feature once at most."""
+    """The same for CSR matrices that `check_csr` has checked, whose rows hold each feature once at most."""
     need_csr(x_data.shape[0], x_indices.shape[0], x_indptr.shape[0])
     need_csr(z_data.shape[0], z_indices.shape[0], z_indptr.shape[0])
     need("out", out.shape[0], x_indptr.shape[0] - 1)

@@ -20,7 +20,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 constexpr int kGroups = 8;
 // Positions whose running sums are kept at a time, and the most documents that are summed pair by pair.
 constexpr int64_t kBlock = 64, kPairwise = 16;
-// Longer parts are worked on by all threads, shorter ones by one each.
+// A longer part is divided among all threads. A shorter one is left to a single thread.
 constexpr int64_t kSharedPart = 65536;
 
 // A document of a part: its place in the query, its level.
@@ -95,8 +95,8 @@ struct SplitPart {
     }
 };
 
-// For each group: the number of its documents before a segment, the sums over the documents before the segment in the groups
-// above it, and the sums over the documents after the segment in the groups below it.
+// For each group: the number of its documents before a segment, the sums over the documents of higher groups before the
+// segment, and the sums over the documents of lower groups after the segment.
 template <int kSums>
 struct SplitTotals {
     int32_t count[kGroups];
@@ -158,7 +158,7 @@ struct Split {
     RANKSVM_INLINE_METHOD int group(int64_t i) const { return (from.level(i) - low) >> shift; }
 
     RANKSVM_INLINE_METHOD void count_groups(int64_t begin, int64_t end, int32_t *count) const {
-        int32_t even[kGroups] = {0}, odd[kGroups] = {0};  // two, since a step waits for the one before in its group
+        int32_t even[kGroups] = {0}, odd[kGroups] = {0};  // two, because an addition to a count waits for the one before it
         int64_t i = begin;
         for (; i + 1 < end; i += 2) ++even[group(i)], ++odd[group(i + 1)];
         for (; i < end; ++i) ++even[group(i)];
@@ -324,7 +324,7 @@ RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kWindo
     });
 }
 
-// The last step of a part: its sums so far and those over all pairs of it.
+// The last step of a part: writes its sums so far plus the sums over all of its pairs.
 template <int kSums, int kWindows>
 RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kWindows> &part, int64_t m, double *out) {
     double level[kPairwise] = {0.0}, window[kWindows][kPairwise] = {{0.0}}, place[kPairwise];
@@ -363,7 +363,7 @@ RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kWindows> &part, int64_t
         }
 }
 
-// The last step of a part of one level: no pairs.
+// The last step of a part of one level, which has no pairs: writes its sums so far.
 template <int kSums, int kWindows>
 RANKSVM_INLINE void put_sums(const SplitPart<kSums, kWindows> &part, int64_t m, double *out) {
     for (int64_t i = 0; i < m; ++i)
@@ -376,7 +376,7 @@ RANKSVM_INLINE void put_sums(const SplitPart<kSums, kWindows> &part, int64_t m, 
         }
 }
 
-// A part that waits: where it is, and its levels.
+// A part that is still to be summed: where it is, and its levels.
 struct PartRange {
     int64_t first, size;
     int32_t low, n_levels;

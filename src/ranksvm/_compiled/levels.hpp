@@ -50,7 +50,7 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
     }
 }
 
-// Number of pairs of each query, and their total weight: level by level, the documents below it.
+// Number of pairs of each query, and their total weight, from sums over the documents below each level.
 static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
     // of each level: its documents, and the sums of a, a g, b and b g
     enum { kDocuments, kA, kAg, kB, kBg, kSums };
@@ -77,7 +77,7 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
-// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those of up to
+// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those with at most
 // visit_limit * (14 + min(levels, 40)) pairs a document. This limit grows with the number of levels, as the time of a sweep
 // does (benchmarks/results/sweep_levels.md). Returns how many of the queries that have a pair are swept.
 static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,

@@ -88,8 +88,8 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
 # Rows of no more bytes than this are read from a core's cache.
 NEAR_BYTES = 1 << 21
 
-# As in linear.hpp: the number of rows that are summed up separately, and the number below which they are not; the number of
-# additions in such a sum, if four rows or more are added up first.
+# As in linear.hpp: the number of rows that are summed up separately, and the number of rows below which there are no separate
+# sums. SUM_DEPTH: the number of additions in such a sum, if groups of four rows or more are added up first.
 SUM_ROWS = 512
 FEW_ROWS = 64
 SUM_DEPTH = SUM_ROWS // 4 + 16
@@ -188,7 +188,7 @@ def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const in
 
 def sparse_products(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                     const int64_t[::1] rows):
-    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, as `check_csr` has it, for a pass."""
+    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix that `check_csr` has checked, with at least one entry, for a pass."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     if rows is not None:
         need_places("rows", rows, indptr.shape[0] - 1)
@@ -262,7 +262,7 @@ def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1]
 
 def sparse_largest(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                    int64_t start, int64_t stop, double[::1] out):
-    """The same for the rows of a CSR matrix."""
+    """The same for the rows of a CSR matrix, but NaN is ignored, and infinity stays infinity."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(None, start, stop, indptr.shape[0] - 1)
     need("out", out.shape[0], n_features)
@@ -284,7 +284,7 @@ def all_finite(const real[::1] values):
 
 
 def check_csr(const index[::1] indices, const index[::1] indptr, int64_t n_features):
-    """Refuse pointers or column numbers beyond the arrays of a CSR matrix: no loop looks at them again."""
+    """Refuse pointers or column numbers beyond the arrays of a CSR matrix: no loop checks them again."""
     need_pointers("indptr", indptr, indices.shape[0])
     need_places("indices", indices, n_features)
 

@@ -19,7 +19,7 @@ struct DenseLoops {
                    double *out_range);
     void (*accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
                        const double *u_range, double *out);
-    // the same in float32 where X and its rows allow it
+    // the same in float32 if X is float32 and its rows are long enough to fill a vector
     void (*single_scores)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
                           const double *w, double *out_range);
     void (*single_accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,

@@ -8,7 +8,7 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// A function at some margins: its value, minus its derivative, and its second derivative. Of an infinite margin all are 0.
+// A function at some margins: its value, minus its derivative, and its second derivative. At a margin of +infinity all are 0.
 struct AtMargins {
     Lanes value, pull, bend;
 };

@@ -302,7 +302,7 @@ static OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs &pairs, 
 }
 
 // PRank (Crammer & Singer, NIPS 2001): a document's level is the number of thresholds that its score is not below; if that is
-// wrong, each threshold on the wrong side moves by 1, and w moves by x for each of these. Returns how many were wrong.
+// wrong, each threshold on the wrong side moves by 1, and w moves by x for each of these. Returns how many levels were wrong.
 template <class Rows>
 static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels, int64_t size, double *thresholds,
                              int64_t n_thresholds, OnlineModel &model) {

@@ -77,7 +77,7 @@ METHODS = _methods()
 
 
 cdef class Model:
-    """A linear model that learns, by its arrays, which change in place.
+    """A linear model that learns; its arrays are changed in place.
 
     ``lag`` is None if no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates, sum of
     weight times squared hinge, queries. Before the model learns from a query it forgets: it multiplies w by ``decay`` or, if
@@ -130,7 +130,7 @@ cdef class Model:
         return need("a row of X", n_features, self.w.shape[0])
 
     cdef int need_method(self, method, const double[::1] S) except -1:
-        """The number of a method; refuse a covariance that it does not have."""
+        """The number of a method; refuse a covariance that is missing or has the wrong length."""
         cdef int64_t n = self.w.shape[0]
         if method not in METHODS:
             raise ValueError(f"no method {method!r}: choose from {', '.join(METHODS)}")
@@ -289,7 +289,7 @@ def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals,
 
 def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const int32_t[::1] documents,
                 const int32_t[::1] levels):
-    """Learn the levels of documents, dense rows, one after another."""
+    """Learn the levels of documents, which are dense rows, one document after another."""
     cdef int64_t updates = 0
     cdef OnlineModel now
     cdef double *limits = NULL

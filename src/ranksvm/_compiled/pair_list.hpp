@@ -160,7 +160,7 @@ static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_
     }
 }
 
-// Rows Z with factor * X' L X = (X'Z + Z'X) / 2; of L itself Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the
+// Rows Z with factor * X' L X = (X'Z + Z'X) / 2: Z_i is `factor` times counts_i x_i - 2 * (sum of curvature_ij x_j over the
 // pairs that i wins).
 template <class Real>
 RANKSVM_INLINE void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
@@ -201,8 +201,8 @@ RANKSVM_INLINE int64_t differences_of_list(const PairList &pairs, int64_t first_
     return (row - D) / n;
 }
 
-// The parts of a Hessian: see hessian_rows.hpp. A square of a difference takes half the work of a row times a row of the
-// Laplacian: squares are less work if there are at most two pairs for each row.
+// The parts of a Hessian: see hessian_rows.hpp. The product of a difference with itself takes half the work of the product of a
+// row of X with a row of Z, so differences are less work if there are at most two pairs for each row of X.
 template <class Real>
 static int64_t hessian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                                     const double *counts, Real *X_range, int64_t n, double factor, Real *out) {

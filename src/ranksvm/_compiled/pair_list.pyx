@@ -109,7 +109,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
 
 def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees, double ring=0.0):
-    """The operator from scores to the gradient of the Huberized hinge, with the sums and the ring of the sweep."""
+    """The operator from scores to the gradient of the Huberized hinge; its sums and its ring are as in `sweep.huber`."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.width = width

@@ -1,6 +1,6 @@
 // Pair sums: for every document i, the sums of a_pi x_p over the pairs (p, i) that it loses and of a_ij x_j over the pairs
 // (i, j) that it wins. Here a is the weight of a pair, and x has kValues values for each document. Weights are products, or
-// differences of two products, of numbers of the two documents, so that window sums give them.
+// differences of two products, of numbers of the two documents, so that pair sums can be computed from window sums.
 #ifndef RANKSVM_PAIR_SUMS_HPP
 #define RANKSVM_PAIR_SUMS_HPP
 
@@ -60,7 +60,7 @@ RANKSVM_INLINE const double *weigh(SortedQuery &query, const double *x, const do
 }
 
 // The pair sums of the outer window (kWindows = 1), or of the ring and of the inner window (kWindows = 2), in query.sums as
-// [document][lost, won][ring, inner][value]. With kExact the ring's are free of cancellation, however narrow it is.
+// [document][lost, won][ring, inner][value]. With kExact the sums of the ring have no cancellation, however narrow it is.
 template <int kValues, int kWindows, bool kExact>
 RANKSVM_INLINE const double *pair_sums(const Pairs &pairs, SortedQuery &query, const double *x) {
     static_assert(kWindows == 2 || !kExact, "a single window has nothing to cancel");

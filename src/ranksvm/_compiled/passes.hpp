@@ -26,7 +26,7 @@ struct RowProducts {
     void (*gather_single)(const void *context, int64_t start, int64_t stop, float *out, int64_t n_columns);
 };
 
-// A map of vectors over rows that treats queries one by one: u = f(v) on the queries first .. last, and sums of them.
+// A map of vectors over rows that treats queries one by one: u = f(v) for the queries first .. last, and sums over them.
 struct QueryOperator {
     const void *context;
     LossSums (*apply)(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range);

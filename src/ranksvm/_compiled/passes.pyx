@@ -81,9 +81,9 @@ cdef class QueryOperator:
     def rows(self, int64_t first, int64_t last, real[:, ::1] X_range, real[:, ::1] out):
         """The parts of an explicit Hessian, from the rows X of a range of queries.
 
-        The operator is a Hessian H with respect to the scores. Writes rows D with ``D'D = X' H X`` to ``out``, which has
-        twice the rows of X, and returns their number; or returns None, centers X by query, and writes Z with ``X'Z + Z'X =
-        2 X' H X`` to the first rows of ``out``.
+        The operator is a Hessian H with respect to the scores. This method does one of two things. It may write rows D with
+        ``D'D = X' H X`` to ``out``, which has twice as many rows as X, and return their number. Or it centers X by query,
+        writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``, and returns None.
         """
         cdef int64_t found
         self.check_hessian()
@@ -147,7 +147,7 @@ cdef QueryOperator new_operator(size_t context_size, object owners, const int64_
 
 
 cdef class QueryShares:
-    """The queries of a pass in shares for threads: ``ranges`` of queries (first, last), and where each share ends in them.
+    """The queries of a pass in shares for threads: ``ranges`` of queries (first, last), and each share's end in ``ranges``.
 
     A share begins where the one before ends. Every share adds up by itself, so that results depend on the shares and not on
     the number of threads.
@@ -173,7 +173,7 @@ cdef class QueryShares:
 
 def pass_over(RowProducts products, QueryOperator query_operator, QueryShares shares, int64_t rows_at_once,
               const double[::1] w, double[::1] v, double[:, ::1] totals, int64_t n_threads):
-    """``X' f(X w)`` in the first row of ``totals``, to which it is added, and the sums of the operator.
+    """Add ``X' f(X w)`` to the first row of ``totals``; return the sums of the operator.
 
     ``rows_at_once`` rows, or a whole query, are taken at a time. ``v`` (over all rows; None: not wanted) receives ``X w``; if
     ``w`` is None, ``v`` is used in place of X w. ``totals`` has a row for each share; all but the first are scratch, and zero

@@ -1,4 +1,4 @@
-// A query in the order of its scores, for loops over documents, and not only for sums over pairs.
+// A query in the order of its scores, for loops that need its documents in this order, not only sums over pairs.
 #ifndef RANKSVM_QUERY_ORDER_HPP
 #define RANKSVM_QUERY_ORDER_HPP
 

@@ -1,5 +1,5 @@
-// Vectors of features: for rows shorter than a vector; and sums over the lanes of several vectors, one vector for each of a few
-// rows that are read together.
+// Vectors of the features of a row, which may be shorter than a vector. Also sums over the lanes of several vectors, one for
+// each of a few rows that are read together.
 #ifndef RANKSVM_ROW_LANES_HPP
 #define RANKSVM_ROW_LANES_HPP
 

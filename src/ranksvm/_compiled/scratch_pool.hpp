@@ -30,7 +30,7 @@ class ScratchPool {
     std::unique_ptr<SortedQuery> take() {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (spare_.empty()) {
-            // reserves the room for giving it back: a destructor does that, and must not throw
+            // reserves room for `give`, which a destructor calls and which must not throw
             if (spare_.capacity() <= n_made_) spare_.reserve(2 * n_made_ + 1);
             std::unique_ptr<SortedQuery> made = std::make_unique<SortedQuery>();
             ++n_made_;

@@ -89,7 +89,7 @@ struct Splitters {
         return true;
     }
 
-    // How many splitters are less: equal scores share a stretch.
+    // The number of splitters that are less than a score, so that equal scores share a stretch.
     RANKSVM_INLINE_METHOD int stretch_of(double own) const {
         static_assert(kMostSegments == 32, "as many halvings as follow");
         int less = 0;

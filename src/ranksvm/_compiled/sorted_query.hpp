@@ -24,8 +24,8 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 // Fewer documents are not worth more threads. (An evaluation of 8,192 / 16,384 / 32,768 documents with distinct labels takes
-// 0.98 / 2.70 / 5.79 ms on one thread and 0.87 / 1.85 / 3.55 ms on two; of five levels 0.30 / 0.91 / 1.84 and 0.30 / 0.77 /
-// 1.42 ms.)
+// 0.98 / 2.70 / 5.79 ms on one thread and 0.87 / 1.85 / 3.55 ms on two. With five levels, it takes 0.30 / 0.91 / 1.84 ms on one
+// thread and 0.30 / 0.77 / 1.42 ms on two.)
 constexpr int64_t kSharedDocuments = 16384;
 
 RANKSVM_INLINE void resize(SortedQuery &query, int64_t m, int32_t n_levels, const Workers &workers) {
@@ -38,7 +38,7 @@ RANKSVM_INLINE void resize(SortedQuery &query, int64_t m, int32_t n_levels, cons
     for (int32_t **array : {&query.level, &query.start[0], &query.start[1]}) *array = number, number += m + 1;
 }
 
-// Sort by score, beginning from `order`, the documents in the order of an earlier score vector. Leaves the sorted scores in
+// Sorts documents by score. On entry, `order` has them in the order of an earlier score vector. Leaves the sorted scores in
 // query.s. False if a score is NaN.
 RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQuery &query) {
     const auto item = [&](int64_t i) { return Keyed{scores[order[i]], order[i]}; };

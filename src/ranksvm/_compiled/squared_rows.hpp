@@ -8,9 +8,9 @@
 // centered by query, X'1 = 0, so that X' L X = sum d_i x_i x_i' + c * sum over levels of S_k S_k', where S_k is the sum of
 // the x_i of level k.
 //
-// Otherwise, take the documents j of a level k by ascending score: each loses to at least the documents of higher levels that
-// the one before loses to, so these sets are nested. With A the weight and M the mean of such a set (a gap of gains is part of
-// a_i, being the same for all j of a level),
+// Otherwise, take the documents j of a level k by ascending score: each loses to all documents of higher levels that the one
+// before it loses to, and maybe to more, so these sets are nested. With A the weight and M the mean of such a set (a gap of
+// gains is part of a_i, because it is the same for all j of a level),
 //     sum of a_i b_j (x_i - x_j) (x_i - x_j)' over the set = b_j A (x_j - M) (x_j - M)' + b_j (scatter of the set about M),
 // and the scatter grows by A a_i / (A + a_i) (x_i - M) (x_i - M)' with each document i. So there is one row for each j, and one
 // for each i and each k below its level, with the weight of all j to which i is preferred. With many levels these are too many.
@@ -30,9 +30,9 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Nested sets are of use up to this number of rows a document. (A Hessian of MQ2008, 46 columns of float32, takes 70 to 94
-// ns a row with 0.94 rows of them, 114 to 122 with a product of two matrices, which takes twice the multiplications; of 136
-// columns and 1.8 rows of them 677 to 699 and 687 to 701.)
+// Nested sets are of use if they give at most this number of rows D for each document. (A Hessian of MQ2008, with 46 columns of
+// float32, takes 70 to 94 ns a document with nested sets, which give 0.94 rows, and 114 to 122 with a product of two matrices,
+// which takes twice the multiplications. With 136 columns and 1.8 rows of nested sets, it takes 677 to 699 and 687 to 701.)
 constexpr double kMostNestedRows = 1.7;
 
 // Number of documents of each level of a query.
@@ -50,7 +50,7 @@ inline bool is_complete(const Pairs &pairs, const double *degrees, int64_t q, co
         if (a && (a[t] != a[first] || b[t] != b[first])) return false;
         // less than half a pair is round-off
         const double missing = weight * (m - counts[static_cast<size_t>(pairs.levels[t])]) - degrees[t];
-        if (!(std::fabs(missing) < 0.5 * weight)) return false;  // so too for NaN
+        if (!(std::fabs(missing) < 0.5 * weight)) return false;  // also if it is NaN
     }
     return true;
 }
@@ -180,7 +180,7 @@ static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order,
 }
 
 // Rows D with D'D = factor * X' L X over a range of queries; there is room for twice the rows of X, which may be centered by
-// query. Returns how many there are, kNotSquared if they would not be less work than a product of two matrices.
+// query. Returns their number, or kNotSquared if they would not be less work than a product of two matrices.
 template <class Real>
 static int64_t squared_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query, Real *X_range,
                             int64_t n, double factor, Real *D, SortedQuery &query) {

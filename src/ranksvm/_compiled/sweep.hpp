@@ -285,9 +285,9 @@ RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, 
     if (query.gaps) gains.add(query.level[p], static_cast<Real>(weight * query.g[p]), x);
 }
 
-// Rows of factor * L X up to symmetry, for an explicit Hessian: of L they are Z_i = counts_i x_i - 2 * (sum of a_ij x_j over
-// the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level or, beyond a
-// few levels, a binary indexed tree of vectors.
+// Rows Z with factor * X' L X = (X'Z + Z'X) / 2, for an explicit Hessian: Z_i is `factor` times counts_i x_i - 2 * (sum of
+// a_ij x_j over the pairs that i wins). One descending sweep with a running vector per level or, beyond a few levels, a binary
+// indexed tree of vectors.
 template <class Real>
 RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuery &query, const int32_t *order,
                                             const double *counts, const Real *X, int64_t n, double factor, Real *Z,

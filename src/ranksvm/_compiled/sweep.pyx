@@ -127,10 +127,10 @@ cdef class PairArrays:
         self.pairs.direct_limit = direct_limit
 
     def choose(self, const double[::1] n_pairs, double visit_limit, int32_t[::1] by_level, uint8_t[::1] visited):
-        """Sort documents by level, and say which queries have all their pairs visited, which are swept.
+        """Sort documents by level, and choose which queries have all their pairs visited and which are swept.
 
-        Fills ``by_level`` (rows) and ``visited`` (queries) and keeps them. A query is visited up to ``visit_limit * (14
-        + min(levels, 40))`` pairs a document. Returns how many queries are to be swept.
+        Fills ``by_level`` (rows) and ``visited`` (queries) and keeps them. A query is visited if it has at most
+        ``visit_limit * (14 + min(levels, 40))`` pairs per document. Returns how many queries are to be swept.
         """
         cdef int64_t swept
         need("n_pairs", n_pairs.shape[0], self.n_queries)
@@ -225,7 +225,7 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
 
     It writes the violating pairs to the state. On entry, the state's ``order`` (document numbers within their query) may be any
-    permutation, best one that sorts similar scores.
+    permutation; the sort takes the least time if the permutation sorts similar scores.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     state.state.outer_threshold = threshold
@@ -236,10 +236,10 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
 def huber(PairArrays arrays, StateArrays state, double width, bint smoothing, double ring=0.0):
     """The operator from scores to the gradient of the Huberized hinge.
 
-    Its sums: the loss and, if it is a smoothing, the hinge minus this loss, and ``h (1 - h / width)``. It writes the pairs
-    whose loss is curved to the state, as `squared_hinge` does; the state must have a ring. If the ring has a width of its own
-    that is less than the width of the loss, pairs beyond the ring count as if their loss were linear. Only the gradient and the
-    state have a meaning then.
+    It returns three sums over the pairs: the loss; the hinge minus this loss; and ``h (1 - h / width)`` of the pairs in the
+    ring. Without ``smoothing``, the last two are 0. It writes the pairs whose loss is curved to the state, as `squared_hinge`
+    does; the state must have a ring. If the ring has a width of its own that is less than the width of the loss, pairs beyond
+    the ring count as if their loss were linear. Only the gradient and the state have a meaning then.
     """
     cdef QueryOperator made = _new_operator(arrays, state)
     cdef SweepOperator *own = <SweepOperator *>made.memory

@@ -25,8 +25,8 @@ namespace ranksvm {
 
 // A thread without work ends after this time.
 constexpr std::chrono::seconds kIdle{20};
-// A thread that has nothing to do looks for work for this time before it sleeps, and a caller looks for this time whether the
-// others have ended: to wake one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
+// A thread that has nothing to do keeps looking for work for this time before it sleeps, and a caller keeps checking for this
+// time whether the other threads have ended: waking one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
 constexpr std::chrono::microseconds kAwake{400};
 constexpr int64_t kMostThreads = 256;
 

@@ -75,7 +75,8 @@ def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
 def temporary_beside(path: "PathLike") -> Iterator[str]:
     """The path of an auxiliary file in the folder of a file that is being written.
 
-    It is removed at the end of the block; if the process is killed, by the next process that writes into the folder.
+    The file is removed at the end of the block. If the process is killed, the next process that writes into the folder
+    removes the file.
     """
     path = os.path.realpath(os.fspath(path))
     file, temporary = _opened(path)
@@ -112,9 +113,9 @@ def remove_abandoned(folder: "PathLike", name: str | None = None) -> None:
     folder : path-like
         The folder.
     name : str, optional
-        Name of a file that is about to be written there. Temporary files of another system, or of this one before its
-        last start, are removed only if they belong to this file or to a cache, and not within an hour after they were
-        last written.
+        Name of a file that is about to be written there. Temporary files that another system made, or this system
+        before it was last started, are removed only if they belong to this file or to a cache, and were last written
+        more than an hour ago.
     """
     if fcntl is None:
         return
@@ -138,7 +139,7 @@ def _remove_unless_locked(path: str, after: float) -> None:
 
 @cache
 def _tag() -> str:
-    """Eight hexadecimal digits for this system since its last start: its processes see each other's locks."""
+    """Eight hexadecimal digits for this boot of the system; processes with the same digits see each other's locks."""
     try:
         system = _BOOT_ID.read_text(encoding="ascii")
     except OSError:
@@ -185,7 +186,10 @@ class _Sequential(io.RawIOBase):
 
 
 def _opened(path: str) -> tuple[IO[bytes], str]:
-    """A temporary file beside another one, locked, and its path; errors name the path that the caller gave."""
+    """Create and lock a temporary file beside ``path``; return the file and its path.
+
+    Errors name ``path`` or its folder, not the temporary file.
+    """
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "cannot write to a folder", path)
@@ -207,7 +211,7 @@ def _opened(path: str) -> tuple[IO[bytes], str]:
 
 
 def _lock(file: IO[bytes], path: str) -> bool:
-    """Mark a temporary file as being written: the lock ends with the process, however that ends.
+    """Mark a temporary file as being written, by a lock that ends with the process, even if the process is killed.
 
     False if another process has removed the file before it was locked.
     """

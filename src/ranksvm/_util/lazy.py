@@ -18,7 +18,7 @@ LONGEST_WAIT = 120.0
 
 
 class _Gate:
-    """Counts the imports on first use that are going on in each thread.
+    """Counts, for each thread, the imports on first use that have begun and not ended.
 
     Python locks a module while a thread imports it. If another thread forks meanwhile, the lock stays taken forever in
     the child process. So a fork waits until the imports in other threads have ended, and then holds `idle`. An import

@@ -35,7 +35,7 @@ def memory_complaint(limit: MemoryLimit) -> str | None:
 
 
 def memory_bytes(limit: MemoryLimit) -> int:
-    """A memory limit in bytes: given as a number, text such as "4GB", or None for half of the free memory.
+    """Convert a memory limit to bytes: a number, text such as "4GB", or None for half of the free memory.
 
     KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
     """

@@ -86,7 +86,8 @@ class Parameter(NamedTuple):
     models : tuple of str
         The models that read it; empty for an option of the command alone.
     constraint : Constraint or None
-        The valid values; None if the check needs more of the library, which then passes its own function.
+        The valid values; None if the check needs modules that this one does not import. A caller of `check_parameters`
+        then passes a function for the check.
     section : str
         Section of the command's options: "pairs", "additive", "kernel", "low_rank" or "solver"; "" if a command has
         its own option.
@@ -97,7 +98,7 @@ class Parameter(NamedTuple):
     default : object
         Default of the option; None: the default of the estimator.
     when : tuple of str and tuple of str, or None
-        Another parameter, and its values for which this one is read.
+        The name of another parameter, and the values of that parameter for which this one is read.
     tuned : str
         Name of the option of ``ranksvm tune`` that takes a list of values; "" if ``ranksvm tune`` takes one value.
     tuned_help : str

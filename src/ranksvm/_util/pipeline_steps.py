@@ -13,13 +13,13 @@ def steps_of(model: object) -> list[Any]:
 
 
 def takes_missing(model: object) -> bool:
-    """Whether a model takes NaN: the first step decides, after scalers of scikit-learn, which leave NaN as it is."""
+    """Whether a model takes NaN: its first step of this package decides (scalers of scikit-learn keep NaN)."""
     return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)
 
 
 @contextmanager
 def knowing_all_data(model: Any, X: object) -> Iterator[None]:
-    """A context in which ``fit`` of an additive ranker gets a part of X, and all of X decide what may be missing."""
+    """Context in which an additive ranker is fitted to a part of X, but all of X says which features may have NaN."""
     if not hasattr(model, "_all_data"):
         yield
         return

@@ -19,7 +19,7 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
     Parameters
     ----------
     X : scipy.sparse matrix or array
-        CSR, CSC, BSR or COO; other formats are converted by SciPy without trusting numbers.
+        The matrix, checked if it is CSR, CSC, BSR or COO. SciPy converts other formats safely.
     name : str
         Name of the matrix in messages.
 

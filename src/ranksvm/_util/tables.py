@@ -22,7 +22,7 @@ __all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html"
 CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
 # in the order in which they are tried
 LIBRARIES = ("pandas", "polars", "pyarrow")
-# A format of `Table`: a number that is a power of 2 is shown as one.
+# A format of `Table`: a power of 2 is shown as such, as in 2^-3.
 POWER = "power"
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -51,7 +51,8 @@ class Table:
     footer : sequence of mapping
         Additional rows that are shown to people, such as means: name -> value.
     formats : mapping of str to str
-        Formats of numbers shown to people, for columns without four decimals; `POWER` for values of C and gamma.
+        Formats of numbers shown to people, such as `POWER` for values of C and gamma; floats without a format are shown
+        with four decimals.
     numbers : tuple of str
         Columns of text that is to be aligned, and sorted, like numbers.
     """
@@ -255,7 +256,7 @@ def without_formula(value: object) -> object:
 
 
 def shown(value: object, format_spec: str | None = None) -> str:
-    """A value for people: a float with four decimals, or in a format; a dash for an undefined one."""
+    """A value as text for people: a float in the given format or with four decimals, an undefined value as a dash."""
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"

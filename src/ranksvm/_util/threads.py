@@ -178,9 +178,9 @@ class _Pool:
 class _Blas:
     """The BLAS libraries that are loaded: SciPy has one of its own, which may be loaded later than NumPy's.
 
-    Their numbers of threads are settings of the process: the first open context changes them, the last one restores
-    them. Both happen under the lock, and a fork waits for it. Otherwise a child could begin with a lock of a library
-    that another thread of its parent was holding.
+    Their numbers of threads are settings of the process. The first context that is opened changes them, and the last
+    one that is closed restores them. Both happen under the lock, and a fork waits for it. Otherwise a child could begin
+    with a lock of a library that another thread of its parent was holding.
     """
 
     lock: threading.Lock

@@ -88,7 +88,7 @@ class Splitter(Protocol):
 
 # Features as users pass them.
 MatrixLike = ArrayLike | SparseMatrix | DataFrame
-# Features as products read them: C-contiguous float32 or float64, or CSR.
+# Features in the form that matrix products need: C-contiguous float32 or float64, or CSR.
 Features = np.ndarray | CSRMatrix
 # The name of a file.
 PathLike = str | os.PathLike[str]

@@ -99,7 +99,7 @@ class _WithoutIterations(logging.Filter):
 
 
 class _Lines(logging.Handler):
-    """Lines on stderr; on a terminal, with a bar below them from the first record that counts steps."""
+    """Prints lines to stderr; on a terminal, a bar appears below them at the first record that counts steps."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -185,7 +185,7 @@ class LiveLine:
         return line
 
     def _left(self, done: int, total: int) -> str:
-        """The time left, at the mean pace since the first step: fits at larger C take longer."""
+        """The time left at the mean pace since the first step: too short if later fits, at larger C, take longer."""
         passed = time.monotonic() - self._began
         if done < 2 or done == total or passed < 2.0:
             return ""

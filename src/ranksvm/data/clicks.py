@@ -123,7 +123,7 @@ def pairs_from_clicks(
 
 
 def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
-    """Like `_pairs_within`, for one impression, as services learn from, with a third of the NumPy calls."""
+    """Like `_pairs_within`, for a single impression (services learn from one at a time): a third of the NumPy calls."""
     places = np.flatnonzero(clicked)
     others = rows if rule == "shown_all" else rows[~clicked]
     if rule != "skip_above":

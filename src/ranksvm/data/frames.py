@@ -219,7 +219,8 @@ def split_qid(X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLi
 def reserved_column(names: Iterable[str]) -> tuple[str, str] | None:
     """The first name that usually means ids or labels, in any spelling, and the parameter that takes such a column.
 
-    ``Query-ID`` counts as ``query_id``. The parameters are the keys of `CONTENTS`; None if there is no such name.
+    ``Query-ID`` counts as ``query_id``. The parameter is a key of `CONTENTS`. The result is None if there is no such
+    name.
     """
     for name in names:
         if (parameter := _NAMES.get(re.sub(r"[\W_]", "", str(name)).lower())) is not None:
@@ -235,7 +236,7 @@ def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:
     names : iterable of str
         Names of the columns of features.
     y : object, optional
-        Labels; the name of a Series is also a name of labels.
+        Labels. If they are a Series, its name is also refused as the name of a feature.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The pairs of each query as a matrix (block), like the dual variables: preferred documents by other documents."""
+"""The pairs of each query as a matrix (a block) of preferred by other documents, the layout of the dual variables."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ __all__ = ["PairBlocks"]
 class PairBlocks:
     """One matrix per query: its rows are the preferred documents of pairs, and its columns the other documents.
 
-    Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones. With two levels
-    a block is a full rectangle of pairs. With more levels it is block-triangular and has entries that are not pairs:
-    the two documents have the same intermediate level, or their levels are in reverse order. The entries of all blocks
-    are stored in one array, block after block, each by row.
+    Rows and columns are sorted by label, the highest first, so that the pairs of a row are in its last columns. With
+    two levels a block is a full rectangle of pairs. With more levels it is block-triangular and has entries that are
+    not pairs: the two documents have the same intermediate level, or their levels are in reverse order. The entries of
+    all blocks are stored in one array, block after block, each by row.
 
     Parameters
     ----------

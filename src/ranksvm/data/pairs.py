@@ -22,8 +22,8 @@ __all__ = ["ComparablePairs"]
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
-# A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
-# queries are swept (by the margin sweep). With 5 levels the limit is 95 pairs per document, about 240 documents.
+# A query is visited pair by pair if its number of pairs per document is at most VISIT_LIMIT * (14 + min(levels, 40));
+# other queries are swept (by the margin sweep). With 5 levels the limit is 95 pairs per document, about 240 documents.
 # Measured with AVX2 as benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: both ways
 # take the same time at 80 to 90 pairs per document with 2, 3 and 5 levels, and at about 300 if all labels are distinct.
 VISIT_LIMIT = 5.0
@@ -64,8 +64,8 @@ class ComparablePairs:
     direct_limit : int
         Maximum number of levels for which the direct form of the sweep is used.
     visit_limit : float
-        A query is visited pair by pair if it has at most this many times ``14 + min(levels, 40)`` pairs per document;
-        other queries are swept.
+        A query is visited pair by pair if its number of pairs per document is at most
+        ``visit_limit * (14 + min(levels, 40))``; other queries are swept.
 
     Attributes
     ----------
@@ -367,7 +367,7 @@ class ComparablePairs:
         return self.levels > 0, is_other
 
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
-        """The same pairs without the rows of queries that have none, for work that is quadratic in the number of rows.
+        """The same pairs without the rows of queries without pairs, for work that is quadratic in the number of rows.
 
         Returns
         -------

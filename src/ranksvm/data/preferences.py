@@ -32,9 +32,9 @@ class Preferences:
     ----------
     chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
         Features of the preferred and of the other answer of each pair. `RankSVM` and `RankSVMCV` read two C-contiguous
-        arrays of one type, float32 or float64, in place. Other input is copied: it is converted once; sparse matrices
-        are stacked; arrays are also stacked if they have no more rows than features, for ``solver="dual"``, and for
-        kernels, which need the rows in one array.
+        arrays of one type, float32 or float64, in place. Other input is converted once, which copies it. Sparse
+        matrices are also stacked into one. So are arrays that have no more rows than features, arrays for
+        ``solver="dual"``, and arrays for kernels, which need all rows in one array.
     prompt : array-like of shape (n_pairs,), optional
         The prompt that the two answers of a pair respond to: an id of any dtype. Folds keep the pairs of a prompt
         together, and intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own;

@@ -264,9 +264,10 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray | list[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with at most ``limit`` values, or of one larger query; query q has ``ends[q+1] - ends[q]``.
+    """Ranges of queries with at most ``limit`` values, or of one larger query.
 
-    For many ranges, a list of Python's integers takes less time than an array.
+    Query q has ``ends[q + 1] - ends[q]`` values. For many ranges, a list of Python's integers takes less time than an
+    array.
     """
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:

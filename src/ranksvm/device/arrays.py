@@ -237,7 +237,7 @@ class _View:
 
 
 def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
-    """Convert an array on a GPU to an array of the library to which another array on the GPU belongs.
+    """Convert an array on a GPU to the library of another array on that GPU.
 
     Parameters
     ----------

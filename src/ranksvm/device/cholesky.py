@@ -16,7 +16,7 @@ class CholeskyFactor:
     run : Launcher
         The device.
     factor : DeviceArray of float32 or float64, shape (n, n)
-        L on and below the diagonal; anything above it.
+        L on and below the diagonal; the values above it are arbitrary.
     inverses : DeviceArray of float64
         The inverses of the blocks of L on the diagonal.
     """
@@ -54,8 +54,9 @@ class CholeskyFactor:
 def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
 
-    One block of threads factorizes the first `TILE` rows of what is left, and inverts their factor. Products with the
-    inverse are the columns of the factor below; the product of these with themselves is subtracted from what is left.
+    In each step, one block of threads factorizes the next `TILE` x `TILE` block on the diagonal and inverts its factor.
+    The columns of the matrix below that block, multiplied by the transposed inverse, become columns of the factor. The
+    product of these columns with their own transpose is then subtracted from the rest of the matrix.
 
     Parameters
     ----------
@@ -90,5 +91,5 @@ def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
 
 
 def _inverse(inverses: DeviceArray, first: int) -> DeviceArray:
-    """The inverse of the block on the diagonal that begins at a row."""
+    """The inverse of the diagonal block that begins at row ``first``."""
     return inverses.part(TILE * first, TILE * first + TILE * TILE)

@@ -27,11 +27,11 @@ __all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "large_
 logger = logging.getLogger("ranksvm.device")
 
 INSTALL = "pip install 'ranksvm[cuda]'"
-# Number of threads of a block, and number of such blocks that a multiprocessor runs at a time. Of blocks with rows in
-# shared memory it runs LARGE_BLOCKS.
+# Number of threads of a block, and number of such blocks that a multiprocessor runs at a time. If blocks keep rows in
+# shared memory, a multiprocessor runs only LARGE_BLOCKS of them at a time.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-# Shared memory is assigned to a block in multiples of this number of bytes, or of a fraction of it.
+# A GPU assigns shared memory to blocks in units of this number of bytes, or in smaller units that divide it.
 SHARED_UNIT = 1024
 # The share of the L2 cache that may hold rows until they are read a second time. If it is below MIN_CACHED_BYTES,
 # reading the rows from memory again takes less time than the additional launches. Not yet measured.
@@ -141,7 +141,7 @@ class CudaDevice:
             with self._current():
                 arguments = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
                 self._checked(self._driver.cuMemcpyHtoDAsync(*arguments))
-            with self._lock:  # after the call, so that whoever takes the list waits for this copy
+            with self._lock:  # after the call: then `_wait`, which takes the list, waits for this copy, too
                 self._kept.append(values)
                 self._kept_bytes += values.nbytes
             if not small or self._kept_bytes > ALL_KEPT_BYTES:
@@ -442,7 +442,7 @@ def _unpin(driver: ModuleType, context: object, pointer: int) -> None:
 
 
 class _Copy:
-    """A copy that may still run: deleting this object, which keeps the array of the host, waits until it has ended."""
+    """A copy that may still run: this object keeps the host array, and deleting the object waits for the copy's end."""
 
     def __init__(self, device: CudaDevice, end: "Event", values: np.ndarray):
         self.device = device

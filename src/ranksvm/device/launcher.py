@@ -18,7 +18,7 @@ TILE_SHARED = 2 * 16 * TILE
 class Launcher:
     """A device with the kernels of one variant, and scratch arrays by name.
 
-    A launcher belongs to one data term: the next launch can read what a launch has written to a scratch array.
+    A launcher belongs to one data term, because scratch arrays keep their values from one launch to the next.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ class Device(Protocol):
         Number of blocks with rows in shared memory that run at a time on the whole device, and the maximum bytes of
         shared memory that each of them takes.
     cached_bytes : int
-        Bytes of rows that are still in the cache when the next kernels read them; 0 if they are too few to be
-        worth it.
+        Maximum bytes of rows that are still in the cache when the next kernels read them; 0 if the cache is too small
+        to save time.
     free_bytes : int
         Bytes of memory that are free.
     """

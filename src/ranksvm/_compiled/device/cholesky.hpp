@@ -13,7 +13,7 @@
 
 namespace ranksvm::device {
 
-// A tile on or below the diagonal of a square of tiles, by its number: row by row.
+// A tile on or below the diagonal of a square of tiles, which are numbered row by row.
 struct LowerTile {
     int64_t row, column;
 
@@ -38,8 +38,8 @@ struct Stretches {
     RANKSVM_DEVICE int64_t end_of_tile(int64_t r) const { return end(r + kTile < n_rows ? r + kTile - 1 : n_rows - 1); }
 };
 
-// out = S U', where S are the values of a symmetric n x n matrix Q between n_chosen documents; but not the rows that form_inner
-// does not read.
+// out = S U', where S has the rows and columns of a symmetric n x n matrix Q for n_chosen documents. Tiles of `out` that
+// form_inner does not read are not written.
 template <class Real>
 RANKSVM_DEVICE void multiply_chosen(const Real *Q, int64_t n, const int32_t *chosen, int64_t n_chosen, const Stretches &U,
                                     double *out) {
@@ -140,7 +140,7 @@ RANKSVM_DEVICE void divide_panel(const Real *A, int64_t n, int64_t first, const 
             });
 }
 
-// Puts the panel into its place, and subtracts its product with itself from what is to the right of it.
+// Puts the panel into its place in A, and subtracts the product of the panel and its transpose from the part of A to the right.
 template <class Real>
 RANKSVM_DEVICE void update_rest(const Real *panel, int64_t n, int64_t first, Real *A) {
     const Block block = this_block();
@@ -167,8 +167,8 @@ RANKSVM_DEVICE void update_rest(const Real *panel, int64_t n, int64_t first, Rea
     }
 }
 
-// A step of the solution of L y = b: the values of y from `first` on, kTile of them, which every block of threads computes, and
-// b less their products with the rows of L below. Shared memory: kTile numbers.
+// A step of the solution of L y = b. Every block of threads computes kTile values of y, from `first` on. Then the products of
+// these values with the rows of L below are subtracted from b. Shared memory: kTile numbers.
 template <class Real>
 RANKSVM_DEVICE void solve_forward(const Real *L, int64_t n, int64_t first, const double *inverse, double *b, double *y) {
     const Block block = this_block();

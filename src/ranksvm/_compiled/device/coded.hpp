@@ -45,7 +45,7 @@ RANKSVM_DEVICE void add_values(const CodedRows &X, int64_t n_rows, const double 
 }
 
 // parts[part, e] = the sum of u over those rows of the part whose code stands for entry e. A thread takes one column in one
-// part, and keeps its sums in shared memory: `width` threads of a block do, with `most` sums each.
+// part, and keeps its sums in shared memory. Only `width` threads of a block work, each with room for `most` sums.
 RANKSVM_DEVICE void sum_by_code(const CodedRows &X, int64_t n_rows, const double *u, int64_t n_parts, int64_t width,
                                 int64_t most, double *parts) {
     const Block block = this_block();

@@ -47,7 +47,7 @@ RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_
 struct RowVisit {
     static constexpr int kFeatures = 4;
     const Ring &ring;
-    const double *scores, *column;  // of the first feature, of the first gathered row
+    const double *scores, *column;  // `column`: the values of the first feature, beginning with the first gathered row
     int64_t start, n, apart[kFeatures];
     double own, own_x[kFeatures], sums[kFeatures];
 

@@ -193,7 +193,7 @@ inline const HostKernel &host_kernel(const std::string &name) {
     throw std::invalid_argument("there is no kernel " + name);
 }
 
-// Runs all blocks of a kernel, one after another, as a GPU does in some order.
+// Runs all blocks of a kernel one after another. (A GPU runs them in an order that is not known.)
 inline void run_on_host(const HostKernel &kernel, std::int64_t n_blocks, int n_threads, double *shared, bool backwards,
                         const Word *words) {
     for (std::int64_t turn = 0; turn < n_blocks; ++turn) {

@@ -50,7 +50,8 @@ struct FromFirst {
     RANKSVM_DEVICE double operator[](int64_t j) const { return values[j - first]; }
 };
 
-// Sums over the pairs of one document: minus the derivative with respect to its score, and the loss of those it wins.
+// Sums over the pairs of one document: the pulls of the pairs in which it is preferred (won) and of its other pairs (lost), and
+// the loss of the pairs in which it is preferred.
 template <class Loss, class Scores>
 struct LossVisit {
     const Loss &loss;

@@ -95,8 +95,8 @@ private:
 #endif
 };
 
-// Threads that go through a row, or a stretch of entries, together: 8 values of float32 are a sector of memory. The
-// number of threads in a block is a multiple of it.
+// Number of threads that go through a row, or a stretch of entries, together: 8 values of float32 are a sector of memory. The
+// number of threads in a block is a multiple of kLanes.
 constexpr int kLanes = 8;
 
 // The sum of term(k) over first <= k < last, by kLanes threads together, each with its number as `lane`: all of them get the

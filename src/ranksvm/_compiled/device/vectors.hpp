@@ -6,7 +6,7 @@
 
 namespace ranksvm::device {
 
-// out[c] = the sum of parts[r, c] over the rows r, in a fixed order; a block takes as many columns as it has lanes.
+// out[c] = the sum of parts[r, c] over the rows r, in a fixed order; a block takes kLanes columns at a time.
 RANKSVM_DEVICE void add_rows(const double *parts, int64_t n_rows, int64_t n_columns, double *out) {
     const Block block = this_block();
     const int64_t strides = block.n_threads / kLanes;
