@@ -85,7 +85,7 @@ class AdditiveTrainingSet(TrainingSet):
     features: DesignMatrix = field(kw_only=True)
     codes: np.ndarray = field(kw_only=True)
     levels: AdditiveLevels = field(kw_only=True)
-    # `replace` does not copy it: other pairs need other rows
+    # `replace` does not copy this dict, because a training set with other pairs needs other rows on the devices
     on_devices: "dict[str, FeatureRows]" = field(default_factory=dict, init=False)
 
 
@@ -106,7 +106,7 @@ def additive_training_set(
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
     missing : ndarray of bool, shape (n_features,), optional
-        Whether the missing values of each feature have a level; None: if X has any.
+        Whether each feature has a level for missing values; None: it has one if X has a missing value of it.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def additive_problem(
 
 
 class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
-    """Minimize ``1/2 |w|^2 + C * loss(Z w)``; Z holds the scaled features, and the variables of levels and cells.
+    """Minimize ``1/2 |w|^2 + C * loss(Z w)``; Z has columns for the linear part, the levels and the cells.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def file_additive_training_set(
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
     missing : ndarray of bool, shape (n_features,), optional
-        Whether the missing values of each feature have a level; None: if any row has one.
+        Whether each feature has a level for missing values; None: it has one if any row has a missing value of it.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def _described(
     memory: int,
     known_missing: np.ndarray | None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
-    """The levels and statistics of `described_features`, from one reading, or from one for each group of features."""
+    """The levels and statistics of `described_features`, from one reading or, in groups of features, from several."""
     numbers, weights = _chosen_rows(rows)
     n_features = rows.shape[1]
     per_feature = QUANTILE_COPIES * 8 * min(QUANTILE_ROWS, len(numbers))
@@ -187,7 +187,7 @@ def _described(
 
 
 def _chosen_rows(rows: FileRows) -> tuple[np.ndarray, np.ndarray | None]:
-    """The numbers in the file of the rows that determine the quantiles, and how often each of these rows counts."""
+    """The rows that determine the quantiles, by their numbers in the file, and how often each of them counts."""
     segments = rows.runs.segments(0, rows.n_queries)
     segments = segments[np.argsort(segments[:, 0], kind="stable")]
     ends = np.cumsum(segments[:, 1] - segments[:, 0])

@@ -181,7 +181,7 @@ class AnyAdditiveProblem(Generic[Problem]):
     # ---- implemented by subclasses
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
-        """Bounds on how far a function of each pair of features could lower the objective; 0 for the problem's pairs.
+        """Bounds on how far a function of each pair of features could lower the objective; 0 if the problem has one.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
 
     def padded(self, w: np.ndarray) -> np.ndarray:
-        """A starting point from the variables of the problem with fewer pairs: these, and 0 for the new pairs.
+        """A starting point: the variables of the problem with fewer pairs, followed by 0 for the new pairs.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ class AdditiveOptions(LinearOptions):
     max_bins : int
         Maximum number of levels of a feature.
     interactions : int, "auto" or list of pair
-        How many functions of two features to add, or of which pairs of features.
+        Number of functions of two features to add, or the list of their pairs of features.
     interaction_bins : int
         Maximum number of levels of a feature in a function of two features.
     categorical : None or sequence of str or int

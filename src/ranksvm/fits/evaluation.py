@@ -27,7 +27,7 @@ Scorable = MatrixLike | DeviceFeatures
 MetricsLike = str | Metric | Iterable[str | Metric]
 Sets = TypeVar("Sets")
 
-# Rows whose scales are compared, evenly spaced: enough for a mean of each feature.
+# Number of evenly spaced rows from which the scale of each feature is computed.
 _ROWS = 1000
 # A warning is given from this ratio of scales on. Parts of one data set differ by less: on LETOR's folds of OHSUMED,
 # MQ2007 and MQ2008, and on sparse word pairs, by factors from 0.97 to 1.10.
@@ -49,7 +49,7 @@ class EvaluationSet:
     sample_weight : array-like of shape (n_rows,) or None
         A query is weighted by the mean weight of its rows.
     event : array-like of shape (n_rows,) or None
-        Which of the times in ``y`` are observed: then the metric is the concordance index.
+        Which of the times in ``y`` are observed; if this is given, the metric is the concordance index.
     """
 
     X: Scorable

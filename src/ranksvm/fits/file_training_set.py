@@ -152,7 +152,7 @@ def file_backend(rows: FileRows, limit: MemoryLimit, n_threads: int) -> FileBack
 
 
 def block_bytes(limit: MemoryLimit) -> int:
-    """Bytes of the features of a block of a file."""
+    """The size of a block of a file: the bytes of its features."""
     return int(BUFFER_SHARE * planned_bytes(limit) / PLANNED_BLOCKS)
 
 

@@ -58,16 +58,16 @@ logger = logging.getLogger("ranksvm.estimators")
 # Measured on 30,117 rows of MQ2007 without landmarks, with 300 and with 600:
 # - gamma 2^-3, C 1: 339, 122 and 85 products; 41, 14 and 14 s.
 N_LANDMARKS = 300
-# For fewer rows preconditioning is not worth its cost. The landmarks' values, stored twice, may use this share of the
-# memory.
+# For fewer rows than LANDMARK_ROWS, preconditioning is not worth its cost. The landmarks' values, stored twice, may use
+# the share LANDMARK_SHARE of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
 # Largest number of float64 vectors, with one entry for each row, that the solver and the objective hold.
 SOLVER_VECTORS = 50
-# If Q is recomputed in float64, a smoothed loss starts again with this multiple of the last width in float32. At that
-# width the dual variables, which are differences of scores divided by the width, were too inaccurate. (Steps in float64
-# on MQ2008 with the hinge, gamma = 2^-1, C = 32: 52 from the last width; 26, 19 and 38 from 10, 30 and 100 times the
-# width.)
+# If Q is recomputed in float64, a smoothed loss starts again with this multiple of the last width in float32. At the
+# last width itself the dual variables, which are differences of scores divided by the width, were too inaccurate.
+# (Steps in float64 on MQ2008 with the hinge, gamma = 2^-1, C = 32: 52 from the last width; 26, 19 and 38 from 10, 30
+# and 100 times the width.)
 WIDEN = 30.0
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
@@ -239,7 +239,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _inverse_memory(self) -> int:
-        """The host's memory for an inverse of the Hessian: what Q leaves of the memory for both; 0 with a device."""
+        """The host's memory that Q leaves for an inverse of the Hessian; 0 if Q is on a device."""
         if self._device is not None:
             return 0
         n = len(self.rows)
@@ -252,7 +252,7 @@ class KernelProblem(RankSVMProblem):
         return newton_cg(self.objective, begin, warm_start=warm, direct=self.direct, **options)
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
-        """The functions of landmarks, on the device of Q if it has the loss."""
+        """The functions of landmarks, on the device of Q if that device can evaluate the loss."""
         if self._device is None or reason_against_gpu("auto", self.loss) is not None:
             return Landmarks(self.matrix, chosen)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
@@ -273,15 +273,14 @@ class KernelProblem(RankSVMProblem):
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _switch_to_float64(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
-        """Have Q computed in float64; return the point of a solution in float32, or None if coefficients of 0 are
-        better."""
+        """Switch to Q in float64; return the point of a float32 solution, or None if coefficients of 0 are better."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
         width = self.objective.width
         self.release()
         self.dtype = "float64"
-        # the width of a loss that smooths no other one is part of the problem
+        # if the loss is not a smoothed form of another one, its width is part of the problem and stays the same
         self.objective.width = min(1.0, WIDEN * width) if self.objective.reducible and width is not None else width
         if coefficients is None:
             return None

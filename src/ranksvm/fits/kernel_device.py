@@ -95,7 +95,7 @@ def _work(options: KernelOptions, data: TrainingSet) -> Work:
     if options.approximation is None:
         return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, options.precomputed)
     n = options.n_components
-    # a value of a Nystroem feature is also a product of n kernel values with a column of a matrix
+    # a value of a Nystroem feature takes n more multiplications: n kernel values times a column of a matrix
     multiplications = entries + (n if options.approximation == "nystroem" else 0)
     return feature_work(options.loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
 

@@ -39,9 +39,9 @@ DUAL_ITERATIONS = 60
 SIGNED_HINGE_ITERATIONS = 600
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
-# if a Hessian of all rows costs at most this number of products: with up to 57 features, and with 136 features whether
-# or not these are isotropic. (With 10,000 rows and C = 1e-4 to 100 it takes 0.5 to 0.9 times as long as "adaptive",
-# which builds a Hessian only once a Hessian is worth its cost.)
+# if a Hessian of all rows costs at most this number of products, as with up to 57 features, or with 136 features,
+# isotropic or not. (With 10,000 rows and C = 1e-4 to 100, "newton" takes 0.5 to 0.9 times as long as "adaptive", which
+# builds a Hessian only once a Hessian is worth its cost.)
 CHEAP_HESSIAN = 14.5
 # Second, if a Hessian of all rows costs at most the first of these numbers of products and, because there are many
 # rows, a Hessian of a sample costs at most the second.
@@ -49,9 +49,8 @@ CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
 # Solver "auto" uses the dual only if three conditions hold. The queries with pairs have at most this number of rows for
 # each feature.
 DUAL_ROWS = 1.0
-# The dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, so that they are a small part of the
-# fit's memory. A cycle over its pairs takes at most DUAL_WORK multiplications for each stored value (most alpha do not
-# change).
+# The dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, which limits its memory. A cycle
+# over its pairs takes at most DUAL_WORK multiplications for each stored value (most alpha do not change).
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
 # With smooth losses, "auto" uses the dual only if documents have at most this many pairs each. With 34 pairs per
@@ -171,7 +170,7 @@ class LinearProblem(RankSVMProblem):
         *,
         point: Any = None,
     ) -> SolverResult:
-        """The solution for one C; the solver starts at the variables (dual: alpha) or the point of another, if given.
+        """The solution for one C, from the variables (dual: alpha) or the point of another solution, if one is given.
 
         If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS` (for the hinge and
         weights of given signs: `SIGNED_HINGE_ITERATIONS`), direct steps take over if there are few rows and no signs,
@@ -208,7 +207,7 @@ class LinearProblem(RankSVMProblem):
             point = dual.evaluate(start if last is None else last.alpha)
             result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
             w = np.zeros_like(result.w) if dual.learned_nothing(point) else result.w.copy()
-        # copied: the next solution begins at the same point
+        # copied, so that the result shares no array with the point
         return replace(result, w=w, alpha=point.alpha.copy(), width=self.loss.width)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:

@@ -97,7 +97,7 @@ class PartitionedProblem(LinearProblem):
         Cs : ndarray of float64, shape (n_Cs,)
             The values.
         interrupted : threading.Event, optional
-            Stops them at the next evaluation when set.
+            Stops all solvers at the next evaluation when set.
 
         Returns
         -------

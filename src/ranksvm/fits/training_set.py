@@ -130,7 +130,7 @@ class EvalArguments:
     eval_at: int | Iterable[int] | None = None
 
     def refuse_without_sets(self) -> None:
-        """Raise DataError for the first argument that describes sets although there is none."""
+        """Raise DataError for the first argument that describes evaluation sets, because no set is given."""
         for field in fields(self):
             if field.name != "eval_set" and getattr(self, field.name) is not None:
                 raise DataError(f"{field.name} is given without eval_set=[(X, y)].")

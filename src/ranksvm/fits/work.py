@@ -32,7 +32,7 @@ HESSIAN_ROWS, HESSIAN_VARIABLES = 500, 2000
 # Xeon (PRODUCT_BYTE and MEMORY_BYTE of hessian_cost.py).
 CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 # n threads are n**THREADS times as fast: two took 0.5 to 0.73 of the time of one for 400,000 rows, and 16 took 0.14 to
-# 0.24 of the time of two for 500,000 to 2,300,000 (solvers, benchmarks/results/gpu.md).
+# 0.24 of the time of two for 500,000 to 2,300,000 rows (times of solvers in benchmarks/results/gpu.md).
 THREADS = 0.77
 
 # The same for additive models: passes for smooth losses and for the hinge, and CPU seconds for each byte of X and of
@@ -48,8 +48,8 @@ PRODUCTS = 100.0
 # in addition for each feature. On two threads the triangle took 2.9 s for an rbf kernel of 46 features, and 0.76 s for
 # a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
-# Seconds of an exact fit for each row that threads hardly reduce: on the CPU, and on the host of a GPU. On an H100 and
-# 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02 to 0.4 s on the GPU
+# Seconds of an exact fit, for each row, that more threads hardly reduce: on the CPU, and on the host of a GPU. On an
+# H100 and 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02 to 0.4 s on the GPU
 # (benchmarks/results/gpu.md).
 CPU_KERNEL_ROW, GPU_KERNEL_ROW = 1e-4, 4e-5
 
@@ -98,12 +98,12 @@ class Work(NamedTuple):
     visits : float
         Visits of pairs, or equivalent work, in all passes.
     rows : float
-        Rows that are sorted as a GPU needs them.
+        Number of rows that the host puts in the order of the GPU.
     resident : float
         Bytes that should stay on the GPU.
     copied, visits_to_compute_resident : float
-        For the resident data: bytes that are copied to the GPU, and the work of computing the others there, as the
-        number of visits of pairs that take as long.
+        Bytes of the resident data that are copied to the GPU; and the work of computing the other resident data there,
+        expressed as the number of visits of pairs that take as long.
     streams : bool
         Whether the resident data, if they do not fit, may be copied or computed again in every pass.
     variant : Variant
@@ -283,7 +283,7 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
 
 
 def _visits_of_pass(pairs: Pairs) -> float:
-    """Visits of pairs in a pass, from both documents of each; not of pairs that the host sweeps."""
+    """Visits of pairs in a pass: each pair is visited from both documents, unless the host sweeps its query."""
     n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     return 2.0 * VISIT_RATIO * n_pairs
 

@@ -232,7 +232,7 @@ def device_matrix(
     Returns
     -------
     DeviceKernelMatrix or DeviceLinearMatrix
-        Its products.
+        The matrix, for products with vectors.
     """
     if kernel is not None and kernel.name == "linear" and isinstance(X, np.ndarray):
         return DeviceLinearMatrix(X, device, n_threads=n_threads)

@@ -82,6 +82,6 @@ def _expanded(device: Device, function: Expansion, X: Features) -> np.ndarray:
 
 
 def _blocks(n_rows: int, row_bytes: int) -> list[tuple[int, int]]:
-    """Ranges of rows that are on the device at a time."""
+    """Ranges of rows; the rows of one range are on the device at the same time."""
     step = max(1, CHUNK_BYTES // max(1, row_bytes))
     return [(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]

@@ -14,7 +14,7 @@ from ranksvm.kernels.functions import Documents
 
 __all__ = ["Basis", "Expansion", "KernelsOf", "LinearFunction", "ScoringFunction", "expansion"]
 
-# Values of basis functions that a thread computes at a time.
+# Bytes of the basis functions' values that a thread computes at a time.
 BLOCK_BYTES = 8 << 20
 
 

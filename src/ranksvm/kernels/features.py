@@ -278,7 +278,7 @@ class FourierFeatures:
         return sums
 
     def largest(self, X: Features) -> np.ndarray:
-        """Bounds on the features, which are cosines and sines over the square root of their number.
+        """Bounds on the features: cosines and sines, divided by the square root of the number of frequencies.
 
         Parameters
         ----------

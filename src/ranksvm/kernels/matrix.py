@@ -93,7 +93,7 @@ def kernel_matrix(
     Returns
     -------
     KernelMatrix
-        Its products.
+        The matrix, for products with vectors.
 
     Raises
     ------

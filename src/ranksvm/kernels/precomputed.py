@@ -71,7 +71,7 @@ def precomputed_matrix(
     Returns
     -------
     KernelMatrix
-        Its products.
+        The matrix, for products with vectors.
 
     Raises
     ------

@@ -107,9 +107,9 @@ class LossRoundOff(NamedTuple):
     pull_sums : float
         Bound on the sum, over the documents, of the errors of the sums of their pulls.
     excess_bound : float
-        The target loss exceeds its tangents whose slopes are minus the pulls; the total excess is the gap minus half
-        the squared gradient. This field bounds how much larger the excess is at the true margins than at the computed
-        ones.
+        For each pair, take the tangent of the target loss whose slope is minus the pull. The loss exceeds it, and the
+        total excess is the gap minus half the squared gradient. This field bounds how much larger the total excess is
+        at the true margins than at the computed ones.
     value, slack : float
         Bounds on the errors of the sums `LossSums.value` plus `LossSums.excess`, and `LossSums.slack`.
     weights : float

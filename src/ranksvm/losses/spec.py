@@ -73,14 +73,14 @@ class LossSpec:
 
     @property
     def first_width(self) -> float | None:
-        """Initial width of a solution; None for losses without a width."""
+        """Width at which a solver begins; None for losses without a width."""
         if self.width is not None or self.function is not None:
             return self.width
         return _CLASSES[self.name].first_width
 
     @property
     def warm_width(self) -> float | None:
-        """Initial width of a solution if the width of a similar problem is known."""
+        """Width at which a solver begins if the solution of a similar problem is known."""
         if self.width is not None or self.function is not None:
             return self.width
         return _CLASSES[self.name].warm_width

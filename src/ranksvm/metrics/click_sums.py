@@ -37,7 +37,7 @@ __all__ = [
 
 # The relevance of a document is shrunk toward the mean of all documents, which has the weight of this much exposure.
 _PRIOR = 1.0
-# ranks of the new ranker whose documents should have been shown
+# number of first ranks of the new ranker whose documents `Support` looks for in the lists of the log
 _FIRST = 10
 
 
@@ -294,7 +294,7 @@ class Residuals:
 
 
 class Support:
-    """Which documents at the first ranks of the new ranker users could see: in any list, and in each ranker's lists.
+    """The documents at the first ranks of the new ranker that users could see in any list, or in each ranker's lists.
 
     Documents are weighted by the DCG discount of their rank and the number of impressions of their query.
     """

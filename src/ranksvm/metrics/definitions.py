@@ -27,7 +27,7 @@ __all__ = [
     "ConcordanceIndex",
 ]
 
-# Name in lower case -> metric, in the order of messages. `_named` fills it.
+# Name in lower case -> metric. Error messages list the metrics in this order. `_named` fills this dict.
 METRICS: dict[str, type["Metric"]] = {}
 
 
@@ -45,7 +45,7 @@ class Metric:
     """
 
     label: ClassVar[str]
-    # value of a judged query that a run has no ranking of
+    # value of a judged query for which a run has no ranking
     missing_query_value: ClassVar[float] = 0.0
 
     @property

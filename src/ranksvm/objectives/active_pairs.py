@@ -47,7 +47,7 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     pointers : ndarray of int64, shape (n_queries + 1,)
         First row of each query, and the number of rows.
     memory : int
-        Bytes that the inverse may take, with the values of Q, the factor, and the memory to compute them.
+        Bytes that the inverse may take, including the values of Q, the factor, and the memory to compute them.
 
     Returns
     -------

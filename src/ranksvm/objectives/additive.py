@@ -69,9 +69,10 @@ class AdditiveObjective(LinearObjective):
     The Hessian couples the steps of one feature strongly, and those of different features only through functions that
     vary slowly. Its inverse is approximated by the sum of two inverses. The first inverts the Hessian on a coarse
     space, which has the linear part of each feature and a few functions of its steps. The second inverts the diagonal
-    blocks of the Hessian, one for the variables of each feature or pair of features, less the inverse of each block on
-    the part of the coarse space that is in it. (This is an additive Schwarz method of two levels; Toselli & Widlund,
-    Domain Decomposition Methods, 2005.) The diagonal alone needs 10 to 50 times as many products.
+    blocks of the Hessian, one for the variables of each feature or pair of features. From the inverse of each block, it
+    subtracts the inverse of the block on its part of the coarse space, which the first has already inverted. (This is
+    an additive Schwarz method of two levels; Toselli & Widlund, Domain Decomposition Methods, 2005.) The diagonal alone
+    needs 10 to 50 times as many products.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class AdditiveObjective(LinearObjective):
         point : LinearPoint
             The point.
         tolerance : float
-            Part of the gradient that conjugate gradients leave.
+            Fraction to which conjugate gradients reduce the gradient.
 
         Returns
         -------
@@ -205,7 +206,7 @@ class AdditiveObjective(LinearObjective):
         return found
 
     def _uses_samples(self) -> bool:
-        """Whether there are many rows, and not on a device: it reads all in less time than the host takes for some."""
+        """Whether there are many rows, on the host: a device reads all rows in less time than the host reads some."""
         return isinstance(self.term, ThreadedTerm) and self.term.n_rows >= SAMPLED_FROM
 
     def _represented(self, term: ThreadedTerm) -> float:

@@ -31,7 +31,7 @@ class ConstrainedObjective(LinearObjective):
     fraction_of : callable, optional
         Returns the fraction of the rows for explicit Hessians.
     includes_round_off : bool
-        Whether certificates include a bound on round-off, because they are results.
+        Whether certificates include a bound on round-off, because they are shown to the user.
     cone : SignCone
         The signs.
     """

@@ -312,7 +312,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return self._inverse(point.state)
 
     def narrowed_solution(self, point: KernelPoint) -> np.ndarray | None:
-        """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
+        """The solution for the current width, if the loss is quadratic there for the same pairs as at ``point``."""
         assert isinstance(self.loss, HuberHinge)
         state, change = self.loss.narrowed(point.scores, point.width, self.width)
         inverse = self._inverse(state)

@@ -16,7 +16,8 @@ from ranksvm.solvers.cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
-# A task of a thread is the margins of SHARED_ROWS rows, or a share of the Gram matrices: SHARES for each thread.
+# A task of a thread computes the margins of SHARED_ROWS rows, or a share of the Gram matrices, which are divided into
+# SHARES shares for each thread.
 SHARED_ROWS = 2048
 SHARES = 2
 # Maximum number of steps of an alpha in one visit to its query: kCycles of dual_descent.hpp.

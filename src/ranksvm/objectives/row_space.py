@@ -83,7 +83,7 @@ class RowSpaceObjective(LinearObjective):
         return self._inverse(point.at.state)
 
     def narrowed_solution(self, point: LinearPoint) -> np.ndarray | None:
-        """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
+        """The solution for the current width, if the loss is quadratic there for the same pairs as at ``point``."""
         term, at = self.rows_term, point.at
         assert isinstance(at, ThreadedPoint)
         assert isinstance(term.loss, HuberHinge)

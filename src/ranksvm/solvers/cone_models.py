@@ -12,8 +12,8 @@ __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 
 # Block pivoting exchanges single variables after this many exchanges that did not lower the number of wrong signs.
 GRACE = 3
-# It ends after this number of exchanges for each variable, at the latest. Then at most as many exchanges follow that
-# lower the model one by one.
+# Block pivoting ends after at most this number of exchanges for each variable. If it has not found the minimizer by
+# then, at most as many exchanges of single variables follow, none of which raises the model.
 MAX_EXCHANGES = 3
 # A number below this fraction of the largest one is round-off, whatever its sign.
 ROUND_OFF = 1e-13
@@ -131,7 +131,7 @@ class HessianModel:
         for _ in range(MAX_EXCHANGES * len(w)):
             found = self.inverse_on(free)(linear)
             out = np.flatnonzero(free & (signs * found < 0.0))
-            if len(out) > 0:  # as far as the first variable that becomes 0
+            if len(out) > 0:  # move only until the first variable becomes 0
                 shares = at[out] / (at[out] - found[out])
                 at = at + shares.min() * (found - at)
                 bound = out[shares == shares.min()]

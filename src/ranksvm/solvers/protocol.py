@@ -76,7 +76,10 @@ class Objective(Protocol[P]):
         """
 
     def goal(self, point: P, tol: float) -> float:
-        """The `gap` at which to reduce the smoothing or, if that suffices, at which the certificate meets ``tol``."""
+        """The `gap` to reach with the current smoothing.
+
+        If the smoothing suffices, the certificate meets ``tol`` at this gap; otherwise the smoothing is reduced there.
+        """
 
     def smoothing_suffices(self, point: P, tol: float) -> bool:
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""

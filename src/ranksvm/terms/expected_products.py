@@ -65,7 +65,7 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
 
 
 def _decay(n: int, squares: float) -> np.ndarray:
-    """``k^-p``, k = 1 to n, divided by their sum; p such that the squares of these add up to about the argument."""
+    """``k^-p``, k = 1 to n, divided by their sum, with p such that the results' squares sum to about ``squares``."""
     k = np.arange(1.0, n + 1.0)
     powers = np.vander(k**-0.5, len(EXPONENTS), increasing=True)
     sums = np.einsum("ij,ij->j", powers, powers) / powers.sum(axis=0) ** 2

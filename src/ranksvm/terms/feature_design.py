@@ -15,8 +15,8 @@ from ranksvm.kernels.features import FeatureMap
 
 __all__ = ["ComputedDesign", "feature_design"]
 
-# Values of basis functions that each thread computes at a time, fewer if memory is short. Kernels need the same amount
-# again during their computation, and features the same amount a third time.
+# Bytes of the basis functions' values that each thread computes at a time, fewer if memory is short. Kernels need the
+# same amount again during their computation, and features the same amount a third time.
 CHUNK_BYTES = 8 << 20
 COPIES = 3
 MIN_ROWS = 16
@@ -77,14 +77,14 @@ class ComputedDesign:
 
     @property
     def most_entries(self) -> int:
-        # the weights of the functions are one sum, the scores another
+        # a function's weight is a sum over the features, and a score is a sum over the functions
         return self.features.n_functions + self.n_features
 
     def taken(self, rows: np.ndarray) -> "ComputedDesign":
         return ComputedDesign(self.X[rows], self.features, self.chunk_rows)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        # without what threads keep between two passes
+        # the values that threads keep between two passes are left out
         return ComputedDesign, (self.X, self.features, self.chunk_rows)
 
     def chunks(self, start: int, stop: int) -> Iterator[slice]:
@@ -93,7 +93,7 @@ class ComputedDesign:
         return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
 
     def basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
-        """Values of the basis functions; if they are those of this thread's last call, they are not computed again."""
+        """Values of the basis functions, computed again only if this thread's last call was for other rows."""
         last = getattr(self._last, "basis", None)
         values: np.ndarray
         if last is not None and last[0] is rows and last[1] == part:
@@ -105,7 +105,7 @@ class ComputedDesign:
         return values
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """The coefficients of the basis functions for weights w; if they are those of the last call, they are kept."""
+        """The coefficients of the basis functions for weights w, computed again only if w has changed."""
         last = getattr(self._last, "coefficients", None)
         if last is None or not np.array_equal(last[0], w):
             last = self._last.coefficients = w.copy(), self.features.coefficients(w)
@@ -113,7 +113,7 @@ class ComputedDesign:
 
 
 class _ComputedProducts:
-    """Products with features that are computed for them."""
+    """Products with features that are computed again for each product."""
 
     def __init__(self, design: ComputedDesign, rows: np.ndarray | None):
         self.design = design

@@ -13,16 +13,17 @@ from ranksvm.terms.parts.term import PartitionedPoint, PartitionedTerm
 
 __all__ = ["FilePoint", "FileTerm"]
 
-# Up to this number of variables, for dense rows, a reading computes the Hessian with value and gradient, from this
-# many rows a variable. (1,480,000 x 136, C = 1e-3: the reading takes a little longer, and each Newton step with this
-# Hessian left 0.06 to 0.09 of the gradient. The number of variables is a guess.)
+# If rows are dense and there are at most MAX_VARIABLES variables, a reading computes not only value and gradient, but
+# also the Hessian, from HESSIAN_ROWS_PER_VARIABLE rows for each variable. (1,480,000 x 136, C = 1e-3: the reading takes
+# a little longer, and each Newton step with this Hessian reduced the gradient to 0.06 to 0.09 of its length.
+# MAX_VARIABLES is a guess.)
 MAX_VARIABLES = 500
 HESSIAN_ROWS_PER_VARIABLE = 1000
-# Bounds on round-off are computed for margins with an error larger by this many units than the error of scores computed
-# from weights, so that they also hold for the points of a line search.
+# Bounds on round-off are computed together with the value at a point. They allow for scores with this many more units
+# of round-off than scores computed from weights, so that they also hold for the points of a line search.
 MORE_UNITS = 64.0
-# Each of several concurrent solvers has Hessians in PARTIAL_SUMS partial sums. Together these may take SOLVERS_SHARE
-# times the memory of the sample.
+# Each of several concurrent solvers holds PARTIAL_SUMS matrices of the size of a Hessian. The matrices of all solvers
+# together may take SOLVERS_SHARE times the memory of the sample.
 PARTIAL_SUMS = 14
 SOLVERS_SHARE = 1.5
 SEED = 0
@@ -98,10 +99,10 @@ class FileTerm(PartitionedTerm):
         self.curvature_with_value = hessians and self.dense and n <= MAX_VARIABLES
         self.squares_at_zero = False
         self.max_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
-        # each solver has a Hessian in about PARTIAL_SUMS partial sums, and at two points
+        # each solver holds about PARTIAL_SUMS matrices: partial sums of a Hessian, and the Hessians at two points
         hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
         self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
-        # the part of the rows in Hessians, and whether they have all digits of float64
+        # the fraction of the rows that Hessians use, and whether they are computed in float64
         fraction = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows))
         self._included = fraction, self.n_rows * n**2 < SINGLE_WORK
 

@@ -36,10 +36,10 @@ SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
 # Conjugate gradients need these products in any case. With the Hessian of r rows a variable as preconditioner, each
 # further product reduces the logarithm of the duality gap by about log(ACTIVE_PART * r), r up to USEFUL_ROWS (beyond
-# which changes of the active pairs limit it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
-# variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 rows with 136 real features
-# and products of features at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last constant an estimate is
-# of little use.
+# which changes of the active pairs limit the reduction). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80
+# rows a variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 rows with 136 real features and
+# products of features at C = 1, with 20, 40, 100: 24, 17, 13. With fewer than PRECONDITIONER_ROWS_PER_VARIABLE rows a
+# variable, this estimate is of little use.
 UNAVOIDABLE_PRODUCTS = 2.0
 ACTIVE_PART = 0.25
 USEFUL_ROWS = 40.0
@@ -47,9 +47,9 @@ PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
 # A Hessian of all rows has no sampling error, and is as good as a sample with this multiple of the rows. (With 1,000 x
 # 245 independent features and C = 100, so 4 rows a variable, Newton's method took 18 products.)
 ALL_ROWS = 4.0
-# The number of rows of a Hessian that only preconditions minimizes the cost of PRECONDITIONERS such Hessians and of the
-# products that reduce the logarithm of the gap by LOG_REDUCTION. CANDIDATES are the numbers of rows per variable that
-# are tried.
+# If a Hessian only preconditions, its number of rows is chosen to minimize the cost of PRECONDITIONERS such Hessians
+# plus the cost of the products that reduce the logarithm of the gap by LOG_REDUCTION. CANDIDATES are the numbers of
+# rows per variable that are tried.
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
 CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
@@ -129,7 +129,8 @@ def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> floa
     Returns
     -------
     float
-        The number of products that take the same time as the expected ones, each with a solution by the factors.
+        The number of products that take the same time as the expected products, each followed by a solution with the
+        factors of the Hessian.
     """
     n = size.n_variables
     useful = min((ALL_ROWS if fraction >= 1.0 else fraction) * size.n_rows / n, USEFUL_ROWS)

@@ -20,7 +20,7 @@ class Sizes(NamedTuple):
     entries : int
         Maximum number of products that are added up for a score.
     additions : int
-        Maximum number of additions that the term of a row goes through in a gradient.
+        Maximum number of successive additions to a row's summand in a gradient.
     """
 
     largest: np.ndarray
@@ -56,7 +56,7 @@ class Sizes(NamedTuple):
 def _sum_of_largest(values: np.ndarray, count: int) -> float:
     """Sum of the ``count`` largest of some nonnegative values."""
     if count < len(values):
-        # few rows leave most of many columns empty: these are left out of the partition below
+        # if there are few rows, most of many columns are empty: their zeros are left out of the partition below
         values = values[values != 0.0]  # NaN stays
     if count < len(values):
         values = np.partition(values, len(values) - count)[len(values) - count :]
@@ -117,7 +117,7 @@ class DataTerm(Protocol):
     squares_at_zero : bool
         Whether a Hessian at w = 0, where all pairs are active, takes about half the multiplications of others.
     sample_rows : int
-        Number of rows of the sample whose problem then gives the starting point, if ``curvature_with_value``.
+        If ``curvature_with_value``: number of rows of the sample whose problem gives the starting point.
     """
 
     n_variables: int
@@ -150,8 +150,8 @@ class DataTerm(Protocol):
     def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables).
 
-        The products are in float32 unless ``double``, or unless float32 cannot represent them: that is enough if the
-        matrix only preconditions.
+        The products are in float32 unless ``double``, or unless float32 cannot represent them: float32 is enough if
+        the matrix only preconditions.
         """
 
     def curvature_diagonal(self, at: Any) -> np.ndarray:
@@ -160,7 +160,7 @@ class DataTerm(Protocol):
     def differences(self, count: int) -> np.ndarray | None:
         """Differences of ``count`` pairs of rows, each of one query; None if no rows are in this process.
 
-        The queries are spread evenly over the weight of all pairs, and the rows over the rows of a query.
+        Queries are chosen in proportion to the weight of their pairs, and the rows of a query about equally often.
         """
 
     def sample(self, n_rows: int, seed: int) -> "DataTerm | None":

@@ -22,7 +22,7 @@ AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DualBlock:
-    """The alpha of the pairs of one query: a matrix with a row for each preferred document, a column for each other.
+    """The alpha of one query's pairs: a matrix with a row for each preferred and a column for each other document.
 
     Both kinds of documents are sorted by label, the highest first, so that the block is block-triangular: if a document
     of ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two

@@ -22,7 +22,7 @@ class Outcome:
     objective, duality_gap : float
         Value of the objective, and an upper bound on its distance from the minimum.
     converged : bool
-        Whether the gap met the tolerance.
+        Whether the solver met its stopping rule: the gap, or the norm of the gradient, met the tolerance.
     status : str
         A sentence: the reason for stopping.
     n_iter : int

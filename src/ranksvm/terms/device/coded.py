@@ -107,7 +107,7 @@ class CodedRows:
 
     @property
     def _capacity(self) -> int:
-        """Numbers in the shared memory of a block; as many blocks as the device counts run at a time."""
+        """Numbers that the shared memory of a block holds if ``n_large_blocks`` blocks run at a time."""
         return max(self._most, self._run.device.large_block_bytes // 8)
 
     @property
@@ -219,6 +219,6 @@ def _features_on(
         return None
     name = run.device.name
     if name not in known:
-        # blocks are not asked for, so that all rows stay there
+        # without blocks, so that all rows stay on the device
         known[name] = cast(FeatureRows, rows_on(run.again(), design.features, rows, None, n_threads))
     return known[name].taken(np.arange(len(rows)))

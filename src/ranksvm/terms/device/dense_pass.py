@@ -31,7 +31,7 @@ class _Tasks(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Rows that are on the device at a time.
+    """Rows that are on the device at the same time.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class QueryPass:
         self._go("fused_laplacian", (v, scores, inner, outer, factor), rest, out)
 
     def additions(self) -> int:
-        """Maximum number of additions that the term of a row goes through in sums over rows."""
+        """Maximum number of successive additions to a row's summand in sums over rows."""
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
         for part in self._parts:
@@ -170,7 +170,7 @@ class QueryPass:
         return most + self._add_rows(self._n_totals)
 
     def loss_additions(self) -> int:
-        """Maximum number of additions that the loss of a document goes through in the sum over all."""
+        """Maximum number of successive additions to a document's loss in the sum over all documents."""
         run, most = self._run, 0
         for part in self._parts:
             for tasks in part.fused:
@@ -185,7 +185,7 @@ class QueryPass:
     def _go(
         self, kernel: str, arguments: tuple[Argument, ...], rest: Callable[..., DeviceArray], out: DeviceArray
     ) -> None:
-        """The fused kernel for the short queries of each block, ``rest`` for the long ones, and the sum of all."""
+        """Run the fused kernel on the short queries of each block and ``rest`` on the long ones; add up the results."""
         run, n = self._run, self._rows.n_features
         width = LOSS_COLUMNS + n
         n_totals = self._n_totals
@@ -221,7 +221,7 @@ class QueryPass:
         return _Tasks(begin, len(firsts), most_rows, n_kept)
 
     def _n_shared(self, sizes: np.ndarray) -> int:
-        """How many queries too large for shared memory, shortest first, can go to one block each in even shares."""
+        """Number of queries too large for shared memory, shortest first, that go to one block each at equal load."""
         work = np.asarray(sizes, dtype=float) ** 2
         evenly = work * self._run.device.n_large_blocks <= np.cumsum(work)
         found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_left(0) - 8))

@@ -167,7 +167,7 @@ class LongQueries:
         at : LongPoint
             The evaluation.
         number : int
-            The query, counted among these from 0.
+            Its number among these queries, from 0.
         A : ndarray of float64, shape (n_rows of the query, n_features)
             Its rows.
 
@@ -192,7 +192,7 @@ class LongQueries:
         Yields
         ------
         number, start, stop : int
-            The query, counted among these, and the range of its documents.
+            The number of the query among these queries, and the range of its documents.
         """
         for number, (start, stop) in enumerate(self._ranges):
             yield number, start, stop

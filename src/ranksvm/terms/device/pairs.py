@@ -19,13 +19,13 @@ class DeviceOrder(NamedTuple):
     Attributes
     ----------
     positions : ndarray of int64, shape (n_rows,)
-        The positions of the pairs, in this order.
+        For each place in this order, the document's position in the pairs.
     pointers : ndarray of int64, shape (n_queries + 1,)
         First document of each query, in this order.
     queries : ndarray of int64, shape (n_queries,)
         Number of each query.
     blocks : list of (int, int)
-        Ranges of queries, here numbered in this order, that are on the device at a time.
+        Ranges of queries, numbered in this order: the queries of a range are on the device at the same time.
     """
 
     positions: np.ndarray
@@ -42,7 +42,7 @@ def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -
     pairs : ComparablePairs or PairList
         The pairs.
     blocks : list of (int, int), optional
-        Ranges of queries that are on the device at a time; None: all are.
+        Ranges of queries: those of a range are on the device at the same time; None: all queries are.
 
     Returns
     -------

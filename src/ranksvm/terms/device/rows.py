@@ -50,7 +50,7 @@ class RowsOnDevice(Protocol):
         """``out = X' u``."""
 
     def additions(self) -> int:
-        """Maximum number of additions that the term of a row goes through in these sums."""
+        """Maximum number of successive additions to a row's summand in these sums."""
 
 
 class DenseRows:
@@ -109,8 +109,8 @@ class DenseRows:
 class StreamedRows:
     """Dense rows that stay on the host and go through a device block by block: see `RowsOnDevice` for the methods.
 
-    A block is some whole queries. Every product reads all rows from the host: while kernels work on one block, the next
-    is on its way.
+    A block consists of whole queries. Every product reads all rows from the host: while kernels work on one block, the
+    next is on its way.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class StreamedRows:
             self.resident(*self._blocks[0])
 
     def __del__(self) -> None:
-        # memory is free for other arrays once launches so far have ended: a copy into it must also have ended
+        # the memory may be used for other arrays once the launches so far have ended, so copies into it must end first
         for held in self._held:
             if held is not None:
                 self.launcher.device.await_copy(held.copy)
@@ -257,7 +257,7 @@ def blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
 
 
 def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
-    """Maximum number of additions that the term of a row goes through in the kernels that add up rows."""
+    """Maximum number of successive additions to a row's summand in the kernels that add up rows."""
     parts = max(1, n_threads // max(1, n_features))
     of_block = -(-n_rows // (n_blocks * parts)) + parts
     return of_block + -(-n_blocks * LANES // n_threads) + n_threads // LANES

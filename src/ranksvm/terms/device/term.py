@@ -27,8 +27,8 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicePoint", "DeviceSample", "DeviceTerm"]
 
-# Maximum number of bytes of the rows that an explicit Hessian gathers at a time and of their products with the
-# Laplacian, and maximum number of bytes of the parts of a matrix product.
+# HESSIAN_BYTES: maximum number of bytes of the rows that an explicit Hessian gathers at a time, together with their
+# products with the Laplacian. PARTS_BYTES: maximum number of bytes of the parts of a matrix product.
 HESSIAN_BYTES = 512 << 20
 PARTS_BYTES = 128 << 20
 # A part of a product has at least this number of rows.
@@ -126,7 +126,7 @@ class DeviceTerm:
         listed = hasattr(pairs, "pair_pointers")
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         device.compile(self._run.variant)
-        # the map from weights to what products take, if these differ
+        # the map from the weights to the numbers that products take, if the two differ
         self._basis = design.vector_basis
         n_numbers = self.n_variables if self._basis is None else self._basis.n_numbers
         self._weights = device.empty((n_numbers,), np.float64)
@@ -255,7 +255,7 @@ class DeviceTerm:
         return curvature
 
     def curvature_diagonal(self, at: DevicePoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, for many dense rows estimated from some; for sparse rows that of ``X' D X``."""
+        """The diagonal of ``X' H X``, estimated for many dense rows from some, for sparse rows from H's diagonal."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
         if isinstance(self._rows, SparseRows):

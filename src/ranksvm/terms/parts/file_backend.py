@@ -127,7 +127,8 @@ class FileBackend:
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
         X, pairs = self.rows.sample(n_rows, seed)
-        if self._features is None and not all_finite(X):  # the error names the first such value of the file
+        if self._features is None and not all_finite(X):
+            # the error names the first value of the file that is not finite
             self.rows.each(self._blocks, self.n_threads, self._n_buffers, self._check_finite)
         return [Part(X, pairs, self._features)]
 

@@ -27,7 +27,7 @@ SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
 # The sample is divided for this number of threads, whatever the real number: bits depend on the shares.
 SAMPLE_SHARED_BY = 8
-# For more variables, no Hessians are built, and the sample only estimates a diagonal.
+# For more than MAX_VARIABLES variables no Hessians are built, and a sample of this many rows only estimates a diagonal.
 DIAGONAL_ROWS = 2001
 SEED = 0
 
@@ -64,7 +64,7 @@ class _Sample:
         self._last: tuple[int, ThreadedPoint] | None = None
 
     def at(self, point: PointAt) -> ThreadedPoint:
-        """The same weights here."""
+        """The point with the same weights, evaluated on these rows."""
         if self._last is None or self._last[0] != point.number:
             if self._last is not None:
                 self.term.release(self._last[1])
@@ -183,7 +183,7 @@ class PartitionedTerm:
         point = PointAt(next(self._numbers), w, width)
         self._live.add(point.number)
         calls = [Call("evaluate", (point,))]
-        if self._sizes is None:  # needed at the end of a fit: in the same reading of X
+        if self._sizes is None:  # the end of a fit needs sizes, and this reading of X can compute them
             calls.append(Call("sizes", ()))
         found, *sizes = self._round(*calls)
         if sizes:
@@ -251,14 +251,14 @@ class PartitionedTerm:
         return curvature
 
     def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
-        """The diagonal of ``X' H X``: of dense rows from the sample, of sparse ones, in one round, from all of them."""
+        """The diagonal of ``X' H X``, from the sample if rows are dense, otherwise from all rows in one round."""
         sample = self._sampled() if self.dense else None
         if sample is None:
             return self._reduce(PartJob.curvature_diagonal, at.at)
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
     def sample_at(self, at: PartitionedPoint) -> tuple[ThreadedTerm, ThreadedPoint] | None:
-        """The term of the whole sample, and the same weights there; None if there is no pair."""
+        """The term of the whole sample, and its point with the same weights; None if there is no pair."""
         sample = self._sampled()
         return None if sample is None else (sample.term, sample.at(at.at))
 
