@@ -205,7 +205,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         """Number of rows in each cell of the functions of two features, one function after another."""
         raise NotImplementedError
 
-    # ---- for all of them
+    # ---- shared by all subclasses
 
     def function(self, w: np.ndarray) -> AdditiveFunction:
         """The scoring function of a solution.

@@ -43,8 +43,8 @@ SIGNED_HINGE_ITERATIONS = 600
 # isotropic or not. (With 10,000 rows and C = 1e-4 to 100, "newton" takes 0.5 to 0.9 times as long as "adaptive", which
 # builds a Hessian only once a Hessian is worth its cost.)
 CHEAP_HESSIAN = 14.5
-# Second, if a Hessian of all rows costs at most the first of these numbers of products and, because there are many
-# rows, a Hessian of a sample costs at most the second.
+# Second, if a Hessian of all rows costs at most the first of these numbers of products and a Hessian of a sample at
+# most the second, as with many rows.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
 # Solver "auto" uses the dual only if three conditions hold. The queries with pairs have at most this number of rows for
 # each feature.

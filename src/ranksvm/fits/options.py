@@ -81,7 +81,7 @@ class FitOptions:
         values : mapping
             The hyper-parameters, by name, as the user gave them.
         **others : callable
-            The checks of hyper-parameters that the table of parameters leaves to this package.
+            Checks of hyper-parameters whose constraints are not in the table of parameters.
 
         Returns
         -------

@@ -236,7 +236,8 @@ def training_set(training: TrainingArguments, options: FitOptions) -> TrainingSe
     """
     training.check_pairs(options.pair_selection, options.pair_weighting)
     X = training.X
-    if training.pairs is None and training.event is None:  # without qid, the times of a study are one query
+    # censored times without qid are one query: the times of one study
+    if training.pairs is None and training.event is None:
         validation.check_grouped(training.qid, training.group, X.shape[0])
     grouping = validation.queries(training.qid, training.group, X.shape[0])
     pairs = training_pairs(grouping, training, options.pair_selection, options.pair_weighting, options.n_threads)

@@ -41,7 +41,7 @@ class Documents:
         Squared norms of these rows.
     """
 
-    rows: Any  # `Features`; those of both arguments of a kernel are of one kind
+    rows: Any  # `Features`; the rows of both arguments of a kernel are dense, or both are sparse
     squares: np.ndarray
 
     def __getitem__(self, part: slice) -> "Documents":

@@ -89,8 +89,8 @@ class HuberHinge(MarginLoss):
     def narrowed(self, scores: np.ndarray, width: float | None, narrower: float | None) -> tuple[PairState, np.ndarray]:
         """The state and the change of the derivative if the parabolas of the pairs in the ring get another width.
 
-        The pairs in the ring stay the same, and so do those beyond it: this is the quadratic function that the loss of
-        the narrower width will be near its solution, if the same pairs are in its ring there.
+        The pairs in the ring stay the same, and so do those beyond it. The results define a quadratic function. The
+        loss of the narrower width equals this function near its solution, if the same pairs are in its ring there.
 
         Parameters
         ----------

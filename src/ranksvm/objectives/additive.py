@@ -351,7 +351,7 @@ class PartitionedAdditiveObjective(LinearObjective):
 
 
 def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
-    """The variables of each column of codes that has any, those of a feature after its linear part."""
+    """The variables of each column of codes that has any; a feature's own follow the variable of its linear part."""
     found = {}
     for column in range(len(terms.columns)):
         variables = terms.variables_at(column)

@@ -233,7 +233,7 @@ class _Steps(Generic[P]):
         if len(self.reductions) < max(SPENT_SHARE * cost, MIN_PRODUCTS):
             return False
         log_reduction = self._log_reduction(point, gap * residual_fraction)
-        # later products reduce it less than the first ones
+        # later products reduce the residual less than the first ones
         last = self.reductions[len(self.reductions) // 2 :]
         rate = sum(last) / max(1, len(last))
         ahead = log_reduction / rate if rate > 0.0 else np.inf

@@ -14,8 +14,8 @@ __all__ = ["minimize_model"]
 FACE_TOLERANCE = 0.1
 # Variables at 0 may become free again once the free ones contribute at most this fraction of the gap. Until then, the
 # gradient at variables that are 0 is mainly an effect of the free ones, which is no reason to free more. (Word pairs,
-# 20,360 x 279,643, nonnegative weights, C = 1: 113 products a fit; 563 if variables may become free at once, because
-# the same variables are freed and set to 0 again and again.)
+# 20,360 x 279,643, nonnegative weights, C = 1: 113 products a fit; 563 if variables may become free immediately,
+# because the same variables are freed and set to 0 again and again.)
 RELEASE_SHARE = 0.5
 # Maximum number of faces. The step after so many faces is good enough: it decreases the model, which is all that a
 # Newton step needs.

@@ -61,7 +61,7 @@ LARGEST_FRACTION = 0.4
 # Nanoseconds, measured on one core of a Xeon (Sapphire Rapids, AVX-512) with 10 to 1,000 float32 features. A product
 # with the Hessian takes the first three for each byte of a row (dense in the cache, dense in memory, sparse),
 # PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorization takes HESSIAN_FACTOR times n^3 plus
-# HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorizations take the same on an EPYC
+# HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorizations take as long on an EPYC
 # (AVX2), where SOLUTION is 0.2 to 0.5, for 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3

@@ -17,7 +17,7 @@ __all__ = ["feature_term"]
 
 
 class _StoredDesign(ComputedDesign):
-    """Design matrix of features that are on the device, as far as the term needs it."""
+    """A design matrix of features that are on the device, with only the attributes that the term needs."""
 
     def __init__(self, X: Features, features: FeatureMap, dtype: np.dtype):
         super().__init__(X, features)

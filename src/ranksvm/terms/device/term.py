@@ -425,7 +425,7 @@ class DeviceTerm:
             yield stop - start, A, Z
 
     def _long_blocks(self, at: DevicePoint) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The same on the host, for each query that is swept there."""
+        """B and Z of `LongQueries.hessian_factors`, on the host, for each query that is swept there."""
         if self._long is None:
             return
         for number, start, stop in self._long.ranges():

@@ -227,11 +227,11 @@ class PartitionedTerm:
     # -- sums of additive models -------------------------------------------------------------------------------------
 
     def pair_sums(self, at: PartitionedPoint, n_levels: int) -> np.ndarray:
-        """Sums of the loss's derivative over the rows of each cell of every two features of an additive model."""
+        """For every two features of an additive model, the sums of the loss's derivative over the rows in each cell."""
         return self._reduce(PartJob.pair_sums, at.at, n_levels)
 
     def cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell of the functions of two features of an additive model."""
+        """Number of rows in each cell of an additive model's functions of two features."""
         return self._reduce(PartJob.cell_counts)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
