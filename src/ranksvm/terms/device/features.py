@@ -17,7 +17,7 @@ __all__ = ["feature_term"]
 
 
 class _StoredDesign(ComputedDesign):
-    """A design matrix of features that are on the device, with only the attributes that the term needs."""
+    """A design matrix of features that are on the device: it describes them to the term, but does not hold them."""
 
     def __init__(self, X: Features, features: FeatureMap, dtype: np.dtype):
         super().__init__(X, features)
