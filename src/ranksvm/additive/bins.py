@@ -44,7 +44,8 @@ CODED_ROWS = 1 << 13
 # From this number of values on, a sort by their bits takes less time than NumPy's. (On one core of an EPYC, 65,536
 # values in float32 take 0.4 ms instead of 1.4 ms, and 1,000 values take 8 us instead of 7 us.)
 RADIX_VALUES = 2000
-# Number of features that are described at a time: rows are read in parts of cache lines, and memory is used again.
+# Number of features that are described at a time: they are adjacent in a row, so that few cache lines are read, and the
+# next features use the same memory.
 FEATURES_TOGETHER = 8
 
 
@@ -166,7 +167,8 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
     shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact for up to 65,536 rows;
-    for more they are computed from that many evenly spaced rows. They depend on the order of the values only.
+    for more they are computed from that many evenly spaced rows. An increasing transformation of a feature changes no
+    level.
 
     Parameters
     ----------
@@ -204,7 +206,7 @@ def described_features(
     sample_weight : ndarray of float64, shape (n_rows,), optional
         How often each row counts.
     missing : ndarray of bool, shape (n_features,), optional
-        Whether the missing values of each feature have a level; None: if X has any.
+        Whether the missing values of each feature have a level; None: they have one if X has a missing value.
 
     Returns
     -------
@@ -233,7 +235,7 @@ def described_sample(
     rows : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The rows that `quantile_rows` selects.
     missing : ndarray of bool, shape (n_features,)
-        Whether the missing values of each feature have a level: at least if any row has one.
+        Whether the missing values of each feature have a level; True if any of the rows has a missing value.
     max_bins, categorical, n_threads
         As in `feature_bins`.
     weights : ndarray of float64, shape (n_rows,), optional
@@ -323,7 +325,7 @@ def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.nd
 
 
 def as_floats(X: Features) -> Features:
-    """X from a file as ``fit`` has it in memory: float32 and float64 as they are, other types as float64.
+    """X from a file, in a type that ``fit`` uses: float32 and float64 unchanged, other types as float64.
 
     Parameters
     ----------

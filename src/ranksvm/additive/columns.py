@@ -45,7 +45,7 @@ def coded_columns(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> tuple[n
     bins : sequence of FeatureBins
         The levels of each feature.
     pairs : sequence of Pair
-        Features with a function of both.
+        The pairs of features that have a function of both.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class AdditiveTerms:
     linear : bool
         Whether there is a linear part.
     pairs : sequence of Pair
-        Features with a function of both.
+        The pairs of features that have a function of both.
     """
 
     bins: Sequence[FeatureBins]
@@ -410,8 +410,8 @@ class AdditiveDesign:
 
     @property
     def most_entries(self):
-        # values of levels are sums of steps, scores are sums of these values and of features; sums over cells of two
-        # columns are added up over the levels of one
+        # the value of a level is a sum of steps, and a score is a sum of these values and of features; sums over the
+        # cells of two columns are also added up over the levels of one column
         most_steps = max((each.n_steps for each in self.terms.bins), default=0)
         return self.terms.n_linear + self.codes.shape[1] + 3 * most_steps
 

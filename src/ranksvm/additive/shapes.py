@@ -1,4 +1,4 @@
-"""The functions of an additive model as people read them: shapes of features, and cells of two; and edits of shapes."""
+"""The functions of an additive model as people read them: shapes of features, cells of pairs; and edits of shapes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -238,7 +238,7 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
     n_rows = 0
     # pyarrow opens the file by its path. If its threads read ahead from a Python file object instead, they would abort
-    # the process if the process ended with an error in the meantime.
+    # a process that ends with an error in the meantime.
     try:
         with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
             for batch in reader:
@@ -256,7 +256,7 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
 
 
 def _cure_of_text(name: str) -> str:
-    # Earlier blocks may have been used already. Were their ids read again as text, 007 would no longer be 7.
+    # Earlier blocks may have been used already. If their ids were read again as text, 007 would no longer be 7.
     return (
         "The first rows of a CSV file decide on the type of its ids. If they are text, write the log as Parquet, or "
         f"call ClickLog.from_frame(pandas.read_csv(..., dtype={{{name!r}: str}}))."

@@ -213,7 +213,7 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """The table of `harvested` from impressions and clicks by stratum and rank, the last two axes."""
+    """The table of `harvested`, from impressions and clicks whose last two axes are stratum and rank."""
     n_ranks = shown.shape[-1]
     found = np.zeros((*shown.shape[:-2], n_ranks, n_ranks))
     for stratum in range(shown.shape[-2]):

@@ -131,9 +131,10 @@ def compare_credits(credits: ArrayLike, *, confidence: float = 0.95) -> Interlea
 def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
     """Confidence interval of a probability, which may be inspected after every trial.
 
-    With the given confidence, the intervals of all times contain the probability p (Robbins 1970; Howard et al. 2021).
-    The interval is the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1
-    / (1 - confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
+    With the given confidence, all intervals contain the probability p, however often they are inspected (Robbins 1970;
+    Howard et al. 2021). The interval is the set of p at which a mixture likelihood ratio, which is a martingale for the
+    true p, is below ``1 / (1 - confidence)`` (Ville's inequality):
+    ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
 
     Parameters
     ----------

@@ -311,7 +311,7 @@ class _RelevanceLearner(_Learner[Weighted]):
         number, label, weight = number[order], label[order], weight[order]
         sizes = np.bincount(number)[number]
         place = np.arange(len(number)) - np.searchsorted(number, number)
-        # of m sorted labels, the i-th (from 0) is the larger of i pairs and the smaller of m - 1 - i
+        # the i-th (from 0) of m sorted labels is the larger one in i pairs, and the smaller one in m - 1 - i pairs
         return float(weight @ (label * (2 * place - sizes + 1)))
 
     def fit(self, problem: Weighted, C: float) -> Any:

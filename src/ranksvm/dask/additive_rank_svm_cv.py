@@ -37,9 +37,9 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     """`DaskAdditiveRankSVM` with its hyper-parameters chosen as by `AdditiveRankSVMCV`.
 
     For each step weight and number of interactions, the fits for all values of C run at the same time and share every
-    round. The training part of each fold has levels of its own, as in one process (and, as there, all data
-    decide whether missing values have a level). If it has more than 65,536 rows, the
-    quantiles come from a sample, which may differ from the sample in one process.
+    round. As in one process, the training part of each fold has levels of its own, but all data decide whether missing
+    values have a level. If a training part has more than 65,536 rows, its quantiles come from a sample, which may
+    differ from the sample in one process.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def levels_on_cluster(
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
     missing : ndarray of bool, shape (n_features,), optional
-        Whether the missing values of each feature have a level; None: if any row has one.
+        Whether the missing values of each feature have a level; None: they have one if any row has a missing value.
 
     Returns
     -------

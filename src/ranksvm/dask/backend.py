@@ -1,4 +1,4 @@
-"""The backend of parts on a Dask cluster, and devices of its workers; parts are futures: Dask recomputes lost ones."""
+"""The backend of parts on a Dask cluster, which recomputes lost parts; and the devices of its workers."""
 
 import contextlib
 import logging

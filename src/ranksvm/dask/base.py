@@ -140,7 +140,7 @@ class DaskRanker(BaseEstimator):
         -------
         dask array without dimensions
             The metric: ``float(ranker.score(...))`` computes it. Features stay on their workers; scores, labels and ids
-            are sent to the task of their query.
+            are sent to the task that evaluates their query.
         """
         X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, None, pairs, pair_weight)
         if pairs is not None and not (y is None and event is None and sample_weight is None):
@@ -208,7 +208,7 @@ class DaskRanker(BaseEstimator):
         )
 
     def _options(self) -> LinearOptions:
-        """The validated hyper-parameters; the device is the workers' device."""
+        """The validated hyper-parameters, with the device of this process: only workers use ``self.device``."""
         return linear_options(self, device="cpu", memory_limit=None)
 
     def _problem(self, term: PartitionedTerm, options: LinearOptions) -> PartitionedProblem:

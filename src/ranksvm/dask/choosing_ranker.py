@@ -231,7 +231,7 @@ class DaskChoosingRanker(DaskRanker):
         return Choosing(cluster, prepared, held_out, metrics, convention, patience)
 
     def _chosen(self, choosing: Choosing, inputs: InputParts, options: LinearOptions) -> tuple[Any, list[Solved]]:
-        """The local model of the choice, and the scores of all solutions on the sets of ``eval_set``."""
+        """The chosen model as a single-process estimator, and the scores of all solutions on the evaluation sets."""
         raise NotImplementedError
 
     def _chosen_here(self, cluster: Cluster, inputs: InputParts, sets: tuple[Any, ...], **metrics: Any) -> Self:

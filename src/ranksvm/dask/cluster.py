@@ -1,4 +1,4 @@
-"""A Dask cluster: results, or an error within a stated time."""
+"""Results from a Dask cluster, or an error if it is silent for too long."""
 
 import asyncio
 import logging
@@ -62,8 +62,9 @@ class Cluster:
     ) -> list[Future]:
         """Call a function for each part, on its worker, with the part, its item of ``second_arguments``, and constants.
 
-        Dask may send a task to any idle worker, and the part with it, if the task looks like the root of a graph, as
-        the tasks of few parts do. Dask does not do this if the task names workers, even if it also allows others.
+        If a task looks like the root of a graph, Dask may send it to any idle worker, together with its part. Tasks
+        look like this if there are few parts. Dask does not do this if the task names workers, even if it also allows
+        others.
 
         The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of the
         time of a round. Without ``look`` there is no request, so that a lost scheduler cannot block the call.

@@ -140,7 +140,7 @@ class HeldOut:
         metrics: Sequence[Metric],
         convention: str | Convention = "default",
     ) -> list[dict[str, "Sums"]]:
-        """The metrics of several models: see `evaluated`; of rows that are made again if the cluster restarts."""
+        """The metrics of several models, as in `evaluated`; rows that the cluster has lost are made again."""
         chosen = metrics if self.own_metric is None else [self.own_metric]
         for attempt in range(ATTEMPTS):
             try:
@@ -169,7 +169,7 @@ def evaluated(
     cluster : Cluster
         The cluster.
     rows : sequence of Future
-        The `Rows` of each part, whole queries.
+        The `Rows` of each part, which has whole queries.
     models : sequence of ndarray or AdditiveFunction
         The weights of each linear model, or the function of each additive one.
     metrics : sequence of Metric
@@ -300,7 +300,7 @@ def lazy_metric(
     pairs: ArrayLike | None,
     pair_weight: ArrayLike | None,
 ) -> da.Array:
-    """A metric of queries that may be divided among parts: scores, labels and ids are sent to the task of their query.
+    """A metric of queries whose rows may be in several parts: one task gets the scores, labels and ids of a query.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ class Language:
         ``arrays``, ``single``, ``scores``, and for the self-test ``n_test``, ``entries``, ``expected`` and
         ``tolerance``.
     array : str
-        Template of an array, with the placeholders ``array``, ``type``, ``length``, ``numbers`` and ``function``, the
-        name in lower case.
+        Template of an array, with the placeholders ``array`` (its name), ``function`` (its name in lower case),
+        ``type``, ``length`` and ``numbers``.
     scores, additive : callable
         From a `Request`, write the scoring functions of a linear model, and of an additive one.
     literal : callable

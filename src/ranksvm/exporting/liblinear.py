@@ -24,7 +24,7 @@ def write(request: Request) -> bytes:
         Text; LIBLINEAR ignores what follows the weights.
     """
     weights, intercept = request.folded()
-    # with bias 1 every document has a last feature 1
+    # with bias 1, LIBLINEAR appends a feature that is 1 to every document
     biased = intercept != 0.0
     lines = [
         "solver_type L2R_L2LOSS_SVR",

@@ -144,7 +144,7 @@ def _text(tree: Tree, *linear: str) -> str:
 
 
 def _threshold(cut: float) -> float:
-    """The largest number below a cut: LightGBM compares ``x <= threshold``, and takes very small numbers for 0."""
+    """The largest number below a cut: LightGBM compares ``x <= threshold``, and treats tiny numbers as 0."""
     if cut == 0.0:
         return -float(np.finfo(np.float64).tiny)
     return LOWEST if cut == LOWEST else float(np.nextafter(cut, -np.inf))

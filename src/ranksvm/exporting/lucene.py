@@ -15,8 +15,8 @@ __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scal
 # If float32 would change the "min_max" range of a feature by more than this fraction, the feature gets a "standard"
 # normalizer.
 RANGE_ERROR = 1e-6
-# If the values of a feature exceed its range by this factor, its range is not extended to 0: float32 would have no
-# digits left for differences.
+# If the largest absolute value of a feature is more than this multiple of the width of its range, the range is not
+# extended to 0: float32 would have no digits left for differences.
 FAR_RATIO = 1e3
 
 
@@ -153,8 +153,8 @@ def lucene_test(request: Request, features: list[LuceneFeature]) -> list[dict[st
 def _shifted(request: Request) -> Scaling:
     """The scaling with shifts at which no feature lowers the score: the smallest value, or the largest if w < 0.
 
-    The range of a feature includes 0, because engines use 0 for a feature that a document does not match, unless the
-    feature is so far from 0 that float32 would lose its differences.
+    The range of a feature is extended to 0, because engines use 0 for a feature that a document does not match. If the
+    feature is so far from 0 that float32 would lose its differences, the range is not extended.
     """
     assert request.ranges is not None
     low, high = (np.asarray(values, dtype=np.float64) for values in request.ranges)

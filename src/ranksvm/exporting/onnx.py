@@ -207,14 +207,14 @@ def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
     """Kernel values of the documents with the vectors."""
     name, given = function.kernel.name, function.kernel.parameters
     if name == "rbf":
-        # distances of centered rows: an offset would cost digits
+        # distances of centered rows, because values far from 0 would cost digits
         center = function.vectors.mean(axis=0)
         vectors = function.vectors - center
         rows = graph("Sub", Z, graph.constant(center))
         squares = graph("ReduceSum", graph("Mul", rows, rows), graph.constant([1], np.int64), keepdims=1)
         products = graph("Mul", graph("MatMul", rows, graph.constant(vectors.T)), graph.constant(-2.0))
         distances = graph("Add", graph("Add", products, squares), graph.constant(np.square(vectors).sum(axis=1)))
-        # round-off may leave less than 0
+        # round-off may make a distance negative
         positive = graph("Max", distances, graph.constant(0.0))
         return graph("Exp", graph("Mul", positive, graph.constant(-given["gamma"])))
     if name == "laplacian":

@@ -48,7 +48,7 @@ def broken(path: str, line: int, reason: str) -> ModelFileError:
 def number(path: str, line: int, text: str) -> float:
     """A finite number, in a form that C reads."""
     try:
-        if not text.isascii() or "_" in text:  # digits of other scripts, and 1_000, are numbers of Python alone
+        if not text.isascii() or "_" in text:  # only Python reads digits of other scripts, and 1_000
             raise ValueError
         value = float(text)
     except ValueError:
@@ -63,7 +63,7 @@ def _entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, floa
     found = []
     for word in words:
         label, separator, value = word.partition(":")
-        # more than 18 digits are beyond 64 bits, and thousands beyond int()
+        # more than 18 digits may exceed 64 bits, and int() refuses thousands of digits
         valid = label.isascii() and label.isdigit() and len(label) <= 18 and int(label) >= 1
         if not separator or not valid:
             raise broken(path, line, f"expected ID:VALUE with an id from 1, got {word[:40]!r}.")
@@ -109,7 +109,7 @@ def _check_two_classes(path: str, settings: dict[str, list[str]]) -> None:
 
 
 def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]) -> np.ndarray:
-    """The weights that give the larger of two labels a higher score; in these files the first label has it."""
+    """The weights that give the larger of two labels a higher score; in these files, it is the first label's score."""
     labels = [number(path, 1, word) for word in settings.get("label", [])]
     return -coef if len(labels) == 2 and labels[0] < labels[1] else coef
 

@@ -17,7 +17,7 @@ __all__ = ["SOLR"]
 
 # Solr adds this to the threshold of a node.
 SLACK = np.float32(1e-6)
-# Only missing values are below this number.
+# The value that stands for missing ones in Solr; all other values are above it.
 LOWEST_SINGLE = -np.finfo(np.float32).max
 # Maximum size of a file, in bytes, in the default configuration of ZooKeeper.
 LARGEST = 1_000_000

@@ -15,8 +15,7 @@ GROUP = 100
 
 
 def write(request: Request) -> bytes:
-    """The view, a query that tests the scoring formula on the documents of the self-test, and a query that tests the
-    view on rows of the table.
+    """The view, a query that tests its formula on the self-test, and a query that tests the view on rows of the table.
 
     Parameters
     ----------
@@ -182,8 +181,10 @@ def _self_test(request: Request, columns: list[int]) -> str:
 
 
 def _test_of_view(request: Request, columns: list[int], table: str, view: str) -> str:
-    """A SELECT that counts the rows of the view whose score is wrong or NULL: among the rows of one query id if
-    features are scaled by query, else among 1,000 rows."""
+    """A query that counts the rows of the view whose score is wrong or NULL.
+
+    It tests the rows of one query id if features are scaled by query, else 1,000 rows.
+    """
     part = "LIMIT 1000"
     if request.query_scaling is not None:
         query = _quoted(request.query_column)

@@ -13,8 +13,8 @@ __all__ = ["LOWEST", "Axis", "Table", "tables_of"]
 
 # A cut that every value reaches, except missing ones: comparisons with NaN are false.
 LOWEST = -float(np.finfo(np.float64).max)
-# The scalers of scikit-learn and of an exported model round differently, and each cut is a value of the training data:
-# cuts are lowered by this many units of round-off, so that the value stays above its cut.
+# An exported model rounds scaled features in another way than scikit-learn. Each cut is a value of the training data.
+# So cuts are lowered by this many units of round-off, to keep the value above its cut.
 ROUND_OFF = 16.0
 # Width of the interval of a category, in units of the spacing of float32.
 CATEGORY_WIDTH = 4
@@ -56,7 +56,7 @@ class Axis:
         cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
         if self.category:
             values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
-            # wider than to the next number, because Solr rounds once more
+            # the interval of a category ends a few numbers after it, because Solr rounds once more
             np.maximum(ends, _after(values) + CATEGORY_WIDTH * np.spacing(np.abs(values)), out=ends)
             np.minimum(ends[:-1], values[1:], out=ends[:-1])
         return replace(self, cuts=cuts.astype(np.float64))
@@ -155,5 +155,5 @@ def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
 
 
 def _after(values: np.ndarray) -> np.ndarray:
-    """The next number after each value; after 0, the smallest normal one: programs may take smaller ones for 0."""
+    """The next number after each value; after 0, the smallest normal one: programs may treat smaller ones as 0."""
     return np.where(values == 0.0, np.finfo(values.dtype).tiny, np.nextafter(values, np.inf, dtype=values.dtype))

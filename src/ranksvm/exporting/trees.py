@@ -89,10 +89,10 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 
 
 def float32_function(request: Request, engine: str) -> Additive:
-    """The function of unscaled features for an engine that compares float32. It also computes the scores of the
-    self-test.
+    """The function of unscaled features for an engine that compares float32.
 
-    A value of the training data that equals a cut still equals it after both are rounded.
+    Its scores replace those of the self-test. A value of the training data that equals a cut still equals it after both
+    are rounded.
 
     Parameters
     ----------
@@ -162,8 +162,7 @@ def score_of_trees(request: Request, offset: float) -> str:
 
 
 def expected_of(request: Request, offset: float) -> list[dict[str, Any]]:
-    """The self-test for an engine that takes every feature: nonzero features of each document by name, and scores plus
-    an offset."""
+    """The self-test for an engine that takes every feature: nonzero features by name, and scores plus an offset."""
     columns = np.arange(request.scoring.n_features)
     tests = request.test.by_name(request.names, columns)
     return [test | {"score": test["score"] + offset} for test in tests]

@@ -86,8 +86,8 @@ class Keys:
     store : Store
         The store.
     insecure : bool, default False
-        Whether, while there are no keys, everything is allowed from any machine and under any host name, also after the
-        last key was revoked. While there are keys, it has no effect.
+        Whether everything is allowed from any machine and under any host name while there are no keys, even if there
+        were keys before and all were revoked. While there are keys, it has no effect.
     """
 
     def __init__(self, store: Store, insecure: bool = False):
@@ -107,7 +107,7 @@ class Keys:
         return bool(self._known) or (self._ever and not self._insecure)
 
     def check(self, authorization: str | None, scope: str) -> str | None:
-        """Check that the API key of a request allows a scope, and return the key's name; None if no keys exist.
+        """Check that the API key of a request allows a scope, and return the key's name; None if none is needed.
 
         Parameters
         ----------

@@ -143,7 +143,7 @@ class _API:
                 response = response_of(Problem(503, "memory", "the request needs more memory than there is now."))
             except asyncio.CancelledError:  # the service ends, and the request has not arrived in time
                 response = response_of(Problem(503, "ending", "the service is ending: send the request again later."))
-            except Exception:  # unexpected errors are also answered
+            except Exception:  # unexpected errors also get a response
                 logger.exception("%s %s failed", request.method, path)
                 response = response_of(Problem(500, "internal", "the service failed; its log says why."))
             meters.count(path, response.status_code, time.perf_counter() - start)
@@ -274,7 +274,7 @@ class _API:
         return _json({"status": "ok"})
 
     async def readyz(self, _: HTTPRequest) -> Response:
-        """``GET /readyz``: requests can be answered and stored; whether learning keeps up is in the answer."""
+        """``GET /readyz``: whether requests can be answered and stored, and whether learning keeps up."""
         if self._service.writer.refused is not None:
             raise _unavailable(StoreError(self._service.writer.refused))
         learning = await run_in_threadpool(self._service.learning)
@@ -353,7 +353,7 @@ def _event(request: HTTPRequest) -> str:
 
 
 def _is_new(event: str) -> bool:
-    """Whether an id was created in the last seconds."""
+    """Whether an id was created in the last few seconds."""
     return abs(time.time() - time_of(event)) < 5.0
 
 

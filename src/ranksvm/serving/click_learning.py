@@ -31,11 +31,12 @@ class ClickLearning(msgspec.Struct, frozen=True):
     ----------
     rule : str
         Which pairs a click makes. "shown": the clicked document is preferred to every document shown without a click,
-        with weight ``clip / max(p_k, clip)`` for the propensity p_k of its rank k. "shown_all": it is preferred to
-        every other document shown, with the same weight. "fair_pairs": of two neighbors in random order, the lower one
-        is preferred if only it was clicked on (Radlinski & Joachims, "Minimally invasive randomization for collecting
-        unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and "last_click_skip_above": see
-        `ranksvm.data.clicks.pairs_from_clicks`. The last three give all pairs the weight 1.
+        with weight ``c / max(p_k, c)``, where p_k is the propensity of its rank k, and c is 0.05. "shown_all": it is
+        preferred to every other document shown, with the same weight. "fair_pairs": of two neighbors in random order,
+        the lower one is preferred if only it was clicked on (Radlinski & Joachims, "Minimally invasive randomization
+        for collecting unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and
+        "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The last three give all pairs the weight
+        1.
     source : str
         Source of propensities: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
         estimated repeatedly from the clicks in the store. "none": the store was created before this setting existed.

@@ -29,7 +29,7 @@ class Connections:
     Parameters
     ----------
     limits : Limits
-        The largest and slowest requests, and the connections of each client.
+        Limits on the size and time of requests, and on the connections of each client.
     proxies : sequence of str
         Addresses or networks of proxies, which may have any number of connections.
     """
@@ -92,14 +92,14 @@ class Connections:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection, which is closed if a client takes too long to send a request or to read the answer.
+    """A connection, which is closed if a client takes too long to send a request or to read the response.
 
     Parameters
     ----------
     connections : Connections
         What all connections have in common.
     **given
-        What uvicorn gives to a protocol.
+        Arguments that uvicorn passes to a protocol.
     """
 
     def __init__(self, connections: Connections, **given: Any):
@@ -109,7 +109,7 @@ class Connection(HttpToolsProtocol):
         # bytes received since the last complete part of a request, and whether the newest bytes completed a part
         self._waiting, self._completed = 0, False
         self._in_body = False
-        # requests without a complete answer: uvicorn tells only the last one, `cycle`, that the connection was lost
+        # requests without a complete response: uvicorn tells only the last one, `cycle`, that the connection was lost
         self._unanswered: deque[RequestResponseCycle] = deque()
         # bytes that the client has not received, and the time since which their number has not changed
         self._left, self._moved = 0, 0.0
@@ -170,7 +170,7 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer data that are not HTTP; the name is uvicorn's."""
+        """Respond to data that are not HTTP; uvicorn calls this method by its name."""
         self._cut(Problem(400, "malformed", "this is not a request of HTTP/1.1."))
 
     # -- limits --------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ class Connection(HttpToolsProtocol):
         self._part = f"{what} did not arrive in {seconds:g} seconds"
 
     def _cut(self, problem: Problem) -> None:
-        """Close the connection, with an answer unless an earlier request still waits for its own."""
+        """Close the connection, after a response unless an earlier request still waits for its own."""
         if self.transport.is_closing():
             return
         self._all.note(self._address, str(problem).removesuffix("."))

@@ -76,7 +76,7 @@ class DriftDetector:
         if shown[0] >= _MIN_RANKINGS:
             before = (clicks[:size] + 0.5) / (shown[:size] + 1.0)
             after = np.clip(propensity * np.mean(before / propensity), 1e-6, 1.0 - 1e-6)
-            # if the order was not informative before, there is nothing to lose
+            # if the order was not informative before, drift cannot be noticed
             informative = before.sum() >= _MIN_CLICK_RATIO * after.sum()
             sums = [
                 max(0.0, total + _log_ratio(clicked, before, before + change * (after - before)))

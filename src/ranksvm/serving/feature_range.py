@@ -59,8 +59,8 @@ class FeatureRange:
     """A range of each feature, symmetric about 0: a multiple of its size in the answers so far.
 
     The size of a feature is the .75 quantile of its largest absolute value in an answer. An answer moves a size by at
-    most 1 %, and a size at most doubles in an hour, so that a few wild values do not widen the range. A feature that
-    was always 0 gets the size of the largest feature.
+    most 1 %, and a size at most doubles in an hour, so that a few outliers hardly widen the range. A feature that was
+    always 0 gets the size of the largest feature.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class FeatureRange:
             return None
         largest = self.bound.copy()
         linear.dense_largest(X, 0, len(X), largest)  # raises each bound that some |x| exceeds
-        return None if largest.tobytes() == self._bytes else np.abs(X) > self.bound  # the fastest comparison
+        return None if largest.tobytes() == self._bytes else np.abs(X) > self.bound  # bytes compare fastest
 
     def clipped(self, X: np.ndarray) -> np.ndarray:
         """X clipped to the range; X itself if all its values are in the range."""

@@ -22,7 +22,7 @@ class Feedback(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     labels : dict of str to float, or list of float, optional
         Relevance by document id, or of all documents in the order of the request.
     clicks : list of str, optional
-        Ids of the documents that were clicked on; an empty list is also an answer.
+        Ids of the documents that were clicked on; an empty list is also feedback.
     preferences : list of (str, str), optional
         Ids of documents: the preferred one first.
     at : float or str, optional

@@ -1,4 +1,4 @@
-"""A service behind uvicorn, which speaks HTTP; TLS is for a proxy in front of it."""
+"""The HTTP server of a service: uvicorn, without TLS, which a proxy in front of it can add."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,12 +27,12 @@ def serve(service: Service, host: str, port: int, *, tell: Callable[[str], objec
 def bound_server(
     service: Service, host: str, port: int, *, tell: Callable[[str], object]
 ) -> "tuple[uvicorn.Server, socket]":
-    """A server of uvicorn, and its socket.
+    """Make a uvicorn server for a service, and the socket that it listens on.
 
     Parameters
     ----------
     service : Service
-        The service; it is closed in the end.
+        The service; it is closed when the server ends.
     host : str
         Address to listen at.
     port : int
@@ -87,7 +87,7 @@ def bound_server(
     )
     try:
         listener = config.bind_socket()
-        # asyncio sets this option only on sockets that it creates; without the option, answers wait 40 ms for an ACK
+        # asyncio sets this option only on sockets that it creates; without the option, responses wait 40 ms for an ACK
         listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     except BaseException:
         service.close()

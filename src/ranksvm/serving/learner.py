@@ -160,8 +160,8 @@ class Learner:
         self._version = 0
         self._passed_over: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # number of failures by entry
-        self._logged_counts = 0, 0  # last logged numbers of skipped answers, and of answers with features outside
-        self._estimated = 0  # entry with the newest estimate of propensities; the next one waits until it is learned
+        self._logged_counts = 0, 0  # last logged numbers of skipped entries, and of entries with features outside
+        self._estimated = 0  # entry with the newest estimate of propensities, to be learned before the next estimate
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -197,7 +197,7 @@ class Learner:
             logger.warning("the last checkpoint was not written: %s", error)
 
     def step(self, *, now: float | None = None) -> bool:
-        """Learn from some entries, or follow the process that does; return whether there may be more at once.
+        """Learn from some entries, or follow the process that does; return whether more entries may be waiting.
 
         Raises
         ------

@@ -54,7 +54,8 @@ class LearnerProcess:
         self._turn = threading.Lock()
         self._version = 0
         # position of the newest checkpoint when the last process ended, and the number of processes that ended at this
-        # position. Then the next process writes a checkpoint after every entry: if it also ends, the entry is known.
+        # position. If there are any, the next process writes a checkpoint after every entry, so that the entry at which
+        # it ends is known.
         self._deaths = 0, 0
         self.served: Served
         self.summary: Json
@@ -127,7 +128,7 @@ class LearnerProcess:
 
     def _count_death(self, code: int) -> None:
         """Pass over an entry at which several processes in a row ended."""
-        with suppress(StoreError):  # otherwise it is counted the next time
+        with suppress(StoreError):  # if the store fails, this end is not counted
             self.follow()
             position, deaths = self.served.position, 1
             if position == self._deaths[0]:

@@ -108,12 +108,12 @@ class Learning:
         range_rule: RangeRule = RangeRule(),  # noqa: B008 (immutable)
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
-        self.range = FeatureRange(range_rule)  # at an entry: the range according to the entries before it
+        self.range = FeatureRange(range_rule)  # the range that applies to an entry depends only on earlier entries
         # while feature ranges rest on few answers: the initial state of the models that learn, from which they may have
         # to start again
         self._beginning: dict[str, bytes] = {}
         self._remember()
-        self.outside = 0  # answers about documents with features outside the range
+        self.outside = 0  # entries of feedback on documents with features outside the range
         self.position = 0
         self.measures = {name: Measure(settings.metric) for name in (SHOWN, *models)}
         _, cutoff = click_metric(settings.metric)
@@ -291,7 +291,7 @@ class Learning:
 
     @property
     def rankings_with_clicks(self) -> int:
-        """Number of rankings with feedback by clicks; a ranking without any feedback in time counts as not clicked."""
+        """Number of rankings with feedback by clicks; one without any feedback in time counts as having no clicks."""
         return self.estimates[SHOWN].rankings
 
     @property

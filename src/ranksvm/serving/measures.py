@@ -73,7 +73,7 @@ class Measure:
         return {"cumulative": cumulative | arrays, "block": self._block, "points": self._points}
 
     def history(self) -> list[tuple[int, float, float]]:
-        """Points (number of queries, mean over them, half the width of its 95 % interval, from means of blocks)."""
+        """Points: number of queries, their mean, and half the width of its 95 % interval, which block means give."""
         self._add_points()
         if not self._points:
             return []
@@ -151,7 +151,7 @@ class ClickEstimate:
 
 
 def click_metric(metric: str) -> tuple[str, int | None]:
-    """Name and cutoff of the metric that is estimated from clicks: DCG with the cutoff of a metric by labels."""
+    """Name and cutoff of the metric estimated from clicks: DCG with the cutoff of the metric computed from labels."""
     cutoff = getattr(parse_metric(metric), "cutoff", None)
     return "dcg" if cutoff is None else f"dcg@{cutoff}", cutoff
 
@@ -174,7 +174,7 @@ def _normal(n: float, total: float, square: float) -> tuple[float, float]:
 
 
 class Wins:
-    """Interleaved rankings that one of two models has won: more of its documents were clicked on.
+    """Counts of interleaved rankings by winner: the model with more clicked documents wins.
 
     Parameters
     ----------

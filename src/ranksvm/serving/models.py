@@ -73,8 +73,7 @@ def by_position(model: M) -> M:
 
 
 def make_deterministic(model: M) -> M:
-    """Make learning reproducible, as replays of a log need it, and return the model: seed 0 if it has none, and one
-    thread."""
+    """Give a model one thread, and seed 0 if it has none, so that replays of a log learn the same; return the model."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:
             step.random_state = 0

@@ -40,7 +40,7 @@ _OF_FEEDBACK = {
     "stored, but neither checked nor used to learn.",
 }
 _OBJECT = {"type": "object"}
-# Status codes that every address may answer with.
+# Status codes that a response from any address may have.
 _ALWAYS = (401, 403, 408, 429, 431, 503)
 _REASONS = {
     400: "The body is malformed.",

@@ -13,18 +13,18 @@ TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
-    """An error with which a request is answered.
+    """An error that a request gets as its response.
 
     Parameters
     ----------
     status : int
-        Status of HTTP.
+        HTTP status code.
     code : str
         What happened, for programs: ``urn:ranksvm:problem:CODE``.
     detail : str
         What happened, and what to do, for people.
     headers : mapping of str to str, optional
-        Further headers of the answer.
+        Further headers of the response.
     """
 
     def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None):
@@ -33,7 +33,7 @@ class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
 
 
 def response_of(problem: Problem) -> Response:
-    """The answer to the request."""
+    """The HTTP response that reports a problem."""
     content: dict[str, Any] = {
         "type": f"urn:ranksvm:problem:{problem.code}",
         "title": http.HTTPStatus(problem.status).phrase,

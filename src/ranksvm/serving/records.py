@@ -127,7 +127,8 @@ class Entry:
     kind : Kind
         What it is.
     event : str or None
-        Id of the event that it answers.
+        Id of the event that it answers: it is feedback on this event, or says that none came in time. None for other
+        kinds.
     content : bytes
         What it says, as MessagePack.
     at : float
@@ -209,7 +210,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer to a request to store something.
+    """The result of a request to store something.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def refitted(
     click_learning: ClickLearning,
     feature_range: FeatureRange,
 ) -> Refit:
-    """Fit a champion again to entries of the log, and compare both on the last fifth of them.
+    """Fit a champion again to entries of the log, and compare the old and new fit on the last fifth of the entries.
 
     If most entries of the last fifth have labels, the models are compared by the metric, with a randomization test of
     the paired differences per query. Otherwise they are compared by DCG with the same cutoff, estimated from the clicks
@@ -62,7 +62,7 @@ def refitted(
     passed_over : mapping of int to str
         Entries that are omitted.
     metric : str
-        The metric by labels.
+        The metric that is computed from labels.
     click_learning : ClickLearning
         How clicks are learned from.
     feature_range : FeatureRange
@@ -129,7 +129,7 @@ def _compared_by_clicks(
 def _lessons(
     store: Store, window: tuple[int, int], passed_over: Mapping[int, str], click_learning: ClickLearning
 ) -> list[Lesson]:
-    """The answers with labels or clicks in a window of entries; only the newest, if all are too large for memory."""
+    """The feedback with labels or clicks in a window of entries; only the newest if all is too large for memory."""
     lessons: deque[Lesson] = deque()
     size = np.zeros(3, dtype=np.int64)
     for entry in store.entries_between(*window):

@@ -1,4 +1,4 @@
-"""Requests to rank, in JSON, lines of JSON, or float32 numbers; and the answers."""
+"""Requests to rank, in JSON, lines of JSON, or float32 numbers, and the responses to them."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     matrix : list of list of float, optional
         Features of the documents, in the order of the model.
     ids : list of str, optional
-        Ids of the rows of the matrix; without them, their numbers from 0.
+        Ids of the rows of the matrix; None: the row numbers, from 0.
     query : str, optional
         Name of the query.
     """
@@ -71,7 +71,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Ranking(msgspec.Struct):
-    """The answer to a request to rank.
+    """The response to a request to rank.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Limits(msgspec.Struct, frozen=True):
         Bytes of the address and the headers of a request.
     head_seconds, body_seconds : float
         Seconds in which the head of a request, and then its body, must arrive. The connection is also closed if the
-        client reads nothing of an answer for `body_seconds`.
+        client reads nothing of a response for `body_seconds`.
     connections : int
         Connections of a client.
     """
@@ -173,7 +173,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
     names : list of str
         Names of the features.
     limits : Limits
-        What is too large.
+        Limits on the size of the request.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
     body : bytes
         The body, which is JSON.
     names : iterable of bytes, optional
-        The names that matter, as they are in the body; None: all.
+        The names that must not be repeated, in quotation marks as in the body; None: all.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def check_width(width: int, what: str, names: list[str]) -> None:
     width : int
         Number of features.
     what : str
-        What has them.
+        What has these features, for the message.
     names : list of str
         Names of the model's features.
 

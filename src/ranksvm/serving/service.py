@@ -33,7 +33,8 @@ _EXPLAINED = 8
 _VERSIONS = 4
 # If there is feedback to learn from, but no progress for this number of seconds, learning counts as stalled.
 _STALLED_SECONDS = 30.0
-# Number of answers that learning may lag behind before this is reported; a version is written every 1,000 by default.
+# Number of entries by which learning may lag behind before the service reports it; by default, a version is written
+# every 1,000 entries.
 _LAG = 2_000
 # Number of checkpoints over which the changes of weights are shown.
 _MOVED_OVER = 100
@@ -258,7 +259,7 @@ class Service:
         }
 
     def refresh(self) -> None:
-        """Read the API keys again, which other processes may have changed; called every few seconds."""
+        """Read API keys and checkpoints that other processes may have written; called every few seconds."""
         self.keys.reload()
         self.learner.follow()
         self.learning()
@@ -285,8 +286,7 @@ class Service:
         ]
 
     def _at(self, version: int) -> Served:
-        """The models of a version and the range of its features. Callers must not change the models: they are
-        shared."""
+        """The models and the feature range of a version; callers must not change the models, which are shared."""
         served = self.learner.served
         if served.version == version:
             return served

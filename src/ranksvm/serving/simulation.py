@@ -47,7 +47,7 @@ class Connection:
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def ask(self, method: str, path: str, body: bytes | Json | None = None) -> dict[str, Any]:
-        """The answer to a request, whose body is sent as JSON, or unchanged if it is bytes.
+        """Send a request, with a body of JSON unless it is bytes, and return the decoded response.
 
         Raises
         ------
@@ -108,7 +108,7 @@ def simulate(
     in_step: bool = False,
     random_state: int = 0,
 ) -> Iterator[Simulated]:
-    """Send queries to the service one after another, and answer each ranking.
+    """Send queries to the service one after another, and give feedback on each ranking.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ class SQLiteDatabase:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """Device and number of a file."""
+    """Device and inode number of a file."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 

@@ -15,7 +15,7 @@ from ranksvm.serving.records import Checkpoint, Entry, Event, Kind, LogEntry, Ou
 __all__ = ["SCHEMA_VERSION", "Cursor", "Database", "Store", "open_store"]
 
 SCHEMA_VERSION = 1
-# An empty log.
+# Digest of an empty log.
 GENESIS = bytes(32)
 
 _TABLES = (
@@ -34,8 +34,8 @@ _TABLES = (
 # Prefix of names in the table meta: such a row has the number of an entry that is passed over.
 _PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
-# SQL for the bytes of an entry with its event, and of an event (without features) with its answer; maximum bytes of one
-# read.
+# SQL for the bytes of an entry with its event, and of an event (without features) with the entry that answers it;
+# maximum bytes of one read.
 _SIZE = "LENGTH(entries.content) + COALESCE(LENGTH(events.content) + LENGTH(events.features), 0)"
 _SIZE_OF_ANSWER = "LENGTH(events.content) + COALESCE(LENGTH(entries.content), 0)"
 _MAX_BYTES = 32 << 20
@@ -57,7 +57,7 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A database: transactions for any thread. An error in one becomes a `StoreError`, and rolls it back."""
+    """A database with transactions for any thread; an error in one rolls it back, and becomes a `StoreError`."""
 
     blob: str
 
@@ -596,7 +596,7 @@ class Store:
     # -- the learner, keys, sizes --------------------------------------------------------------------------------------
 
     def lease(self, owner: str, seconds: float) -> bool:
-        """Lease learning to an owner for the next seconds; False if another owner's lease has not expired."""
+        """Lease learning to an owner for some seconds; False if another owner's lease has not expired."""
         with self._turn, self._database.writing() as cursor:
             now = self._database.now(cursor)
             found = cursor.run("SELECT owner, until FROM lease WHERE id = 1")

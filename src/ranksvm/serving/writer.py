@@ -14,7 +14,7 @@ __all__ = ["Done", "Writer", "deliver"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Maximum number of events, and of entries, in one transaction: larger transactions are hardly faster.
+# Maximum number of entries in one transaction, and of events if it has no entries: larger ones are hardly faster.
 _MAX_GROUP = 256
 # Seconds for which an event may wait, to be stored together with later events; no client waits until it is stored. An
 # entry ends the wait.
@@ -41,7 +41,7 @@ Results = list[tuple[Done, Receipt | StoreError]]
 
 
 class Writer:
-    """Stores events and entries in the order of their arrival, but events before entries.
+    """Stores events and entries in groups: first the events of a group, then its entries, each in order of arrival.
 
     No one waits until an event is on disk, but it is stored before any later item, such as its feedback. While the
     store fails, up to ``max_events`` events wait in memory, and entries are refused. Items that would exceed
@@ -87,12 +87,12 @@ class Writer:
         return len(self._events) + len(self._entries)
 
     def put_event(self, event: Event) -> None:
-        """Store an event soon.
+        """Queue an event for storage.
 
         Raises
         ------
         StoreError
-            When too much waits already.
+            When too many bytes already wait.
         """
         with self._news:
             self._take(_size_of(event))
@@ -101,12 +101,12 @@ class Writer:
                 self._news.notify()
 
     def put(self, entry: Entry, done: Done) -> None:
-        """Store an entry in turn; the future gets its receipt when it is on disk, or StoreError.
+        """Queue an entry for storage; the future gets its receipt when it is on disk, or a StoreError.
 
         Raises
         ------
         StoreError
-            When too much waits already.
+            When too many bytes already wait.
         """
         with self._news:
             self._take(_size_of(entry))
