@@ -188,7 +188,7 @@ class AdditiveFunction:
 
     @cached_property
     def _columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of codes, and scales for them, of which only the number matters here."""
+        """The columns of codes, and as many ones as they have scales, which scoring does not use."""
         columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
         return columns, np.ones(n_variables)
 

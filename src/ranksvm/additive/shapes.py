@@ -46,7 +46,7 @@ class Shape(Tabular):
     shares : ndarray of float64, shape (n_levels,)
         Share of the training rows at each level.
     texts : list of str, optional
-        The texts that categories stand for, by number.
+        The texts of categories 0, 1, ...; None if categories are numbers.
     """
 
     feature: int
@@ -143,7 +143,7 @@ class Cells(Tabular):
     shares : ndarray of float64, of the same shape
         Share of the training rows in each cell.
     texts : tuple of list of str or None
-        The texts that categories of each feature stand for, by number.
+        The texts of categories 0, 1, ... of each feature; None if they are numbers.
     """
 
     first: int
@@ -197,7 +197,7 @@ def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]
     bins : FeatureBins
         The levels.
     texts : list of str, optional
-        The texts that categories stand for, by number.
+        The texts of categories 0, 1, ...; None if categories are numbers.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def shapes_of(
     names : sequence of str, optional
         Names of the features.
     categories : mapping of str to list of str, optional
-        The texts that categories stand for, by the name of the feature.
+        The texts of categories 0, 1, ..., by the name of the feature.
 
     Returns
     -------
@@ -322,7 +322,7 @@ def edited_steps(
     steps : ndarray of float64, shape (n_levels,)
         Its steps so far.
     values : array-like of shape (n_levels,), or mapping of int to float
-        The new steps, of all levels or of some by number.
+        The new steps of all levels, or of some levels by their numbers.
     scales : ndarray of float64, shape (n_levels - 1,)
         The scale of each variable of the feature.
     sign : {-1, 0, 1}

@@ -31,7 +31,7 @@ def ranker_input(
     Raises
     ------
     OptionError
-        When the model is not one of these.
+        When the model does not end with a linear or additive ranker.
     DataError
         When the names do not fit X.
     """

@@ -250,7 +250,7 @@ def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
 
 
 def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
-    """The name of a query that has no block, and so no id."""
+    """The name of a query whose block, and so its id, is not available."""
     return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
 
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of the weights of a linear ranker: a jackknife over queries by one Newton step each."""
+"""Confidence intervals of the weights of a linear ranker: a jackknife with one Newton step for each query."""
 
 import math
 from collections.abc import Callable
@@ -35,7 +35,7 @@ MAX_INTERACTION = 3.0
 # coverage of 95 to 97 % with this band, and of 93 to 97 % with a band of a tenth of its width, which contains few
 # pairs.)
 HINGE_SCALE = 2.0 / 3.0
-# Maximum number of entries in the array of the changes of the weights by pairs of queries: 64 MiB.
+# Maximum number of entries in the array of weight changes for pairs of queries: 64 MiB.
 PAIR_NUMBERS = 1 << 23
 # Leverages are at most 1 - MIN_ONE_MINUS_LEVERAGE, so that round-off cannot make them 1.
 MIN_ONE_MINUS_LEVERAGE = 1e-12
@@ -372,7 +372,7 @@ def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWe
 
 
 def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
-    """Coordinates of the centered rows in an orthonormal basis of their space, and the map from it to weights."""
+    """Coordinates of the centered rows in an orthonormal basis of their space, and a map from these to weights."""
     X = X.astype(np.float64)
     products = (X @ X.T).toarray() if checks.is_sparse(X) else X @ X.T
     gram = _centered(_centered(products, starts).T, starts)

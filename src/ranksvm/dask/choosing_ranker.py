@@ -65,7 +65,7 @@ class Choosing:
     prepared : Prepared
         The training rows.
     held_out : list of HeldOut
-        The sets of ``eval_set``; none: folds of the queries decide.
+        The sets of ``eval_set``; if the list is empty, folds of the queries decide.
     metrics : list of Metric
         The metrics of these sets; the first one decides.
     convention : Convention

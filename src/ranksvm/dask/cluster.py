@@ -62,9 +62,8 @@ class Cluster:
     ) -> list[Future]:
         """Call a function for each part, on its worker, with the part, its item of ``second_arguments``, and constants.
 
-        If a task looks like the root of a graph, Dask may send it to any idle worker, together with its part. Tasks
-        look like this if there are few parts. Dask does not do this if the task names workers, even if it also allows
-        others.
+        Dask may move a task that looks like the root of a graph, together with its part, to any idle worker; tasks look
+        like roots if there are few parts. Dask does not move a task that names workers, even if it also allows others.
 
         The list of workers is updated every few seconds only, because a request to the scheduler takes a tenth of the
         time of a round. Without ``look`` there is no request, so that a lost scheduler cannot block the call.

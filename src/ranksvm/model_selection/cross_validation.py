@@ -208,7 +208,7 @@ def cross_validate(
         (strata), or, if there is only one, the rows.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
         As in `ranksvm.metrics.evaluate`. Pairs have only the metric ``pairwise_accuracy``, and censored times only
-        ``concordance_index``, to which the default then refers.
+        ``concordance_index``; for them, this metric is the default.
     cv : int, splitter, or iterable of (train, test), default 5
         Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers. With pairs, the rows
         of a split are pairs.

@@ -21,8 +21,9 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 class _QuerySplitter(BaseCrossValidator):
     """Splits queries, and returns their rows."""
 
-    # With metadata routing scikit-learn passes `qid`, but not `groups`: its base class has removed `groups` from the
-    # requests (before scikit-learn 1.7 only one class may do so). Without routing only `groups` can reach a splitter.
+    # With metadata routing, scikit-learn passes `qid` but not `groups`, because BaseCrossValidator removes `groups`
+    # from the requests. (Before scikit-learn 1.7, this class must not remove it again.) Without routing only `groups`
+    # can reach a splitter.
     __metadata_request__split: ClassVar = {"qid": True}
 
     n_splits: int

@@ -189,7 +189,7 @@ def _common_ends(names: set[str]) -> tuple[int, int]:
     """Numbers of letters that several different names have in common at their beginnings, and at their ends."""
 
     def n_common(names: list[str]) -> int:
-        # the first and the last in alphabetical order differ first
+        # all names share what the first and the last in alphabetical order share
         pairs = zip_longest(min(names), max(names))
         return next(place for place, (a, b) in enumerate(pairs) if a != b)
 

@@ -24,7 +24,7 @@ __all__ = ["curves_section", "metrics_section", "queries_section", "scores_secti
 # Maximum number of cells in the table of queries. At 35 bytes each they take less than half of the megabyte that a
 # report may take.
 _CELLS = 10_000
-# baselines whose differences are drawn
+# maximum number of baselines whose differences are drawn
 _DRAWN = 3
 
 

@@ -47,7 +47,7 @@ class Connections:
         self._open.add(connection)
         client = client_of(address)
         self._of_client[client] += 1
-        # one client's connections leave room for others, even if the process may open few files
+        # one client may use at most half of the connections, even if the process may open few files
         most = min(self.limits.connections, self._max_connections // 2)
         if self._of_client[client] > most and not self._is_proxy(address):
             return Problem(429, "connections", f"the client has more than {most} connections.")

@@ -143,7 +143,7 @@ class LearnerProcess:
         self.trouble = f"the learner ended with code {code}, and is started again."
         logger.warning(self.trouble)
         if self._owner is not None:
-            with suppress(StoreError):  # otherwise its lease ends in seconds
+            with suppress(StoreError):  # if the store fails, the lease ends by itself
                 self._store.release(self._owner)
         self._ended.wait(_RESTART_SECONDS)
 

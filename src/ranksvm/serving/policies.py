@@ -40,7 +40,7 @@ def greedy(scores: np.ndarray) -> Choice:
 
 
 def epsilon(scores: np.ndarray, chance: float, random: np.random.Generator) -> Choice:
-    """With probability ``chance`` a random order, each as likely as any other, else `greedy`."""
+    """With probability ``chance``, a uniformly random order; otherwise, `greedy`."""
     best = greedy(scores).order
     order = random.permutation(len(scores)) if random.random() < chance else best
     propensities = np.full(len(scores), chance / len(scores)) + (1.0 - chance) * (order == best)

@@ -61,7 +61,7 @@ class PostgresDatabase:
     def writing(self) -> Iterator[_Cursor]:
         """A transaction that excludes other writers and is on disk when the block has ended."""
         with self._transaction() as connection:
-            # whatever the default of the server or of the role is
+            # this overrides the default of the server or the role
             connection.execute("SET LOCAL synchronous_commit = on")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITER,))
             yield _Cursor(connection)

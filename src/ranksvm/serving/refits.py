@@ -20,8 +20,8 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Refit", "refitted"]
 
-# Share of the entries that is held out, the newest ones; and the largest p-value at which a new model that is better on
-# these entries replaces the champion.
+# Share of the entries that is held out: the newest entries. The largest p-value at which a new model that is better on
+# them replaces the champion.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
 # Maximum bytes of features, and maximum number of listed pairs: a fit uses fewer entries if they exceed either.
@@ -160,7 +160,7 @@ def _is_too_large(n_bytes: int, n_pairs: int, n_listed: int) -> bool:
 
 
 def _qid(lessons: list[Lesson]) -> np.ndarray:
-    """The query of each document, for the documents of all lessons in turn."""
+    """The query number of each document, lesson after lesson."""
     sizes = [len(lesson.X) for lesson in lessons]
     return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -186,7 +186,7 @@ def _fitted(champion: Model, lessons: list[Lesson]) -> Model:
 
 
 def _pairs(lessons: list[Lesson]) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows, which are numbered over the documents of all lessons in turn, and the weights of the pairs."""
+    """Pairs of rows, which are numbered over all lessons, and the weights of the pairs."""
     pairs, weights, first = [], [], 0
     for lesson in lessons:
         own = lesson.pairs

@@ -168,7 +168,7 @@ def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
 
 
 def _ids(data: RankingData) -> list[str]:
-    """Ids of the documents of a query; if the data have none, row numbers, as the service numbers such documents."""
+    """Ids of the documents of a query; if the data have no ids, row numbers, as in the service."""
     return [str(id) for id in (range(data.n_rows) if data.docid is None else data.docid.tolist())]
 
 

@@ -386,7 +386,7 @@ class Store:
         ]
 
     def event_before(self, newest: int) -> str:
-        """Id of the event just before the ``newest`` newest ones; "" if there are no more than these."""
+        """Id of the event just before the last ``newest`` events; "" if there are not more events."""
         with self._database.reading() as cursor:
             rows = cursor.run("SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?", newest)
         return rows[0][0] if rows else ""

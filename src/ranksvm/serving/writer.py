@@ -137,7 +137,7 @@ class Writer:
                 self._probe()
 
     def _probe(self) -> None:
-        """Check whether the store works again: while the service is not ready, it may receive no items to try."""
+        """Check whether the store works again: a service that is not ready may get no items that would show this."""
         try:
             self._store.probe()
         except Exception as error:
