@@ -49,7 +49,7 @@ def _legend(ax: "Axes", **options: Any) -> None:
 
 
 def _count_axis(ax: "Axes", which: str) -> None:
-    """Make the axis "x" or "y" logarithmic, with plain numbers at powers of ten; a short one also has 2, 5, 20, ...."""
+    """Make the axis "x" or "y" logarithmic, with numbers at powers of ten and, on a short axis, 2 and 5 times these."""
     from matplotlib.ticker import NullLocator
 
     getattr(ax, f"set_{which}scale")("log")
