@@ -100,7 +100,8 @@ class PackedKernelMatrix(MeasuredProducts):
             first, last = self._kept_tasks[task]
             compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, sums[task])
 
-        self._tiles.parallel(multiply, range(len(self._made_tasks)), self._n_threads)
+        if self._made_tasks:
+            self._tiles.parallel(multiply, range(len(self._made_tasks)), self._n_threads)
         parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
         return sums.sum(axis=0)
 
