@@ -48,7 +48,7 @@ _Z = 1.959964
 
 
 def click_options(command: Callable) -> Callable:
-    """A click log and the propensities of its ranks."""
+    """The options that give a click log and the propensities of its ranks."""
     return all_options(
         click.option(
             "--clicks",
@@ -66,7 +66,7 @@ def click_options(command: Callable) -> Callable:
 
 
 def estimator_options(command: Callable) -> Callable:
-    """How clicks estimate metrics."""
+    """The options that say how metrics are estimated from clicks."""
     return all_options(
         click.option(
             "--estimator",
@@ -93,8 +93,7 @@ def check_clicks(options: dict[str, Any]) -> None:
 
 
 def open_log(path: Path) -> "ClickLog | ClickLogFile":
-    """The click log in a file: a log itself, events of Metarank, or the store of a service with its lists and
-    clicks."""
+    """Open a click log: a file of impressions and clicks, events of Metarank, or the store of a service."""
     with open(path, "rb") as file:
         is_store = file.read(len(_SQLITE)) == _SQLITE
     if is_store:
@@ -108,7 +107,7 @@ def open_log(path: Path) -> "ClickLog | ClickLogFile":
 
 
 def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, PositionBias]":
-    """The click log, cut above the first rank with an unknown propensity, and the propensities of its ranks."""
+    """The click log, without the ranks from the first unknown propensity on, and the propensities of its ranks."""
     from ranksvm.clicks import ClickLog, PositionBias
 
     log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
@@ -125,7 +124,7 @@ def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, Posi
 
 
 def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.ndarray, np.ndarray]":
-    """Weighted pairs of rows of the training data."""
+    """Pairs (preferred, other) of rows of the training data that follow from clicks, and the weights of the pairs."""
     from ranksvm.clicks import click_pairs
 
     log, bias = open_clicks(options)
@@ -204,7 +203,7 @@ def _results(data: Path, metrics: list[str], options: dict[str, Any]) -> "dict[s
 
 
 def chooses_by_clicks(options: dict[str, Any]) -> bool:
-    """Whether clicks decide C: no C is given, and no validation data with a range to choose from."""
+    """Whether C is chosen by clicks: no C is given, and validation data and a range of C are not both given."""
     if options["clicks"] is None or options["C"] is not None:
         return False
     if options["low_rank"] is not None or options["gammas"] is not None:

@@ -149,7 +149,7 @@ class Comparison:
         return [HEADINGS[name] for name in HEADINGS if len(values[name]) > 1] or [HEADINGS["loss"]]
 
     def cells(self, settings: dict[str, Any]) -> list[str]:
-        """The values of a combination in these columns."""
+        """The values of a combination in the columns that `columns` names."""
         columns = self.columns
         return [_cell(settings, name) for name, heading in HEADINGS.items() if heading in columns]
 
@@ -159,16 +159,16 @@ class Comparison:
         return len(self.values_of_C(settings)) * _n_gammas(settings, self._options["gammas"]) * parts
 
     def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the usual symbol)
-        """The values of C to try: for models that take longer than linear ones, a part of the default range."""
+        """The values of C to try: for models that are slower to fit than linear ones, some of the default values."""
         Cs = self._options["Cs"]
         return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[:: COARSE[settings["model"]]]
 
     def check(self) -> None:
-        """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
+        """Before the first fit, refuse selections and weightings of pairs that do not go with given pairs."""
         from ranksvm.fits.training_set import TrainingArguments
 
         for settings in self.combinations:
-            # the ranker is made before the timer starts, because making it imports its class
+            # making the ranker also imports its class: `run` then does not count the import as training time
             ranker = self._ranker(settings)
             if isinstance(ranker, LowRankChoice):
                 continue
@@ -235,7 +235,7 @@ class Comparison:
         def make(C: float) -> "Estimator":
             return make_ranker(options, Cs=None, gammas=None, C=C)
 
-        make(Cs[0])  # imports the class, which `LowRankChoice` needs while the timer runs
+        make(Cs[0])  # imports the class now, so that the import does not count as training time
         return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
 
     def _evaluation(self, tried: Tried, watch: Stopwatch) -> "Evaluation":

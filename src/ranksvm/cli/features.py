@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in", "refuse_not_finite"]
 
 T = TypeVar("T")
-# names listed in a message
+# maximum number of names that a message lists
 _LISTED = 5
 # The names that stand for missing feature names. (Nine digits are enough for every file.)
 _NUMBERED = re.compile("f[1-9][0-9]{0,8}")
 
 
 def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, Features, Sequence[str] | None]":
-    """A model that takes columns by position, the features of a file in its order, and their names.
+    """The model without feature names, the features of a file in the model's order, and the names of these features.
 
-    The returned model has no feature names, because scikit-learn would warn that the array has none.
+    The model is returned without names, because scikit-learn would warn that the array of features has none.
     """
     names, n_features = names_in(model), model.n_features_in_
     X = matched_to(model, data, path)
@@ -202,7 +202,7 @@ def _with_places(
     of: str,
     categories: Mapping[str, list[str]],
 ) -> "Features":
-    """Features in which each text is coded by its position in ``categories`` instead of ``found``."""
+    """The features, with each text coded as its position in ``categories`` instead of its position in ``found``."""
     from ranksvm.data.text_categories import placed
     from ranksvm.exceptions import DataError
 

@@ -231,7 +231,7 @@ def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
 
 
 def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]":
-    """Preferences, one per line: ``preferred other [weight]``, row numbers of the data from 0.
+    """Read a file of preferences, one per line: ``preferred other [weight]``, with row numbers of the data from 0.
 
     Empty lines and text after a ``#`` are ignored.
 

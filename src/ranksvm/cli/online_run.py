@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CtrlC", "OnlineRun", "parts_of"]
 
-# key in the notes of a model file
+# key of the state of a run in the notes of a model file
 _NOTES = "online"
 
 

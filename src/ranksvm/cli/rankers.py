@@ -34,7 +34,7 @@ _CHOICE = ("metric", "convention", "rule")
 
 
 def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> "Estimator":
-    """The estimator for the options; if they have a range to choose from, one that chooses.
+    """The estimator for the options; if they have a range of values, an estimator that chooses among them.
 
     The ranges are ``Cs``, ``gammas``, and ``interactions="auto"``. An option that is None is not passed on; ``changes``
     override ``options``. With ``only_fit`` a RankSVM is made without the interface of scikit-learn, which
@@ -74,7 +74,7 @@ def _additive_ranker(options: dict[str, Any]) -> "Estimator":
 
 
 def _choice(options: dict[str, Any]) -> dict[str, Any]:
-    """How an estimator chooses, and from which C."""
+    """The parameters that say how an estimator chooses C, and from which values."""
     Cs = [options["C"]] if options["Cs"] is None else options["Cs"]
     return {"Cs": Cs, "cv": options["folds"], **{name: options[name] for name in _CHOICE}}
 

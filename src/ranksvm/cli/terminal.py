@@ -81,7 +81,7 @@ def standard_streams() -> Iterator[None]:
 
 
 class _Descriptor(io.FileIO):
-    """A descriptor to write to, which raises the first error of standard output, and none of standard error."""
+    """Writes to a descriptor; on standard output the first error is raised, on standard error none is."""
 
     def __init__(self, number: int):
         super().__init__(number, "w", closefd=False)

@@ -1,4 +1,4 @@
-"""The data of training commands: parts, weights and pairs, in memory or in a file; scaling, fitting and evaluation."""
+"""The training, validation and test data of training commands, in memory or in a file; fits and measures models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 
 @dataclass
 class TrainingData:
-    """The data files of a training command, by part: train, and valid and test if given.
+    """The data files of a training command, each called a part: "train", and "valid" and "test" if they are given.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TrainingData:
         return self.pairs is None and "clicks" not in self.paths
 
     def check_choice(self, folds: int) -> None:
-        """Refuse a choice for which there are no data."""
+        """Refuse to choose settings if there are neither validation data nor enough queries for the folds."""
         if "valid" in self.parts:
             return
         if not self.from_labels:

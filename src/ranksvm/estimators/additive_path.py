@@ -29,7 +29,7 @@ class AdditivePath:
     Cs : ndarray of float64, shape (n_Cs,)
         The values, ascending.
     models : list of AdditiveRankSVM
-        The fitted model for each, with its certificate.
+        The fitted model for each value, with its certificate.
     spreads : ndarray of float64, shape (n_Cs, n_features + n_interactions)
         Standard deviation of each shape, then of each function of two features, over the training rows.
     names : list of str

@@ -1,4 +1,4 @@
-"""AdditiveRankSVM: a linear part, steps of each feature, and functions of two features."""
+"""AdditiveRankSVM: the score adds a linear part, a step function of each feature, and functions of two features."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -63,8 +63,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     linear : bool, default True
         Whether there is a linear part. A model without one can be exported to every engine that evaluates trees.
     max_bins : int, default 32
-        Maximum number of levels of a feature, from 2 to 255, in addition to the level of missing values. The penalty
-        hardly depends on it (see the notes), so that more levels do not overfit by themselves.
+        Maximum number of levels (bins of the values) of a feature, from 2 to 255, in addition to the level of missing
+        values. The penalty hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
         The functions of two features. For each pair of features, there is a bound on how much a function of the pair
         could lower the objective; a number n adds functions of the n pairs with the largest bounds. A list contains the
@@ -85,8 +85,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     solver, tol, max_iter, warm_start, keep_on_interrupt : optional
         As in `RankSVM`, without solver "dual".
     device : str, default "cpu"
-        "cpu", "auto" or the name of a GPU, as in `RankSVM`. Levels, codes and the preconditioner are computed on the
-        CPU in any case; X must be in the memory of the host.
+        "cpu", "auto" or the name of a GPU, as in `RankSVM`. The level of each value, and the preconditioner, are
+        computed on the CPU in any case; X must be in the memory of the host.
     memory_limit : int, str or None, default None
         As in `RankSVM`: data in a larger file are read in passes, on the CPU.
     n_jobs : int or None, default None
@@ -115,7 +115,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     interaction_cuts_, n_interaction_cuts_ : ndarray
         Cuts between the levels that features have in functions of two features.
     interaction_values_ : ndarray of float64
-        The value of each cell, one function of two features after the other, row by row.
+        The value of each cell (a level of one feature with a level of the other), one function after the other. The
+        cells of a function are ordered by the level of the first feature, then by the level of the second.
     candidate_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
         A bound for each pair of features, in the order (0, 1), (0, 2), ...: before any function was added, a function
         of both features could lower the objective by at most this bound plus ``duality_gap_``. None without

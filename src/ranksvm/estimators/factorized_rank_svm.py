@@ -61,9 +61,9 @@ class FactorizedRankSVM(LowRankRanker):
     C : float, default 1.0
         Upper bound of alpha, positive: the weight of a pair.
     n_components : int, default 5
-        Number K of entries of each v_i. The matrix of the products of a query has rank at most K; so has its block of
+        Number K of entries of each v_i. The matrix of the products of a query has rank at most K. So has its matrix of
         alpha if labels have two levels. With L levels alpha is 0 for documents that do not form a pair, and the rank of
-        the block is at most ``(L - 1) K``.
+        the matrix of alpha is at most ``(L - 1) K``.
     learning_rate : {"auto"} or float, default "auto"
         "auto": an exact line search sets the length of each step, so the objective never rises. A number: every step is
         a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
@@ -115,8 +115,8 @@ class FactorizedRankSVM(LowRankRanker):
         Number of epochs.
     history_ : dict of list
         Trace over the epochs: ``objective``, the value after the epoch; ``projected_gradient``, the norm of ``P(V - G)
-        - V`` over all queries, where V are the factors, G is the gradient when each query is visited, and P is the
-        projection onto the box. The norm is 0 at a stationary point.
+        - V`` over all queries, where V are the factors, G is the gradient, taken for each query when it is visited, and
+        P is the projection onto the box. The norm is 0 at a stationary point.
     best_iteration_ : int or None
         With ``early_stopping_rounds``: the epoch, from 1, whose model was kept.
     best_score_ : float or None
@@ -315,7 +315,7 @@ class FactorizedRankSVM(LowRankRanker):
         return self
 
     def _dual(self, data: TrainingSet) -> FactorizedDual:
-        """The problem, at the initial factors."""
+        """The dual problem, with the factors from which the fit starts."""
         random = check_random_state(self.random_state)
         shape = data.n_rows, int(self.n_components)
         step = None if isinstance(self.learning_rate, str) else float(self.learning_rate)
@@ -358,8 +358,8 @@ class FactorizedRankSVM(LowRankRanker):
         if queries.n_rows != n_rows:
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
         # Rows in another order give the same number of pairs, but do not belong to the factors; the objective shows
-        # this, at the cost of at most one epoch. C may have changed since the fit; the factors lie within the box of
-        # the fit.
+        # this, at the cost of at most one epoch. C may have changed since the fit, so it is set to the smallest
+        # value whose box contains the factors.
         C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
         dual = FactorizedDual(as_design_matrix(features), pairs, C, n_components, random, n_threads=n_threads)

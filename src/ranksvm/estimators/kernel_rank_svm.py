@@ -88,10 +88,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     solver : {"auto", "newton", "direct", "tron"}, default "auto"
         "newton" takes Newton steps in the inner product of Q by conjugate gradients, with one product with Q per inner
         step; "direct" inverts the Hessian in every step, by a Cholesky factor with a row for each document that has an
-        active pair; "auto" begins as "newton" and goes on as "direct" once that costs less and fits into
-        ``memory_limit`` or, on a GPU, into its memory (where direct steps need all of Q, and at most 2,000 such
-        documents in each query); "tron" is the trust region method of Kuo, Lee & Lin (2014) in the coefficients, for
-        comparison. With an approximation the solvers are as in `RankSVM`.
+        active pair (one at whose margin the loss is curved); "auto" begins as "newton" and goes on as "direct" once
+        that costs less and fits into ``memory_limit`` or, on a GPU, into its memory (where direct steps need all of Q,
+        and at most 2,000 such documents in each query); "tron" is the trust region method of Kuo, Lee & Lin (2014) in
+        the coefficients, for comparison. With an approximation the solvers are as in `RankSVM`.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". As in the solver, the gradient is taken
         with respect to the coefficients: ``Q (b + C dloss/ds)`` at the scores ``s = Qb``, measured by its Euclidean
@@ -124,14 +124,15 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     dual_coef_ : ndarray of float64, shape (n_support,)
         The nonzero coefficients b. Absent for "fourier".
     support_ : ndarray of int64, shape (n_support,)
-        The rows of X to which they belong, ascending: documents in pairs, or landmarks. Absent for "fourier".
+        The rows of X to which the coefficients belong, ascending: documents in pairs, or landmarks. Absent for
+        "fourier".
     support_vectors_ : ndarray or CSR matrix, shape (n_support, n_features)
         The features of these rows. Absent for a precomputed kernel or "fourier".
     coef_ : ndarray of float64, shape (n_features,)
         For ``kernel="linear"`` the weights of the features, ``support_vectors_.T @ dual_coef_``.
     frequencies_ : ndarray of float64, shape (n_components / 2, n_features)
         For "fourier", the random frequencies: the features are the cosines, then the sines, of ``frequencies_ @ x``,
-        divided by the square root of their number.
+        divided by the square root of the number of frequencies.
     feature_coef_ : ndarray of float64, shape (n_components,)
         For "fourier", the weights of these features.
     gamma_ : float or None

@@ -60,9 +60,9 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     C_, gamma_ : float
         The chosen values; ``gamma_`` is None if the kernel has no gamma.
     best_score_ : float
-        Their mean score.
+        The mean score of the chosen values.
     best_iteration_ : int
-        Their place, from 1, among those tried, in the order of ``evals_result_``.
+        The number of the chosen values, from 1, in the order of ``evals_result_``.
     Cs_ : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     gammas_ : ndarray of float64, shape (n_gammas,)

@@ -35,7 +35,7 @@ class PRanker(OnlineRanker):
     average : bool, default False
         Whether ``coef_`` is the mean of the weights over all documents seen instead of the last weights.
     shuffle_pairs : bool, default True
-        Whether the documents of a query are visited in random order; otherwise in their own order.
+        Whether the documents of a query are visited in random order; otherwise in the order of their rows.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     early_stopping_rounds, eval_metric : optional
@@ -56,7 +56,7 @@ class PRanker(OnlineRanker):
     levels_ : ndarray of float64, shape (n_levels,)
         The labels, ascending.
     n_pairs_, n_updates_, n_queries_ : int
-        Documents seen, documents whose level was wrong, queries learned from.
+        Numbers of documents seen, of documents whose predicted level was wrong, and of queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int
@@ -122,7 +122,7 @@ class PRanker(OnlineRanker):
             raise ModelFileError("levels_ must ascend.")
 
     def partial_fit_pairs(self, X: MatrixLike, pairs: ArrayLike, weight: ArrayLike | None = None) -> "PRanker":
-        """Refused: PRank learns from labels.
+        """Raise DataError: PRank learns from labels, not from pairs.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class RegularizationPath:
     Cs : ndarray of float64, shape (n_Cs,)
         The values, ascending.
     coefs : ndarray of float64, shape (n_Cs, n_features)
-        The weights for each.
+        The weights for each value.
     objectives, duality_gaps : ndarray of float64, shape (n_Cs,)
         Value of the objective, and an upper bound on its distance from the minimum.
     n_iter : ndarray of int, shape (n_Cs,)
@@ -194,9 +194,9 @@ def c_values(Cs: ArrayLike | None) -> np.ndarray:
 def solve_along(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """Solutions for ascending values of C, one after another; it ends when the user interrupts."""
+    """Yield a solution for each C, ascending; stop when the user interrupts."""
     for C, result in _solutions(problem, Cs, interrupted):
-        # the point contains arrays with one entry per row, which would waste memory when many solutions are kept
+        # the point (what was computed at the solution) has arrays with one entry per row, which would waste memory
         result = replace(result, point=None)
         line = "%sC = %s: objective %.9g, relative gap %.2e"
         logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
@@ -210,7 +210,7 @@ def solve_along(
 def _solutions(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """The solutions: one after another or, if they share passes over a file, at the same time."""
+    """Yield the solution of each C; they are computed one by one or, for data read in passes, at the same time."""
     if isinstance(problem, PartitionedProblem):
         yield from zip(Cs.tolist(), problem.solve_path(Cs, interrupted), strict=True)
         return

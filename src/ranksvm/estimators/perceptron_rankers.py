@@ -1,4 +1,4 @@
-"""Perceptrons as baselines for online rankers: pairwise, and a committee."""
+"""Two baselines for the other online rankers: a perceptron on pairs, and a committee of perceptrons."""
 
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ __all__ = ["PairwisePerceptronRanker", "PerceptronCommitteeRanker"]
 
 @storable
 class PairwisePerceptronRanker(OnlineRanker):
-    """The perceptron on pairs: ``w += z`` for the difference z of a misordered pair, ``w'z <= 0``.
+    """The perceptron on pairs: ``w += z`` for a misordered pair, which has the feature difference z and ``w'z <= 0``.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class PairwisePerceptronRanker(OnlineRanker):
     coef_ : ndarray of float64, shape (n_features,)
         The weights, or their mean.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, misordered pairs, queries learned from.
+        Numbers of pairs seen, of misordered pairs, and of queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int
@@ -89,7 +89,7 @@ class PairwisePerceptronRanker(OnlineRanker):
 
 @storable
 class PerceptronCommitteeRanker(OnlineRanker):
-    """A perceptron on pairs, and a committee of its past models that survived the most pairs.
+    """A committee of the current model of a perceptron on pairs and its past models that survived the most pairs.
 
     A model survives a pair that it orders correctly. When the current model misorders a pair, it replaces the committee
     member with the fewest survivals, if it has survived more pairs itself. The score of a document is the sum over all
@@ -124,7 +124,7 @@ class PerceptronCommitteeRanker(OnlineRanker):
     weights_ : ndarray of float64, shape (n_features,)
         The current model.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, misordered pairs, queries learned from.
+        Numbers of pairs seen, of misordered pairs, and of queries learned from.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
     n_features_in_ : int

@@ -73,9 +73,9 @@ class RankSVMCore(DualMixin, LinearRanker):
         many distinct labels, at some cost in accuracy.
     pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
         Weight of a pair, multiplied by any weights passed to `fit`. "uniform": 1. "per_query": 1 over the number of
-        pairs of its query (with sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao
-        et al., SIGIR 2006). "label_gap": ``y_i - y_j``. "gain_gap": ``(2^y_i - 2^y_j) / 2^max(y)``; the maximum is over
-        all rows, and the division avoids overflow.
+        pairs of its query (with sample weights v: over the sum of ``v_i * v_j``), so that every query counts equally
+        (Cao et al., SIGIR 2006). "label_gap": ``y_i - y_j``. "gain_gap": ``(2^y_i - 2^y_j) / 2^max(y)``; the maximum is
+        over all rows, and the division avoids overflow.
     monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
         Signs that weights must have, because the score is known to increase or decrease with the features.
         "increasing": no weight is negative; "decreasing": none is positive. An array has the sign of each feature: 1
@@ -86,9 +86,10 @@ class RankSVMCore(DualMixin, LinearRanker):
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
         row; "direct" takes Newton steps in the span of the rows, for fewer rows than features; "auto" chooses by the
-        size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses conjugate gradients that build a
-        Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges slowly, or round-off stops "direct",
-        "auto" continues with another solver.
+        size of the data. If neither "newton" nor "tron" is clearly faster, "auto" takes Newton steps by conjugate
+        gradients without a Hessian, and builds a Hessian as soon as it is expected to save more than it costs
+        ("adaptive" in ``solver_``). If "dual" converges slowly, or round-off stops "direct", "auto" continues with
+        another solver.
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``. Published figures use this rule (Lee & Lin 2014, with ``tol =
@@ -114,9 +115,9 @@ class RankSVMCore(DualMixin, LinearRanker):
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the
-        file is read in passes, a block of whole queries at a time: the last bits of the model then depend on the limit,
-        but not on the free memory. The limit does not apply to other X, which is in memory already: a
-        `LikelyMistakeWarning` says so.
+        file is read in passes, a block of whole queries at a time. The size of the blocks affects the last bits of the
+        model; it is computed from ``memory_limit`` (None: from a fixed number of bytes), not from the free memory. The
+        limit does not apply to other X, which is in memory already: a `LikelyMistakeWarning` says so.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off, and not at all if a
         file is read in passes.
@@ -132,13 +133,14 @@ class RankSVMCore(DualMixin, LinearRanker):
     objective_ : float
         Value of the objective at ``coef_``.
     duality_gap_ : float
-        An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
-        the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
-        is between 0 and ``width_``; with ``monotone``, ``m'g - 1/2 |m|^2`` instead of ``1/2 |g|^2`` for the gradient g
-        (see the notes). With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``. It includes
-        a bound on the round-off in scores, margins and all sums: in exact arithmetic, the objective at ``coef_``
-        differs from ``objective_`` by at most the gap, its minimum is at least ``objective_ - duality_gap_``, and the
-        objective at ``coef_`` exceeds the minimum by at most the gap.
+        An upper bound on how far ``objective_`` is above the minimum of the objective. It is ``1/2 |g|^2`` with the
+        gradient g at ``coef_``. For "hinge", g is the gradient of the smoothed objective, and ``C * sum of a_ij h (1 -
+        h / width_)`` is added, over the pairs whose ``h = 1 - (s_i - s_j)`` is between 0 and ``width_``. With
+        ``monotone``, ``m'g - 1/2 |m|^2`` with the vector m of the notes replaces ``1/2 |g|^2``. With solver "dual", the
+        bound is ``objective_`` minus the value of the dual at ``pair_alpha_``. It always includes a bound on the
+        round-off in scores, margins and all sums: in exact arithmetic, the objective at ``coef_`` differs from
+        ``objective_`` by at most the gap, its minimum is at least ``objective_ - duality_gap_``, and the objective at
+        ``coef_`` exceeds the minimum by at most the gap.
     converged_ : bool
         Whether the gap met ``tol``. If C times the weights of the pairs at the margin is far larger than the objective,
         as for separable data, round-off alone may be more than ``tol`` allows; ``converged_`` is then False. With
@@ -178,7 +180,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     qid_column_ : str or None
         Column of X that held the query ids: the one that ``qid`` named, or "qid".
     calibration_slope_ : float
-        After `calibrate`: what `predict_proba` multiplies differences of scores by.
+        After `calibrate`: the factor by which `predict_proba` multiplies differences of scores.
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -191,7 +193,7 @@ class RankSVMCore(DualMixin, LinearRanker):
     Herbrich, Graepel & Obermayer (2000) and Joachims (2002) introduced the model; Lee & Lin, "Large-scale linear
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge is
     solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007, smooths
-    the hinge of classification); here, too, the pairs are not listed.
+    the hinge of classification); this, too, does not visit the pairs one by one.
 
     With ``monotone`` the weights are in a cone K. The dual is the dual of RankSVM with ``1/2 |proj_K(z)|^2`` in place
     of ``1/2 |z|^2``, where ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w
@@ -291,8 +293,8 @@ class RankSVMCore(DualMixin, LinearRanker):
             the file and is read in passes. A path names a file that `read_data` reads with its default options; Parquet
             or text that may take more than ``memory_limit`` is converted to a cache in ``$XDG_CACHE_HOME/ranksvm``
             (``~/.cache/ranksvm``), which later fits reuse, and is read from there in passes. DataFrames (pandas,
-            polars, pyarrow and others supported by narwhals) are converted to one such array: float32 if it can
-            represent the values of all columns, otherwise float64.
+            polars, pyarrow and others supported by narwhals) are converted to one array: float32 if that can represent
+            the values of all columns, otherwise float64.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given, or if the labels of RankingData are to be used.
@@ -322,8 +324,9 @@ class RankSVMCore(DualMixin, LinearRanker):
             If given, ``y`` holds times: True (or 1) if the event was observed at that time, False (or 0) if the time is
             right-censored (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk:
             documents are ranked by their times, the longest first, as by labels. A pair is comparable, and learned
-            from, if the smaller time has an observed event (of equal times, a censored one is longer); such pairs are
-            not listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
+            from, if the smaller time has an observed event (of equal times, a censored one is longer). Such pairs are
+            not stored one by one, unlike ``pairs``. Without ``qid`` all rows are one query; with it, only times of one
+            query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
             not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,

@@ -66,9 +66,9 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     C_ : float
         The chosen C.
     best_score_ : float
-        Its mean score.
+        The mean score of this C.
     best_iteration_ : int
-        Its place, from 1, among those tried: ``Cs_[best_iteration_ - 1]``.
+        The number of this C, from 1, among the values tried: ``C_`` is ``Cs_[best_iteration_ - 1]``.
     mean_scores_ : ndarray of float64, shape (n_Cs,)
         Mean of ``scores_`` for each C over the test parts where the metric is defined.
     standard_errors_ : ndarray of float64, shape (n_Cs,)

@@ -48,10 +48,10 @@ class RegularizedRankSVM(LowRankRanker):
 
         1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + sum over q of (lam |alpha_q - A_q|_F^2 + gamma |A_q|_*)
 
-    where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other documents, and ``|A|_*`` is
-    the sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix
-    Y_q of slacks. Its largest singular value ``|Y_q|_2`` is at most gamma, and its squared norm is penalized: minimize,
-    over w and all Y_q with ``|Y_q|_2 <= gamma``, ::
+    where ``alpha_q`` is the matrix of the variables of a query's pairs, with a row for each preferred document and a
+    column for each other one, and ``|A|_*`` is the sum of the singular values. That is the dual of a RankSVM with the
+    hinge loss in which each query has a matrix Y_q of slacks. Its largest singular value ``|Y_q|_2`` is at most gamma,
+    and its squared norm is penalized: minimize, over w and all Y_q with ``|Y_q|_2 <= gamma``, ::
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
@@ -115,15 +115,16 @@ class RegularizedRankSVM(LowRankRanker):
     n_iter_ : int
         Number of steps.
     history_ : dict of list
-        Best values so far at each step: objective, duality_gap, mean_rank (of the A_q); with "alternating" the values
+        The best values up to each step: objective, duality_gap, mean_rank (of the A_q). With "alternating", the values
         of the step itself.
     ranks_ : ndarray of int64, shape (n_queries,)
         Rank of the matrix A_q of each query, in order of appearance; 0 for a query without pairs. `low_rank_coef` gives
         the matrices.
     singular_values_, left_factors_, right_factors_ : ndarray of float64
         The singular values of the A_q, one query after another, and their left and right singular vectors,
-        concatenated. A vector has an entry for each document of its query, in the order of its rows; it is 0 for
-        documents that are never preferred (left) or never the other one (right).
+        concatenated. A vector has an entry for each document of its query, in the order of the rows of X. In a left
+        vector the entry is 0 for documents that are never preferred; in a right vector, for documents to which no
+        document is preferred.
     pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
         With solver "alternating", the dual variables of the pairs, query by query; `dual_coef` presents them.
     fitted_params_ : dict
@@ -407,7 +408,7 @@ class RegularizedRankSVM(LowRankRanker):
             raise ModelFileError(f"pair_alpha_ has {len(self.pair_alpha_)} entries for {self.n_pairs_} pairs.")
 
     def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
-        """The matrices A for queries of these sizes; None if the last fit had other sizes."""
+        """The matrices A_q for queries of the sizes that ``pointers`` give; None if the last fit had other sizes."""
         if len(self.ranks_) == len(pointers) - 1:
             factors = self.singular_values_, self.left_factors_, self.right_factors_
             matrices = QueryMatrices(pointers, self.ranks_, *factors)

@@ -74,7 +74,7 @@ class SOLARRanker(OnlineRanker):
     fitted_params_ : dict
         ``order`` and ``covariance``, with their values when learning started.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, pairs that changed the model, queries learned from.
+        Numbers of pairs seen, of pairs that changed the model, and of queries learned from.
     evals_result_ : dict
         After `fit`: the metrics after each pass on each set of ``eval_set``, in LightGBM's form.
     best_iteration_, best_score_ : int and float, or None

@@ -1,4 +1,4 @@
-"""Figures of matplotlib, which is imported when a plot is drawn, and styles of series in all plots."""
+"""Makes figures with matplotlib, which is imported when a plot is drawn, and defines the styles of lines and bars."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -44,18 +44,18 @@ __all__ = [
 # Colors that people with any kind of color blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
 # without the yellow, which is pale on white: blue, vermillion, bluish green, reddish purple, orange, sky blue, black.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# 6 dashes and 7 colors have no common divisor: 42 lines differ, and neighbors differ in both
+# 6 (dashes) and 7 (colors) have no common divisor, so 42 lines have different styles, and neighbors differ in both
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
 LETTERS = 22
-# hatches of bars
+# hatches that tell the bars of several series apart
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 # axes, or an array of them
 A = TypeVar("A")
-# distance of two labels at the ends of lines, in heights of a letter
+# least vertical distance of the labels at the ends of two lines, as a multiple of the height of a letter
 _LEADING = 1.35
-# start of these labels, right of the axes, as a share of the width of the axes
+# where these labels begin, to the right of the axes: 0 is the left end of the axes, and 1 the right end
 _LEFT = 1.05
 
 
@@ -103,12 +103,12 @@ def _pyplot() -> ModuleType:
 
 
 def nth_color(place: int) -> str:
-    """The color of a series."""
+    """The color of the series with this number, from 0."""
     return PALETTE[place % len(PALETTE)]
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Color and dashes of a line; both differ from its neighbors'."""
+    """Color and dashes of the line with this number, from 0; both differ from those of the lines next to it."""
     return {"color": nth_color(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
@@ -149,13 +149,13 @@ def number_names(values: np.ndarray | list[float]) -> list[str]:
 
 
 def c_name(C: float) -> str:
-    """A value of C with its name."""
+    """The text "C = ..." for a value of C."""
     power = number_names([C])[0]
     return f"$C = {power[1:]}" if power.startswith("$") else f"C = {power}"
 
 
 def by_rule(rule: str | None) -> str:
-    """The rule by which a value was chosen, unless it is the best score."""
+    """Text about the rule by which a value was chosen; empty for the rule "best"."""
     return " (one-standard-error rule)" if rule == "one_standard_error" else ""
 
 

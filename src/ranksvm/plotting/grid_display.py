@@ -215,7 +215,7 @@ class GridDisplay:
 
     @property
     def _chosen_row(self) -> int | None:
-        """Number of the chosen gamma."""
+        """The row of the scores of the chosen gamma (0 if the kernel has none); None if no gamma was chosen."""
         if len(self.gammas) == 0:
             return 0
         found = np.flatnonzero(np.asarray(self.gammas) == self.chosen_gamma)

@@ -189,7 +189,7 @@ class PathDisplay:
         ax: "Axes | None" = None,
         **options: Any,
     ) -> "PathDisplay":
-        """Draw the weights along C, or the spreads of the shapes of additive models.
+        """Draw the weights along C, or for additive models the standard deviation of each feature's contribution.
 
         Parameters
         ----------
@@ -243,8 +243,9 @@ class PathDisplay:
             Axes to draw on; None: axes of a new figure. The legend is outside of the axes if their figure has a layout
             engine (``plt.subplots(layout="constrained")``).
         n_named : int, default 8
-            Number of features that have a color, dashes and a name; the others are gray. The named features have the
-            largest weights anywhere along the path: first the largest at each C, then the second largest, and so on.
+            Number of features that have a color, dashes and a name; the others are gray. First, the features that
+            have the largest absolute weight at some C are named, then those that have the second largest at some C, and
+            so on.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the mean score or the weights of the named features.
         fill_between_kw : dict, optional
@@ -342,7 +343,7 @@ class PathDisplay:
 
 
 def _largest_anywhere(coefs: np.ndarray) -> np.ndarray:
-    """The features, sorted by their best place among the weights at any C, then by how often they have this place."""
+    """The features, sorted by their best rank by absolute weight at any C, then by how often they have this rank."""
     places = np.argsort(np.argsort(-np.abs(coefs), axis=1, kind="stable"), axis=1)
     best = places.min(axis=0)
     return np.lexsort((-(places == best).sum(axis=0), best))

@@ -24,8 +24,8 @@ Results = ProgressiveValidation | Mapping[str, ProgressiveValidation]
 class ProgressiveDisplay:
     """Progressive (prequential) validation: a metric, or the time per query, against the number of queries.
 
-    The lines are means over the orders of the queries, with a band of one standard deviation to each side (Figs. 2 and
-    3 of Wang et al., ACL 2015). `from_result` creates and draws it.
+    Each line is a mean over several orders of the queries, with a band of one standard deviation to each side (Figs. 2
+    and 3 of Wang et al., ACL 2015). `from_result` creates and draws the display.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class ProgressiveDisplay:
     figure_ : matplotlib Figure
         Their figure.
     lines_ : list of matplotlib Line2D
-        The means of each model.
+        The line of each model.
     bands_ : list of matplotlib PolyCollection
-        The bands of models with several orders.
+        The bands of the models that were run with several orders.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class ProgressiveDisplay:
             settled = slice(int(_BEGINNING * len(mean)), None)
             limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
         if metric in SECONDS:
-            # the lower limit is the fastest mean: a logarithmic axis cannot show a band that reaches 0
+            # half of the smallest mean, because the band may reach 0, which a logarithmic axis cannot show
             ax.set_yscale("log", nonpositive="clip")
             ax.set_ylim(bottom=0.5 * min(np.nanmin(line.get_ydata()) for line in self.lines_))
             ax.set_ylabel(SECONDS[metric])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CutoffDisplay", "DifferenceDisplay", "LabelDisplay"]
 
-# maximum number of steps of the outline of differences, more than a screen can show
+# The outline of the differences has at most this number of steps, which is more than a screen can show.
 _STEPS = 500
 # more than 12 labels are drawn as at most 10 groups of about equally many documents
 _LEVELS, _GROUPS = 12, 10

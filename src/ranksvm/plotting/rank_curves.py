@@ -19,7 +19,7 @@ class ClickRateDisplay:
     Parameters
     ----------
     shown, clicks : dict of str to ndarray, shape (n_ranks,)
-        For each curve the number of impressions and of clicks of each rank.
+        For each curve, by name: the number of impressions at each rank, and the number of clicks.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class PropensityDisplay:
     low, high : ndarray of shape (n_ranks,), optional
         Their intervals.
     offset : ndarray of shape (n_ranks,), optional
-        Offsets of trust bias.
+        With trust bias: the click rate of a document without relevance at each rank.
     clip : float, default 0.0
         Lower limit of propensities, drawn as a line; 0: none.
 

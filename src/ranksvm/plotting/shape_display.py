@@ -34,30 +34,31 @@ _GAP: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "co
 _BAND: dict[str, Any] = {"color": PALETTE[0], "alpha": 0.2, "linewidth": 0}
 _ROWS: dict[str, Any] = {"color": "0.82", "zorder": 0.5}
 _ZERO: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 1}
-# Lower and upper ends at the points of the curve, and at the levels: two arrays of two rows.
+# The band of a shape: an array for the points of its curve, and one for its levels. The two rows of each array are the
+# lower and upper ends.
 Band = tuple[np.ndarray, np.ndarray]
 
 
 class ShapeDisplay:
-    """Shapes of the features of an additive model, and the cells of its interactions, the largest first.
+    """Shapes of the features of an additive model, and its interactions (as grids of cells), the largest first.
 
     A shape is the sum of the linear part and the steps of a feature, with mean 0 over the training rows; all shapes
-    have the same vertical axis. A feature with one value at each level is drawn as a point for each level, and a
-    category as a bar. Missing values have a separate mark at the right. Gray bars at the bottom show where the training
-    rows are. The cells of all interactions have one color scale; cells without training rows are gray. The values of an
-    interaction are added to the shapes of its features.
+    have the same vertical axis. If each level of a feature is a single value, the feature is drawn as a point for each
+    level. A categorical feature is drawn as a bar for each category. Missing values have a separate mark at the right.
+    Gray bars at the bottom show where the training rows are. The cells of all interactions have one color scale; cells
+    without training rows are gray. The values of an interaction are added to the shapes of its features.
 
     Parameters
     ----------
     terms : sequence of Shape or Cells
-        What to draw, in this order.
+        Shapes, and cells of interactions, in the order in which to draw them.
     bands : ShapeBands, optional
         Bands of the shapes.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        The axes of each term.
+        The axes of each shape and interaction.
     figure_ : matplotlib Figure
         Their figure.
 
@@ -96,14 +97,14 @@ class ShapeDisplay:
         estimator : AdditiveRankSVM or AdditiveRankSVMCV
             A fitted model.
         features : sequence of str, int or pair, optional
-            Names or numbers (from 0) of features, and pairs of them for interactions; None: the terms whose values
-            spread most over the training rows.
+            Names or numbers (from 0) of features, and pairs of them for interactions; None: the shapes and
+            interactions whose values vary most over the training rows.
         top : int or None, default 9
-            Without ``features``: the maximum number of terms; None: all that are not 0.
+            Without ``features``: the maximum number of shapes and interactions; None: all that are not 0.
         bands : ShapeBands, optional
             The result of `ranksvm.analysis.shape_bands`.
         ax : matplotlib Axes, or sequence of them, optional
-            Axes for each term; None: axes of a new figure.
+            Axes for each shape and interaction; None: axes of a new figure.
         **options : dict
             Options of `plot`.
 
@@ -145,7 +146,7 @@ class ShapeDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, or sequence of them, optional
-            Axes for each term; None: axes of a new figure.
+            Axes for each shape and interaction; None: axes of a new figure.
         n_columns : int, default 3
             Maximum number of columns of a new figure.
         by_levels : bool or None, default None
@@ -160,7 +161,7 @@ class ShapeDisplay:
         Raises
         ------
         OptionError
-            When the number of axes is not the number of terms.
+            When the number of axes is not the number of shapes and interactions.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -207,7 +208,7 @@ class ShapeDisplay:
 
 
 def _chosen(terms: list[Shape | Cells], feature: Any) -> Shape | Cells:
-    """The term of a feature, or of a pair of them, by name or number."""
+    """The shape of a feature, or the cells of a pair of features, which are given by name or number."""
     wanted = [feature] if isinstance(feature, str) or np.isscalar(feature) else list(feature)
     for term in terms:
         if isinstance(term, Shape):
@@ -269,7 +270,7 @@ def _draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
         (ax.xaxis, cells.second_bins, cells.names[1], cells.labels[1]),
     ):
         if bins.categories is None:
-            # cuts are where levels meet
+            # ticks are at the cuts, which separate neighboring levels
             places = [*range(1, bins.n_steps + 1), *([bins.n_levels - 0.5] if bins.missing else [])]
             axis.set_ticks(places, [*(f"{cut:.3g}" for cut in bins.cuts), *labels[len(labels) - int(bins.missing) :]])
         else:

@@ -1,4 +1,4 @@
-"""Displays of dual spectra: dimensions that the dual variables of queries need, and cumulative energy."""
+"""Displays of dual spectra: numbers of singular values that hold a share of the energy, and its cumulative sum."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def _percent(t: float) -> str:
 
 
 def _series_name(name: str, t: float, several_t: bool) -> str:
-    """Name in the legend for the dimensions that a model needs for the share t of the energy."""
+    """The legend's name for a series: the numbers of dimensions that hold the share t of the energy of a model."""
     what = "rank" if t == 1.0 else f"dimensions for {_percent(t)}"
     return f"{name}: {what}" if name and several_t else name or what
 
@@ -62,11 +62,12 @@ def _count_axis(ax: "Axes", which: str) -> None:
 
 
 class DimensionsDisplay:
-    """Number of dimensions that the dual variables of each query need, against its documents or pairs, in log scale.
+    """Number of dimensions that hold a share of the energy of each query's dual variables, against documents or pairs.
 
-    A gray dash marks the number of dimensions of each block, the upper bound of its rank. Each series has its own
-    marker, and each model the same color as in `DimensionHistogramDisplay`; with one model each t has its own color.
-    Queries without pairs are omitted, and queries without energy have no points. `from_spectra` creates and draws it.
+    Both axes are logarithmic. For each query, a gray dash marks the shorter side of its matrix of dual variables, the
+    upper bound of the rank. Each series has its own marker, and each model the same color as in
+    `DimensionHistogramDisplay`; with one model each t has its own color. Queries without pairs are omitted, and queries
+    without energy have no points. `from_spectra` creates and draws the display.
 
     Parameters
     ----------
@@ -200,8 +201,8 @@ class DimensionsDisplay:
 class DimensionHistogramDisplay:
     """Histograms of ``Dim_t`` over the queries, side by side for each t, with a bar for each model.
 
-    ``Dim_t`` of a query is the share of its dimensions that is needed for the share t of the energy (as in Fig. 2 of Xu
-    et al., IEEE TKDE 2019). `from_spectra` creates and draws the display.
+    ``Dim_t`` of a query is the smallest share of its dimensions (singular values) that holds the share t of its energy,
+    the sum of their squares (as in Fig. 2 of Xu et al., IEEE TKDE 2019). `from_spectra` creates and draws the display.
 
     Parameters
     ----------
@@ -337,7 +338,7 @@ class DimensionHistogramDisplay:
 
 
 class EnergyDisplay:
-    """Share of the energy of the dual variables in the first dimensions, with a curve for each query.
+    """Share of the energy of the dual variables in the first 1, 2, ... dimensions, with a curve for each query.
 
     For one model, all queries are drawn: the chosen ones in color, the others in gray. For several models, only the
     chosen queries are drawn, with a color and a marker for each query, and dashes for each model. `from_spectra`

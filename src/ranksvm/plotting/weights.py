@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WeightsDisplay"]
 
-# Height of a weight's line and of the margins, in inches.
+# The height of the row of one weight, and the height of both margins together, in inches.
 ROW_HEIGHT, MARGIN = 0.26, 1.1
 
 

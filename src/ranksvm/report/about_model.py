@@ -144,7 +144,7 @@ def _why_no_intervals(subject: Subject) -> str:
 
 
 def _weights_table(subject: Subject) -> tuple[Table, int]:
-    """The most important features, and the number of the others."""
+    """A table of the most important features, and the number of the features that it omits."""
     assert subject.explanation is not None
     assert subject.importance is not None
     coef, importance = subject.explanation.coef, subject.importance
@@ -224,7 +224,7 @@ def _query(subject: Subject, number: int, value: float) -> Details:
 
 
 def _mostly_by(subject: Subject, row: int) -> str:
-    """The features that move a document most from the mean of its query."""
+    """The features that contribute most to the difference of a document's score from the mean of its query."""
     assert subject.explanation is not None
     return _contributions(subject.explanation.document(row).to_dict(_NAMED))
 
@@ -234,7 +234,7 @@ def _contributions(difference: dict[str, Any]) -> str:
 
 
 def _why(subject: Subject, rows: np.ndarray, ranks: dict[int, int]) -> str:
-    """Why the best document of a query ranks below a worse one: the first worse document of the ranking."""
+    """Why the best document of a query ranks below the first worse document in the ranking, as text."""
     labels, document = subject.data.y, subject.document
     best = int(rows[np.argmax(labels[rows])])
     above = [int(row) for row in rows[: ranks[best] - 1] if labels[row] < labels[best]]
@@ -303,7 +303,7 @@ def _with_names(ranker: AdditiveRanker, names: Sequence[str] | None) -> Additive
 
 
 def _largest(importance: np.ndarray) -> list[int]:
-    """The terms with an importance above 0, the most important first."""
+    """The numbers of the features or interactions whose importance is above 0, the most important first."""
     order = np.argsort(-importance, kind="stable")
     return order[importance[order] > 0.0].tolist()
 

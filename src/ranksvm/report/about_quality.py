@@ -29,7 +29,7 @@ _DRAWN = 3
 
 
 def summary(subject: Subject) -> list[str]:
-    """The result in sentences: the first metric, and the comparison with every baseline."""
+    """Sentences about the result: the model's mean of the first metric, and its comparison with every baseline."""
     evaluation = next(iter(subject.evaluations.values()))
     start = (
         f"On {queries(evaluation.n_queries)} with {counted(evaluation.n_rows, 'document')} the mean {subject.metric} of"
@@ -55,7 +55,7 @@ def _compared(test: Comparison, corrected: str) -> str:
 
 
 def metrics_section(subject: Subject) -> Section:
-    """Means with intervals, and paired tests."""
+    """The section with the mean of each metric for each system, confidence intervals, and paired tests."""
     first = next(iter(subject.evaluations.values()))
     caption = f"Means over {queries(first.n_queries)}, {count(first.n_without_relevant)} without a relevant document"
     table = dataclasses.replace(
@@ -104,7 +104,7 @@ def _how_tested(subject: Subject) -> str:
 
 
 def curves_section(subject: Subject) -> Section:
-    """NDCG@k against k."""
+    """The section with the curves of NDCG@k against k."""
     curves = dict(zip(short_names(list(subject.curves)), subject.curves.values(), strict=True))
     svg = drawing("curves", lambda axes: CutoffDisplay.from_evaluations(curves, "ndcg", ax=axes))
     return Section(
@@ -143,7 +143,7 @@ def queries_section(subject: Subject) -> Section:
 
 
 def _queries_table(subject: Subject) -> tuple[Table, int]:
-    """A row per query, the worst difference or value first; the number of queries that did not fit."""
+    """A table with a row per query, the worst difference or value first; and how many queries did not fit into it."""
     data, metric = subject.data, subject.metric
     values = {name: evaluation.per_query[metric] for name, evaluation in subject.evaluations.items()}
     model = values[subject.name]

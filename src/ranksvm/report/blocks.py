@@ -54,7 +54,7 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Facts(Block):
-    """Names and values."""
+    """A table of facts, each a name and a value."""
 
     kind = "facts"
     facts: Sequence[tuple[str, str]]
@@ -62,7 +62,7 @@ class Facts(Block):
 
     @property
     def html(self) -> str:
-        """The table."""
+        """The facts as an HTML table."""
         return facts_html(self.facts, self.caption)
 
 
@@ -87,7 +87,7 @@ class Grid(Block):
 
     @property
     def html(self) -> str:
-        """The table."""
+        """The table as HTML."""
         return self.table.to_html(classes=True)
 
     @property

@@ -204,7 +204,7 @@ def make_report(
 
 
 def _origin_section(command: str | None) -> Section:
-    """The command, and versions."""
+    """The section with the command that made the report, and the versions of the software."""
     made: Block = Text("It was made in Python, by ranksvm.report.make_report.") if command is None else Code(command)
     return Section("origin", "How this report was made", [made, Facts(list(environment().items()), "Versions")])
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "Subject", "examine"]
 
-# cut-offs of the curves of NDCG
+# largest cut-off of the curves of NDCG
 CUTOFFS = 20
 _OTHERWISE = (
     "these are not the data that it was trained on, or it was trained with weights or pairs of its own. Without "
@@ -55,11 +55,12 @@ class Subject:
     scores : ndarray of float64, shape (n_rows,)
         Scores of the model.
     evaluations, curves : dict of str to Evaluation
-        Name of each system, the model first -> its evaluation by ``metrics``, and by NDCG at all cut-offs.
+        For each system by name, the model first: ``evaluations`` has its evaluation by ``metrics``, and ``curves`` its
+        NDCG at every cut-off from 1 up to at most 20.
     comparisons : list of Comparison
         The model against each baseline in each metric.
     correction : str
-        The correction of their p-values.
+        How the p-values are corrected for the number of baselines.
     intervals : WeightIntervals or None
         Intervals of the weights.
     why_no_intervals : str
@@ -164,7 +165,7 @@ def _scores(model: Any, data: RankingData) -> np.ndarray:
 
 
 def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], correction: str) -> list[Comparison]:
-    """The model minus each baseline, metric by metric; none in a metric that is undefined for a system."""
+    """Compare the model with each baseline in each metric that is defined for all systems (model minus baseline)."""
     model = next(iter(evaluations))
     found: list[Comparison] = []
     if len(evaluations) < 2:
@@ -203,8 +204,8 @@ def _check_trained_on(ranker: "RankSVM | RankSVMCV", train: RankingData, found: 
             f"{_OTHERWISE}"
         )
     distance = float(np.linalg.norm(found.coef - ranker.coef_))
-    # the models of two fits to the same data differ at most by this: each has a proven distance from the optimum; the
-    # factor and the last term below allow for round-off
+    # Two fits to the same data differ by at most this distance, because each is at most a proven distance from the
+    # optimum. The factor 1.001 and the last term below allow for round-off.
     proven = found.solver_error + math.sqrt(2.0 * max(0.0, getattr(ranker, "duality_gap_", math.inf)))
     if distance > 1.001 * proven + 1e-9 * float(np.linalg.norm(ranker.coef_)):
         raise DataError(

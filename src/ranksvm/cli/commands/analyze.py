@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ranksvm.cli.features import Model
     from ranksvm.datasets.ranking_data import RankingData
 
-# queries that the table lists by default
+# number of queries that the table lists by default
 LISTED = 10
-# bins of the histograms
+# number of bins of the histograms
 BINS = 10
 # The kinds of matrices that a model has for each query, in words.
 MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
@@ -171,7 +171,7 @@ def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
 def _spectra(
     model: "Model", kind: str, path: Path, rows: "RankingData", data: Path, energy: list[float], n_jobs: int | None
 ) -> "DualSpectra":
-    """The spectra of a model; its training data must have the same numbers of features and pairs."""
+    """The spectra of a model on ``rows``, its training data; data with another number of pairs are refused."""
     from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.exceptions import DataError
 
@@ -230,7 +230,7 @@ def _value_lines(spectra: dict[str, Any]) -> Iterator[str]:
 
 
 def _draw(spectra: dict[str, Any], path: Path) -> None:
-    """Plot the histograms in one row, and below them the dimensions against documents and against pairs."""
+    """Plot the histograms in one row, and below them each query's dimensions against its documents and its pairs."""
     from ranksvm._util.atomic_files import atomic_write
     from ranksvm.plotting import DimensionHistogramDisplay, DimensionsDisplay
     from ranksvm.plotting.figures import figure_in_memory

@@ -89,7 +89,7 @@ def _next_steps(model: str, test: str) -> str:
 
 
 def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:
-    """The three parts as LETOR text, divided by query."""
+    """Write training, validation and test data, which share no query, as LETOR text; return their paths."""
     import numpy as np
 
     from ranksvm.datasets.generators import make_ranking

@@ -1,4 +1,4 @@
-"""``ranksvm doctor``: what this installation has, what it lacks, and whether its loops compute what they should."""
+"""``ranksvm doctor``: what this installation has, what it lacks, and whether its compiled loops compute correctly."""
 
 import importlib.metadata
 import re
@@ -28,7 +28,7 @@ GIVES = {
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?(?P<bound>[<>=!~][^;]*)?(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra == ['\"](?P<extra>\w+)['\"]")
 _OLDER_PYTHON = re.compile(r"python_version < ['\"](?P<version>[\d.]+)['\"]")
-# two instruction sets may round differently
+# largest relative difference between the objectives of two instruction sets, which may round differently
 _AGREEMENT = 1e-9
 
 

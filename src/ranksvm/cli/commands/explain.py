@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ranksvm.analysis import Explanation
 
-# features that a table lists by default
+# number of features that a table lists by default
 TABLE_TOP = 10
 
 
@@ -104,7 +104,7 @@ def explain_command(
 
 
 def _query(explanation: "Explanation", query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
-    """Number of the chosen query: by its id, else the query of the document, else the first with two documents."""
+    """Number (from 0) of the query with this id, or of the document, or else of the first query with two documents."""
     queries = explanation.queries
     ids = [str(query_id) for query_id in queries.keys]
     if query is not None:

@@ -1,4 +1,4 @@
-"""``ranksvm folds``: the official folds of a data set, each trained, chosen and tested; one table at the end."""
+"""``ranksvm folds``: choose, train and test a model on each official fold of a data set, and show one table."""
 
 import re
 from pathlib import Path
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from ranksvm.datasets.runs import Run
     from ranksvm.metrics import Evaluation
 
-# the files of a fold below the folder of --output
+# names of the files that are written for a fold, in a subfolder of --output
 MODEL, SCORES = "model.rsvm", "scores.txt"
 TABLES = (".csv", ".tex", ".html")
-# names of the files of a fold without extensions; trainingset.txt and the like: LETOR 3.0
+# kind of data -> names that its file in a fold may have, without extension; LETOR 3.0 has trainingset.txt and so on
 _NAMES = {
     "train": ("train", "training", "trainingset"),
     "valid": ("vali", "valid", "val", "dev", "validation", "validationset"),
@@ -373,7 +373,7 @@ def _document(tested: list[Tested], written: list[Path], options: dict[str, Any]
 
 
 def _open_fits(tested: list[Tested]) -> dict[str, list[str]]:
-    """Status of fits that did not converge, such as early stopping -> their folds."""
+    """For each status of fits that did not converge, such as early stopping: the folds with such a fit."""
     found: dict[str, list[str]] = {}
     for each in tested:
         if not each.report["converged"]:

@@ -1,4 +1,4 @@
-"""``ranksvm import``: a linear model of another program as a model file."""
+"""``ranksvm import``: convert a linear model of another program to a model file."""
 
 from pathlib import Path
 from typing import Any

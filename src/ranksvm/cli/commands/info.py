@@ -222,7 +222,7 @@ def _weights(
 
 
 def _curves(ranker: "AdditiveRanker", names: Sequence[str] | None, n_curves: int | None) -> list[dict[str, Any]]:
-    """The features of an additive model whose curves spread scores most (all if ``n_curves`` is None)."""
+    """The features of an additive model whose curves vary most, largest first (all if ``n_curves`` is None)."""
     import numpy as np
 
     spreads = np.array([shape.spread for shape in ranker.shapes()])

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from ranksvm.datasets.ranking_data import RankingData
 
 DEFAULT_MODEL = Path("online.rsvm")
-# queries between two progress lines without checkpoints
+# number of queries from one progress line to the next, if there are no checkpoints
 EVERY = 1000
 # Number of queries read at a time from a file: a call of the reader takes as long as learning from a few queries.
 # Queries from a pipe are read one by one.
 FILE_BATCH = 64
-# If the number of features and the first id of a text are known, the text is read as dense up to this number of
-# features, and as sparse above it.
+# LETOR text whose number of features and first feature number (0 or 1) are known is read as dense data up to this
+# number of features, and as sparse data above it.
 DENSE_UP_TO = 1024
 # seconds between two changes of the live line
 LIVE = 0.1
@@ -65,7 +65,7 @@ class _Every(click.Tuple):
 
 
 class _OnlineCommand(click.Command):
-    """The command; ``--checkpoint N`` is ``--checkpoint every N``."""
+    """The command, which also accepts ``--checkpoint N``, short for ``--checkpoint every N``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [args[:1]]
@@ -168,7 +168,7 @@ def online_command(ctx: click.Context, **options: Any) -> None:
 
 @contextlib.contextmanager
 def _run_file(path: Path | None) -> "Iterator[IO[bytes] | None]":
-    """The file of the rankings, which gets its name when the stream has ended."""
+    """The file for the rankings; it has a temporary name until the stream has ended."""
     if path is None:
         yield None
         return
@@ -179,7 +179,7 @@ def _run_file(path: Path | None) -> "Iterator[IO[bytes] | None]":
 
 
 def _resolve_options(options: dict[str, Any]) -> None:
-    """Fill in defaults that depend on other options; refuse to overwrite a file that was not named."""
+    """Fill in defaults that depend on other options; refuse to overwrite a default file."""
     checkpoint = options["checkpoint"] and options["checkpoint"][1]
     options["checkpoint"] = checkpoint
     if options["output"] is None and (checkpoint or options["resume"]):
@@ -282,11 +282,11 @@ class _Online:
         return stream if self._judged is None else self._judged(stream)
 
     def _levels(self) -> list[float]:
-        """The levels of the resumed model, or else all labels in the file."""
+        """The levels (possible labels) of the resumed model, or else all labels in the file."""
         if self._options["resume"] and self._options["output"].exists():
             from ranksvm.model_files.persistence import load
 
-            # a model of another learner is refused later
+            # the model of another learner may have no levels; it is refused later
             return getattr(load(self._options["output"]), "levels", [])
         if self._source == "standard input" or not stat.S_ISREG(os.stat(self._source).st_mode):
             raise click.UsageError("--learner prank needs --levels, such as 0,1,2: a pipe cannot be read twice.")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ranksvm.datasets.ranking_data import RankingData
 
-# limits of a table on a screen by default; the other formats hold everything
+# how many documents and queries a table on a screen has by default; other formats have all of them
 TABLE_TOP = 10
 TABLE_QUERIES = 5
 
@@ -168,15 +168,15 @@ def _rankings(
     ranked: "np.ndarray | None",
     by_docid: bool,
 ) -> dict[str, list[Ranked]]:
-    """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids.
+    """The ranked documents of each query, by query id; equal scores are ordered as in the file or, in TREC runs, by id.
 
-    ``ranked`` selects rows; queries without such rows are omitted.
+    Queries are in the order in which they appear. ``ranked`` selects rows; queries without such rows are omitted.
     """
     import numpy as np
 
     from ranksvm.datasets.runs import without_spaces
 
-    # for rows in descending order of their ids: the stable sort by score keeps this order among equal scores
+    # with by_docid, rows are first sorted by descending id; the stable sort by score keeps this order of equal scores
     ids = np.unique([without_spaces(docid) for docid in docids], return_inverse=True)[1] if by_docid else None
     rankings = {}
     for query, all_rows in data.queries:

@@ -161,7 +161,7 @@ def _given_scores(path: Path, test: "RankingData") -> "np.ndarray":
 
 
 def _matched(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, RankingData]":
-    """A model that takes columns by position, and the data with these columns."""
+    """The model without feature names, and the data with their features in the model's order."""
     from ranksvm.datasets.ranking_data import RankingData
 
     model, X, names = for_model(model, data, path)

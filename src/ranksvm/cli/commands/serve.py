@@ -21,7 +21,7 @@ RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_abov
 
 
 class Propensities(click.ParamType):
-    """A file of `PositionBias`, or the name of a curve; converted to changes of a `ClickLearning`."""
+    """A file of `PositionBias`, or the name of a curve; converted to the fields of `ClickLearning` to change."""
 
     name = "propensities"
 
@@ -39,7 +39,7 @@ class Propensities(click.ParamType):
 
 
 class FeatureRange(click.ParamType):
-    """How features outside their range are treated, and the range; converted to changes of a `RangeRule`."""
+    """How features outside their range are treated, and the range; converted to the fields of `RangeRule` to change."""
 
     name = "range"
 
@@ -56,7 +56,7 @@ class FeatureRange(click.ParamType):
 
 
 class Network(click.ParamType):
-    """An IP address, or a network of them."""
+    """The address of a computer or of a network, such as 10.0.0.0/8."""
 
     name = "network"
 
@@ -248,7 +248,7 @@ def serve_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
-    """The service on its store; a new store begins with the models that were named."""
+    """The service on its store; a new store begins with the models that the options name."""
     import time
 
     from ranksvm.exceptions import OptionError
@@ -307,7 +307,7 @@ def _click_learning(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _change_click_learning(store: "Store", learning: "Learning", options: dict[str, Any]) -> None:
-    """Have a store learn from clicks as the options say, from here on."""
+    """Change how a store learns from clicks to what the options say, from now on."""
     import time
 
     import msgspec
@@ -337,7 +337,7 @@ def _change_click_learning(store: "Store", learning: "Learning", options: dict[s
 
 
 def _change_range(store: "Store", learning: "Learning", options: dict[str, Any]) -> None:
-    """Have a store treat features outside their range as the options say, from here on."""
+    """Change how a store treats features outside their range to what the options say, from now on."""
     import time
 
     import msgspec

@@ -23,7 +23,7 @@ from ranksvm.cli.trec import read_judgments
 if TYPE_CHECKING:
     from ranksvm.serving.simulation import Connection
 
-# queries between two progress lines
+# number of queries from one progress line to the next
 _EVERY = 100
 
 
@@ -145,7 +145,7 @@ def _learned(connection: "Connection", last: int) -> dict[str, Any]:
 
 
 def _show_estimates(clicks: dict[str, Any]) -> None:
-    """Quality of the models by clicks."""
+    """Print the quality of the models, as estimated from clicks."""
     if not clicks["estimates"]:
         return
     rows = [

@@ -50,7 +50,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 if TYPE_CHECKING:
     from ranksvm.cli.rankers import Estimator
 
-# What is compared besides C, and how it is displayed.
+# Settings that may be compared in addition to C -> how a value is displayed.
 _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:g}".format, "interactions": str}
 
 

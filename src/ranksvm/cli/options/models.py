@@ -140,7 +140,7 @@ def check_kernel_options(options: dict[str, Any]) -> None:
 
 
 def _without_model(name: str) -> str:
-    """The message about an option of models that were not chosen."""
+    """The error message for an option that only other models than the chosen one have."""
     words = f"{flag(name)} is an option of kernel models"
     for model, names in LOW_RANK_OPTIONS.items():
         if name in names:
@@ -189,9 +189,9 @@ class Categories(click.ParamType):
 
 
 def texts_option(command: Callable) -> Callable:
-    """The option of features that hold text, for commands that read data without a model.
+    """The option that lists the features that may hold text, for commands that read data without a model.
 
-    It is added to ``reading``, the options of `reading_options`, which has to be the decorator above.
+    Its value is added to ``reading``, the options of `reading_options`. That decorator has to stand above this one.
     """
 
     @functools.wraps(command)

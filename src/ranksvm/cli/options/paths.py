@@ -18,7 +18,7 @@ STDIN = Path("-")
 STDOUT = Path("/dev/stdout")
 
 _META = "ranksvm.files"
-# Device and inode of a file, or a name: equal for two spellings of one file. None: several options may name the file.
+# The device and inode of a file, or its name: the same for all spellings of its path. None: options may share the file.
 _Identity = tuple[int, int] | str | None
 
 

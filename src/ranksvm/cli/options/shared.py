@@ -217,7 +217,7 @@ def _exponent(text: str, base: float) -> float | None:
 
 
 def all_options(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
-    """Several options, in the order of --help."""
+    """Combine the decorators of several options, given in the order in which --help shows them."""
 
     def decorate(command: Callable) -> Callable:
         for decorator in reversed(decorators):
@@ -329,7 +329,7 @@ def n_jobs_option(command: Callable) -> Callable:
 
 
 def convention_option(default: str | None = "default", shown: str | None = None) -> Callable[[Callable], Callable]:
-    """The definition of metrics; ``shown`` describes a default that depends on other options."""
+    """The option that chooses a definition of the metrics; ``shown`` describes a default that depends on options."""
     return click.option(
         "--convention",
         type=click.Choice(CONVENTIONS),

@@ -63,7 +63,7 @@ MAX_CHARACTERS = 60
 
 
 def data_options(command: Callable) -> Callable:
-    """Validation and test data, weights of the training data, and pairs instead of its labels."""
+    """The options for validation and test data, weights of the training data, and pairs to use instead of labels."""
     return all_options(
         click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, on which C is chosen."),
         click.option(
@@ -97,7 +97,7 @@ def _numbers_option(name: str, meaning: str) -> Callable[[Callable], Callable]:
 
 
 def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]:
-    """Values of C to choose from."""
+    """The option that lists the values of C to choose from."""
     return list_option(
         "--C-range",
         "Cs",
@@ -109,7 +109,7 @@ def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]
 
 
 def choice_options(command: Callable) -> Callable:
-    """How C, and every other setting that is compared, is chosen."""
+    """The options that say how C, and every other setting that is compared, is chosen."""
     return all_options(
         click.option(
             "--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric that decides the choice."
@@ -257,7 +257,7 @@ def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: 
 
 
 def settings_lines(settings: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """The content of a file: the settings, and, for people only, how they were found."""
+    """The lines of a settings file: the settings, and, for people only, how they were found."""
     unknown = set(settings) - set(SETTINGS)
     assert not unknown, unknown
     return [json_text({"ranksvm": "settings", "settings": settings, "found": found})]

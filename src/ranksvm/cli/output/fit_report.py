@@ -39,7 +39,7 @@ __all__ = [
 
 
 def described_data(data: TrainingData) -> dict[str, Any]:
-    """Path and size of every part, and the sources of weights and pairs."""
+    """The path and size of each data set (training, validation, test), and the sources of weights and pairs."""
     return {
         "data": {
             name: {
@@ -56,7 +56,7 @@ def described_data(data: TrainingData) -> dict[str, Any]:
 
 
 def fit_report(ranker: "Estimator", scaler: str, means: dict[str, dict[str, float]], convention: str) -> dict[str, Any]:
-    """The fitted model, its certificate, and its metrics on every part."""
+    """The fitted model, its certificate, and its metrics on the training, validation and test data."""
     return {
         "C": float(ranker.fitted_params_["C"]),
         "kernel": described_kernel(ranker),
@@ -97,7 +97,7 @@ def _device(device: str | list[str]) -> str:
 
 
 def _signs(ranker: "Estimator") -> dict[str, int] | None:
-    """How many weights must have a sign; None if all are free."""
+    """How many weights must not be negative, and how many not positive; None if all are free."""
     signs = getattr(ranker, "monotone_", None)
     if signs is None:
         return None

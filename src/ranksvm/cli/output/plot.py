@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_plot", "save_figure", "write_choice", "write_plot"]
 
-# curves next to the best one; more would be hard to read
+# number of curves that are drawn in addition to the best one; more would be hard to read
 OTHERS_SHOWN = 7
 
 
@@ -76,7 +76,7 @@ def _draw(ranker: Any, metric: str, rule: str, axes: "Axes") -> int:
         return len(GridDisplay.from_estimator(ranker, ax=axes).lines_)
     names = ("scores", "mean_scores", "standard_errors")
     scores = {name: getattr(ranker, f"{name}_") for name in names}
-    if hasattr(ranker, "step_weights_"):  # the chosen setting of several
+    if hasattr(ranker, "step_weights_"):  # several settings were compared: plot the chosen one
         row = (ranker.best_iteration_ - 1) // len(ranker.Cs_)
         scores = {name: values[row] for name, values in scores.items()}
     PathDisplay(ranker.Cs_, **scores, metric=metric, chosen_C=ranker.C_, rule=rule).plot(axes)

@@ -22,7 +22,7 @@ LONGEST_SILENCE = 10.0
 
 
 class Stopwatch:
-    """Seconds spent, by name."""
+    """Measures the seconds spent on named tasks."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -39,9 +39,10 @@ class Stopwatch:
 class Progress:
     """Shows steps, and the log records of ``ranksvm``, within a block.
 
-    Each kind of step has a level: its texts are printed if ``verbose`` is at least this level. On a terminal, the level
-    of iterations, and of each of many fits, is at least 1. Texts of higher levels appear in the live line of a
-    terminal; without a terminal, such a text is printed only if nothing has been printed for `LONGEST_SILENCE` seconds.
+    Each kind of step has a level: its texts are printed if ``verbose`` is at least this level. On a terminal, texts
+    about iterations, and about one of many fits, are printed only with at least one -v. A text that is not printed
+    appears in the live line of a terminal. Without a terminal, it is printed after all if nothing has been printed for
+    `LONGEST_SILENCE` seconds.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ __all__ = [
     "weights",
 ]
 
-# characters of the longest bar: with five columns of numbers, the table still fits into 80 characters
+# length of the longest bar, in characters: with five columns of numbers, the table still fits into 80 characters
 BAR_WIDTH = 24
 # a terminal narrower than this breaks the lines
 NARROWEST = 20

@@ -1,4 +1,4 @@
-"""Base of the rankers with an additive scoring function: shapes, interactions, contributions."""
+"""Base of the rankers with an additive scoring function: it describes what each feature adds to the scores."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class AdditiveRanker(Ranker):
     """Base of the rankers whose score is a sum of functions of one feature and functions of two features."""
 
     _takes_missing = True
-    # All data, while ``fit`` is called with a part of them within `knowing_all_data`; otherwise None.
+    # Features of all data, while ``fit`` learns from a part of the data within `knowing_all_data`; otherwise None.
     _all_data: Any = None
     categorical: Sequence[str | int] | None
     _fitted_schema: ClassVar[Schema] = {
@@ -119,7 +119,7 @@ class AdditiveRanker(Ranker):
         return self._described()[0]
 
     def interaction_shapes(self) -> list[Cells]:
-        """What each interaction adds to scores, for each cell of two features.
+        """What each interaction adds to scores, for each cell: a level of one feature with a level of another.
 
         Returns
         -------
@@ -407,7 +407,7 @@ class AdditiveRanker(Ranker):
         return last[1]
 
     def _features_with_missing(self) -> np.ndarray | None:
-        """Whether each feature has missing values in all data; None if ``fit`` gets all data."""
+        """For each feature, whether a value is missing anywhere in all data; None if ``fit`` gets all data."""
         if self._all_data is None:
             return None
         blocks = self._all_data.blocks if isinstance(self._all_data, Preferences) else [self._all_data]

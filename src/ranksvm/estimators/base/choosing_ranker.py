@@ -87,9 +87,9 @@ class Choice:
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     settings : list
-        The settings tried.
+        The settings tried: hyper-parameters other than C, as in `ChoosingRanker`.
     scores : ndarray of float64, shape (n_settings, n_Cs, n_parts)
-        The scores.
+        The metric of each setting and C on each test part: of a fold, or the validation set.
     means, errors : ndarray of float64, shape (n_settings, n_Cs)
         Their means and standard errors.
     """
@@ -319,7 +319,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return self._training_set(training, options)
 
     def _part_of_file(self, data: Any, part: Any, options: FitOptions) -> Any:
-        """The training set made from some queries of a file, whose training set is ``data``."""
+        """The training set made from some queries of a file; ``data`` is the training set of the whole file."""
         return part
 
     def _settings(self, data: TrainingSet) -> list[Any]:
@@ -397,7 +397,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 fold, held_out = make_fold()
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
-                with _naming_fold(number):  # for a file, `_problem` finds the pairs
+                with _naming_fold(number):  # for data in a file, the pairs are found only here
                     problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
@@ -419,7 +419,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return ChosenSolution(choice, problem, result.w, problem.outcome(result), {})
 
     def _folds(self, data: Any, training: TrainingArguments, options: FitOptions) -> list[FoldFactory]:
-        """The folds of the data."""
+        """For each fold, a function that makes its training and test part."""
         if isinstance(training.X, FileData):
             return self._folds_of_file(data, options)
         if data.listed is not None:
@@ -427,7 +427,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return self._folds_of_queries(data, training, options)
 
     def _folds_of_file(self, data: Any, options: FitOptions) -> list[FoldFactory]:
-        """Folds of data in a file, whose rows stay there."""
+        """As `_folds`, for data in a file; the rows stay there."""
 
         def parts(train: Any, test: HeldOutData) -> tuple[Any, HeldOutData]:
             return self._part_of_file(data, train, options), test
@@ -437,7 +437,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     def _folds_of_queries(
         self, data: TrainingSet, training: TrainingArguments, options: FitOptions
     ) -> list[FoldFactory]:
-        """Folds whose training and test parts have copies of their rows."""
+        """As `_folds`, with training and test parts that have copies of their rows."""
         X, y = data.X, data.labels
         assert y is not None
         grouping = validation.queries(training.qid, training.group, data.n_rows)
@@ -461,7 +461,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
 
     def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[FoldFactory]:
-        """Folds whose training and test parts do not copy their rows."""
+        """As `_folds`, for listed pairs; training and test parts do not copy their rows."""
         blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
         groups = listed.groups()
 

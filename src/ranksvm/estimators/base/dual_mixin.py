@@ -1,4 +1,4 @@
-"""The dual problem of the estimators fitted to pairs."""
+"""Base of the estimators fitted to pairs: it computes the dual variables of their problem."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple

@@ -1,4 +1,4 @@
-"""A fit in rounds, evaluated after each: the trace, callbacks, early stopping, and the best model."""
+"""Evaluates a model after each round of its fit, such as an epoch; calls callbacks, keeps the best, stops early."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -28,11 +28,11 @@ class RoundValue(NamedTuple):
 
     @property
     def metric_std_dev(self) -> None:
-        """None: the value belongs to one model."""
+        """None, because the value is of one model, not a mean over folds."""
         return None
 
     def is_cv_result(self) -> bool:
-        """False: the value belongs to one model."""
+        """False, because the value is of one model, not a mean over folds."""
         return False
 
 
@@ -111,7 +111,7 @@ class EvaluationRounds:
         scores : callable
             Takes features and returns their scores.
         model : callable
-            Returns what to keep of the round; called without arguments if the round is the best so far.
+            Returns the model to keep; it is called, without arguments, only if the round is the best so far.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class EvaluationRounds:
         Returns
         -------
         bool
-            False without a patience.
+            False if there is no ``patience``.
         """
         return is_exhausted(values, self.patience)
 

@@ -1,4 +1,4 @@
-"""Base of the rankers with a kernel: the scoring function, rebuilt from fitted attributes, and its pruning."""
+"""Base of the rankers with a kernel: it rebuilds the scoring function from fitted attributes, and prunes it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["KernelRanker"]
 
 
-# Totals of all calls of `prune`.
+# Keys of ``pruned_``: sums over all calls of `prune`, except "norm", which is from the first call.
 _PRUNED = ("n_dropped", "distance", "norm")
 # Fitted attributes of the scoring function; the kernel and the approximation determine which exist.
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
@@ -86,7 +86,7 @@ class KernelRanker(Ranker, BaseEstimator):
         -------
         Pruning
             The number of dropped support vectors, the change of the function, and a bound on the change of any score.
-            ``pruned_`` sums all prunings of the model.
+            ``pruned_`` has the sums over all calls of `prune` for this model.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Rankers with a linear scoring function: their base (weights, explanations, importances), and those of model files."""
+"""Base of the rankers with a linear scoring function, and classes for the linear rankers in model files."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +23,7 @@ from ranksvm.model_files.schema import Array, Schema
 if TYPE_CHECKING:
     from ranksvm.kernels.expansions import ScoringFunction
 
-# The sign constraints on the weights; earlier versions had none.
+# The sign constraints on the weights; files of earlier versions have none.
 SIGNS_SCHEMA: Schema = {
     "monotone_": Array("n_features", dtype="int64", minimum=-1, maximum=1, nullable=True, default=None)
 }
@@ -47,9 +47,9 @@ class LinearRanker(Ranker):
         -------
         DataFrame or structured ndarray, shape (n_features,)
             Columns ``feature`` (the name; if X had none ``f1``, ``f2``, ..., numbered as in LETOR files), ``weight``,
-            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. If a DataFrame was passed to `fit`,
-            and its library is installed, a DataFrame of that library; otherwise a structured array:
-            ``table["weight"]``, ``table[:10]``.
+            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. The table is a DataFrame of the
+            library whose DataFrame was passed to `fit`, if that library is installed. Otherwise it is a structured
+            array: ``table["weight"]``, ``table[:10]``.
         """
         check_is_fitted(self)
         names = np.array(feature_labels(len(self.coef_), getattr(self, "feature_names_in_", None)), dtype=str)
@@ -119,8 +119,8 @@ class LinearRanker(Ranker):
         """Importance of each feature: ``|w_f|`` times the standard deviation of the feature within queries.
 
         The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
-        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. Differences of a
-        feature between queries do not count, as in the model.
+        (n_samples - n_queries)``. One query's variance is half the mean squared difference of two of its documents.
+        Differences of a feature between queries do not count, as in the model.
 
         Parameters
         ----------
@@ -215,7 +215,8 @@ class SavedOnlineRanker(SavedLinearRanker):
             self.coef_ = self.weights_ - self.lag_ / max(self.counts_[0], 1.0) if mean else self.weights_
 
 
-# For each class whose files hold `coef_`: its name -> a class of the same name, because messages show the name.
+# Name of each class whose model files hold `coef_` -> the class that reads them. It has the same name, which messages
+# show.
 SAVED_LINEAR_RANKERS = {
     name: type(name, (SavedLinearRanker,), {})
     for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM", "ImportedRanker")

@@ -1,4 +1,4 @@
-"""Base of the low-rank rankers: training data without weights, and the learned dual variables."""
+"""Base of the low-rank rankers: it checks the training data, and computes the learned dual variables."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -24,7 +24,7 @@ DataOfFit = tuple[Features, Queries, np.ndarray, ComparablePairs]
 
 
 class LowRankRanker(LinearRanker, BaseEstimator):
-    """Base of the linear rankers with dual variables of low rank; they accept neither weights nor explicit pairs.
+    """Base of the linear rankers with dual variables of low rank; ``fit`` takes neither weights nor explicit pairs.
 
     A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
     """
@@ -89,13 +89,13 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     def low_rank_coef(
         self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
     ) -> DualCoef:
-        """The learned low-rank matrices: a whole block for each query, computed on access.
+        """The learned low-rank matrices, one for each query, with all of their entries, computed on access.
 
         For `FactorizedRankSVM`, they have the products ``<v_i, v_j>`` of the factors of all preferred documents with
         the factors of all other documents, and a rank of at most ``n_components``. For `RegularizedRankSVM`, they are
         the matrices A_q, with the ranks ``ranks_`` and with entries that may be negative or larger than C. If labels
-        have three or more levels, some entries of a block are not pairs. Here such entries have values; in `dual_coef`
-        they are 0, which raises the rank of its blocks. ``per_document()`` of this result differs from
+        have three or more levels, some entries of a matrix are not pairs. Here such entries have values; in `dual_coef`
+        they are 0, which raises the rank of its matrices. ``per_document()`` of this result differs from
         ``per_document()`` of `dual_coef`, and does not give the weights.
 
         Parameters
@@ -150,7 +150,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         return features, queries, labels, pairs
 
     def _training_set(self, training: TrainingArguments) -> TrainingSet:
-        """The training set, for labels without weights; the estimator stores the properties of X."""
+        """The training set made from features and labels; the estimator stores the names and number of the features."""
         self._check_labels(training.X, training.y)
         training = read_training_data(self, training)
         validation.check_grouped(training.qid, training.group, training.X.shape[0])

@@ -332,7 +332,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         Returns
         -------
         self
-            An independent model with the same weights and state.
+            An independent copy with the same weights and state.
 
         Examples
         --------
@@ -451,7 +451,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def _learn_query(
         self, rows: "OnlineRows", own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
     ) -> None:
-        """Learn from one query: rows, labels, and for each document the weight of pairs in which it is preferred."""
+        """Learn from one query.
+
+        ``own`` has the numbers of its rows, and ``preferred_weight`` has for each of its documents the weight of the
+        pairs in which that document is preferred.
+        """
         preferred, other = np.empty((2, online.count_pairs(y)), dtype=np.int32)
         online.fill_pairs(y, bool(self.shuffle_pairs), self.seed_, int(self.counts_[3]), preferred, other)
         weight = None if preferred_weight is None else preferred_weight[preferred]
@@ -499,7 +503,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         query_weight: ArrayLike | None,
         propensity: ArrayLike | None,
     ) -> tuple[Features, np.ndarray, Queries, np.ndarray | None]:
-        """Validated features, labels and queries, and for each position the weight of pairs that prefer its row.
+        """Validated features, labels and queries, and weights of pairs by preferred row, with rows sorted by query.
 
         The first call starts a model.
         """
@@ -531,7 +535,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Learn from one query after another; before each, store its scores, by position, in ``scores`` if given."""
+        """Learn from one query after another.
+
+        If ``scores`` is given, the scores of each query are stored in it, sorted by query, before the ranker learns
+        from the query.
+        """
         with undone_if_not_finite(self, X, preferred_weight):
             self._learn_each_query(X, y, queries, preferred_weight, scores)
 
@@ -559,7 +567,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
 
 class OnlineRows:
-    """Documents in the form of the compiled updates: a dense array, or CSR with ascending columns.
+    """Documents in the form that the compiled updates take: a dense array, or CSR with ascending columns.
 
     Parameters
     ----------
@@ -622,7 +630,7 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Features, pairs: np.ndarray, we
 
 
 def _weighted_queries(training: TrainingArguments) -> tuple[Queries, np.ndarray | None]:
-    """The queries, and for each position the weight of pairs in which it is preferred."""
+    """The queries, and weights of pairs by their preferred row, with rows sorted by query."""
     queries = validation.queries(training.qid, training.group, training.X.shape[0])
     weights = PairWeights(query_weight=training.query_weight, propensity=training.propensity)
     return queries, weights.factors(queries)[0]

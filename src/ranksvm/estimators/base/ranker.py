@@ -1,4 +1,4 @@
-"""Base of all rankers: ranking, evaluation, persistence; free of scikit-learn, which is imported by the estimators."""
+"""Base of all rankers: it ranks, evaluates and saves without scikit-learn, which only the estimators import."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -286,7 +286,7 @@ class Ranker:
         return export(self, path, to=to, **options)
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: scikit-learn's diagram of the parameters, and the facts of the fit."""
+        """HTML for a notebook: scikit-learn's diagram of the parameters, and a table of facts about the fit."""
         # scikit-learn's `_repr_html_` is a property that does not exist if the user has chosen text
         diagram = getattr(super(), "_repr_html_", None)
         facts = ""
@@ -393,7 +393,7 @@ class Ranker:
 
 
 def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
-    """The values of those hyper-parameters of a kind of model that an estimator has."""
+    """The hyper-parameters of an estimator that belong to a kind of model, by name."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 

@@ -23,7 +23,7 @@ __all__ = [
     "size_in_words",
 ]
 
-# Fitted attributes that describe a fit, except its weights; a model of another kind, or an older one, lacks some.
+# Fitted attributes that describe a fit, without the weights. Some kinds of models, and older models, lack some of them.
 _DESCRIBED = (
     *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
     *("n_pairs_", "n_queries_", "n_updates_"),
@@ -106,7 +106,7 @@ def certificate_in_words(ranker: Any) -> str:
         f"lower by more than {gap:.3g} (relative: {relative_gap(gap, objective):.1e})."
     ]
     if not hasattr(ranker, "ranks_"):
-        # the objective is strongly convex with modulus 1
+        # the objective is strongly convex with modulus 1, so the gap also bounds the distance from the optimum
         linear = hasattr(ranker, "coef_") and not hasattr(ranker, "shape_values_")
         what = "weight vector" if linear else "scoring function"
         words.append(
@@ -231,7 +231,7 @@ def kernel_in_words(kernel: dict[str, Any]) -> str:
 
 
 def size_in_words(kernel: dict[str, Any]) -> str:
-    """The number of terms of a score, and their kind."""
+    """How many terms a score is the sum of, and their kind, such as support vectors."""
     if kernel["approximation"] == "fourier":
         return counted(kernel["terms"], "random feature")
     words = f"{kernel['landmarks']} landmark" if kernel["approximation"] == "nystroem" else "support vector"
