@@ -50,7 +50,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @contextlib.contextmanager
 def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
-    """A binary file that gets its name when the block succeeds, and is removed when it fails.
+    """A binary file that gets its name when the ``with`` block succeeds, and is removed when the block fails.
 
     Descriptors such as /dev/stdout, pipes and devices are written to directly: renaming would replace them.
     """
@@ -75,8 +75,8 @@ def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
 def temporary_beside(path: "PathLike") -> Iterator[str]:
     """The path of an auxiliary file in the folder of a file that is being written.
 
-    The file is removed at the end of the block. If the process is killed, the next process that writes into the folder
-    removes the file.
+    The file is removed at the end of the ``with`` block. If the process is killed, the next process that writes into
+    the folder removes the file.
     """
     path = os.path.realpath(os.fspath(path))
     file, temporary = _opened(path)

@@ -1,4 +1,4 @@
-"""Checks that many places share: kinds of values, hyper-parameters (messages state what is allowed), and overflow."""
+"""Checks that many modules use: of the types of values, of hyper-parameters, and of overflow in fits."""
 
 import math
 import numbers
@@ -131,7 +131,7 @@ def check(**complaints: str | None) -> None:
 def check_parameters(model: str, values: Mapping[str, Any], **others: Callable[[Any], str | None]) -> None:
     """Raise OptionError for the first invalid hyper-parameter of a model.
 
-    ``others`` are functions for parameters whose constraint is not in the table: they return the error message or None.
+    ``others`` are functions for parameters whose constraint `PARAMETERS` lacks: they return the error message or None.
     """
     for parameter in parameters_of(model):
         name = parameter.name

@@ -14,11 +14,11 @@ __all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compre
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _CHUNK = 1 << 14  # compressed bytes read at a time
-_MAX_TEXT = 1 << 20  # text returned at a time
+_MAX_TEXT = 1 << 20  # bytes of text returned at a time
 
 
 class BrokenStreamError(Exception):
-    """The compressed data end early or are damaged; the text up to there is good."""
+    """The compressed data end early or are damaged; the text before that place is good."""
 
 
 def compression_of(head: bytes) -> str | None:

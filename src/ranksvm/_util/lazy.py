@@ -21,10 +21,10 @@ class _Gate:
     """Counts, for each thread, the imports on first use that have begun and not ended.
 
     Python locks a module while a thread imports it. If another thread forks meanwhile, the lock stays taken forever in
-    the child process. So a fork waits until the imports in other threads have ended, and then holds `idle`. An import
-    needs `idle` only for a moment at its start and its end, so imports never wait for each other here. Hooks run in the
-    reverse order of their registration: ours waits before the hooks of logging and of executors take locks that an
-    import may need.
+    the child process. So a fork waits until the imports in other threads have ended, and then holds the lock `idle`.
+    An import needs `idle` only for a moment at its start and its end, so imports never wait for each other here. Hooks
+    run in the reverse order of their registration: ours waits before the hooks of logging and of executors take locks
+    that an import may need.
     """
 
     idle: threading.Condition
@@ -74,7 +74,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def imported(module: str) -> ModuleType:
-    """A module, imported if it is not yet: a fork in another thread waits for the import."""
+    """The named module, which is imported if necessary; a fork in another thread waits for the import."""
     with first_import():
         return importlib.import_module(module)
 

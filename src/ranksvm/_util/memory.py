@@ -11,12 +11,12 @@ from ranksvm.exceptions import OptionError
 
 # Share of the free memory that a fit may use by default.
 FREE_SHARE = 0.5
-# Used if the system does not report the free memory.
+# Bytes that are assumed to be free if the system does not report the free memory.
 UNKNOWN_FREE = 2 << 30
 
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
-# Files with the limit and use of a container, if any.
+# Folder of the files with the memory limit and the used memory of a container, if there is one.
 CGROUP = Path("/sys/fs/cgroup")
 
 _MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)

@@ -40,7 +40,7 @@ class Positive(NamedTuple):
 
 
 class NotNegative(NamedTuple):
-    """A finite number from 0, for a reason that the error message states."""
+    """A finite number, at least 0; the error message states ``reason``, if given: why it must not be negative."""
 
     reason: str = ""
 
@@ -89,8 +89,8 @@ class Parameter(NamedTuple):
         The valid values; None if the check needs modules that this one does not import. A caller of `check_parameters`
         then passes a function for the check.
     section : str
-        Section of the command's options: "pairs", "additive", "kernel", "low_rank" or "solver"; "" if a command has
-        its own option.
+        Section of the command's options: "pairs", "additive", "kernel", "low_rank" or "solver". It is "" if this row
+        defines no option: another row does (``solver``), a command does so itself (C), or there is none (``stopping``).
     help : str
         Help of the option; "" if another row has the option.
     metavar : str or None

@@ -1,4 +1,4 @@
-"""Checks of the arrays of a sparse matrix: products and conversions trust them, and could read beyond their ends."""
+"""Checks the arrays of a sparse matrix: if they are invalid, products and conversions could read beyond their ends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Results as people read them, in tables, plots and messages, and as plain values for JSON."""
+"""Formats results as text for tables, plots and messages, and as plain values for JSON."""
 
 import math
 import re
@@ -36,7 +36,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def weights(values: Sequence[float]) -> list[str]:
-    """Values of C as text; also as powers of two if all of them are such powers and one is not 1."""
+    """Values of C as text; also as powers of two if all of them are such powers and at least one is not 1."""
     as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
     return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
 

@@ -132,7 +132,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
 
 
 def even_ranges(start: int, stop: int, n_ranges: int) -> list[tuple[int, int]]:
-    """``start .. stop`` in up to ``n_ranges`` ranges of nearly the same length, none of them empty."""
+    """Divide ``start`` to ``stop - 1`` into up to ``n_ranges`` ranges of nearly the same length, none of them empty."""
     n_ranges = min(n_ranges, stop - start)
     return list(pairwise(np.linspace(start, stop, n_ranges + 1).astype(int).tolist())) if n_ranges > 0 else []
 
@@ -146,7 +146,7 @@ def _drain(queue: SimpleQueue) -> None:
 
 
 class _Pool:
-    """The threads of this process: as many as the processors, or as a call needs if that is more."""
+    """Threads that help the calling threads: one less than there are processors, or as many as a call needs if more."""
 
     lock: threading.Lock
     _executor: ThreadPoolExecutor | None
@@ -194,7 +194,7 @@ class _Blas:
 
     @contextlib.contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Context in which they use one thread."""
+        """Context in which every BLAS library uses one thread."""
         with self.lock:
             loaded = len(_BLAS_MODULES & sys.modules.keys())
             if self._controller is None or self._loaded != loaded:

@@ -1,4 +1,4 @@
-"""What ``verbose`` shows of a fit, on stderr or as logging is configured: log records, the live line of a terminal."""
+"""What ``verbose`` shows of a fit: log records, on stderr or as logging is configured, and a terminal's live line."""
 
 import logging
 import sys
@@ -160,7 +160,7 @@ class LiveLine:
         self._steps = None
 
     def print(self, text: str) -> None:
-        """Print a permanent line above."""
+        """Print a permanent line above the live line."""
         self._console.print(visible(text), markup=False)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Additive models: features as levels, functions of one feature or two, and their design matrix."""
+"""Additive models: levels (bins or categories) of features, functions of one or two features, and the design matrix."""
 
 from ranksvm.additive.bins import FeatureBins, codes_of, feature_bins, level_shares
 from ranksvm.additive.design import AdditiveDesign, AdditiveTerms

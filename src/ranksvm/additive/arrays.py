@@ -1,4 +1,4 @@
-"""An additive function as plain arrays, for model files, and back."""
+"""Converts an additive function to plain arrays, for model files, and back."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class FunctionArrays(NamedTuple):
     n_interaction_cuts, interaction_cuts : ndarray
         As ``n_cuts`` and ``cuts``, for the levels in interactions; a feature that is in no interaction has none.
     interaction_values : ndarray of float64
-        The values of all cells, one interaction after the other, row by row.
+        The values of all cells (combinations of two levels), one interaction after the other, row by row.
     """
 
     coef: np.ndarray

@@ -34,18 +34,18 @@ __all__ = [
 # Rows of features that may have missing values.
 Rows = Features | TwoBlocks
 
-# A code has one byte; one level is for missing values.
+# Maximum number of bins. A code (number of a level) is one byte, and one of its 256 values is for missing values.
 MAX_BINS = 255
 # Quantiles are computed from at most this many rows, evenly spaced: the standard deviation of the share of the rows
 # below a cut is then at most 0.002.
 QUANTILE_ROWS = 1 << 16
-# Rows that are coded in one call, and rows of sparse X that are made dense at a time.
+# Number of rows whose levels are computed in one call; rows of sparse X are made dense in blocks of the same size.
 CODED_ROWS = 1 << 13
 # From this number of values on, a sort by their bits takes less time than NumPy's. (On one core of an EPYC, 65,536
 # values in float32 take 0.4 ms instead of 1.4 ms, and 1,000 values take 8 us instead of 7 us.)
 RADIX_VALUES = 2000
-# Number of features that are described at a time: they are adjacent in a row, so that few cache lines are read, and the
-# next features use the same memory.
+# Number of features whose values are copied and sorted together. In a row of X they are adjacent, so that copying reads
+# few cache lines; the copies are small, so that the next features can reuse their memory.
 FEATURES_TOGETHER = 8
 
 
@@ -81,12 +81,12 @@ class FeatureBins:
 
     @property
     def n_steps(self) -> int:
-        """Number of levels whose values are sums of steps: one for each cut."""
+        """Number of steps, one for each cut: the value of an interval is the sum of the steps at the cuts below it."""
         return len(self.cuts)
 
     @property
     def n_unordered_levels(self) -> int:
-        """Number of levels that have a value of their own: categories, and missing values."""
+        """Number of levels whose values are not sums of steps: categories, and missing values."""
         return (0 if self.categories is None else len(self.categories)) + int(self.missing)
 
     @property
@@ -118,7 +118,7 @@ class FeatureBins:
         return np.where(np.isnan(values), last, levels).astype(np.uint8)
 
     def coarser(self, shares: np.ndarray, n_levels: int) -> "FeatureBins":
-        """Fewer levels, of about equal shares of the rows.
+        """Merge levels into fewer ones of about equal shares of the rows; of categories, keep the most frequent.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class FeatureBins:
         return FeatureBins(self.cuts[at - 1], self.missing)
 
 
-# The levels of a feature, and the mean at each of them.
+# The levels of a feature, and the mean of its values at each level.
 Described = tuple[FeatureBins, np.ndarray]
 
 
@@ -154,7 +154,8 @@ class FeatureStatistics(NamedTuple):
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value.
     level_means : list of ndarray of float64, each of shape (n_levels,)
-        Mean of each feature at each level; the mean of the whole feature for missing values and levels without rows.
+        Mean of each feature at each level. For missing values, levels without rows, and level 0 (all other categories)
+        of a categorical feature, it is the mean of the whole feature.
     """
 
     mean: np.ndarray
@@ -166,9 +167,10 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
     """The levels of each feature, from its values in the training data.
 
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
-    shares of the rows; a value whose share is larger has a level of its own. Quantiles are exact for up to 65,536 rows;
-    for more they are computed from that many evenly spaced rows. An increasing transformation of a feature changes no
-    level.
+    shares of the rows. But a value whose share is larger than that counts as if it just filled one level, so that the
+    other values are spread over the other levels; it may share its level with neighboring values. Quantiles are exact
+    for up to 65,536 rows; for more they are computed from that many evenly spaced rows. An increasing transformation of
+    a feature changes no level.
 
     Parameters
     ----------
@@ -253,7 +255,7 @@ def described_sample(
     mean, ranges = np.zeros(n_features), np.zeros((n_features, 2))
 
     def described(j: int, values: np.ndarray, counted: np.ndarray | None, cuts: np.ndarray) -> Described:
-        """The levels of a feature, and the mean at each, from its ascending values and the places of its cuts."""
+        """The levels of a feature, and its mean at each level, from its ascending values and the places of its cuts."""
         if len(values):
             whole = np.zeros(1, dtype=np.int64)
             mean[j] = (_totals(values, counted, whole) / _sums(counted, whole, len(values)))[0]
@@ -514,7 +516,7 @@ def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.nd
 
 
 def _columns(X: Features, first: int, last: int) -> np.ndarray:
-    """The features ``first`` .. ``last``, each in a row."""
+    """The features ``first`` to ``last - 1``, each in a row."""
     if is_sparse(X):
         return np.ascontiguousarray(X[:, first:last].toarray().T)
     columns = np.empty((last - first, len(X)), X.dtype)
@@ -553,9 +555,10 @@ def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.n
 
 
 def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:
-    """Where to cut a sequence of values into at most ``max_bins`` bins of about equal counts: `coded.value_cuts`.
+    """Where to cut values into at most ``max_bins`` bins of about equal counts: the rule of `coded.value_cuts`.
 
-    A value whose count exceeds the share of a bin has a bin of its own, and counts as one bin.
+    A value whose count exceeds that of an average bin counts as if it just filled one bin, so that the other values are
+    spread over the other bins; its bin may also contain neighboring values.
     """
     if len(counts) <= max_bins:
         return np.arange(1, len(counts))

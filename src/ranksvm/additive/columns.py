@@ -1,4 +1,4 @@
-"""Columns of codes: the levels of a feature, or the cells of two, and their variables."""
+"""Columns of codes (levels of a feature, or cells, which are pairs of levels of two features), and their variables."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Number of cells."""
+        """Number of cells: combinations of a level of the first and a level of the second feature."""
         return self.first_bins.n_levels * self.second_bins.n_levels
 
     @property
@@ -50,7 +50,7 @@ def coded_columns(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> tuple[n
     Returns
     -------
     columns : ndarray of int64, shape (n_features + n_pairs, 7)
-        A column for each feature, then for each pair.
+        Each row describes a column of codes: one for each feature, then one for each pair.
     n_variables : int
         Number of variables.
     """
@@ -81,7 +81,7 @@ def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.nda
     Returns
     -------
     ndarray of uint8, shape (n_rows, n_pairs)
-        The cells, numbered row by row.
+        The cells, numbered by the level of the first feature, then by the level of the second.
     """
     cells = np.empty((len(codes), len(pairs)), dtype=np.uint8)
     for k, pair in enumerate(pairs):
@@ -92,7 +92,7 @@ def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.nda
 
 
 def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> np.ndarray:
-    """The scale of each variable of a feature.
+    """The scale of each variable of a feature: of its steps, then of its other levels.
 
     For a step between two levels, it is ``step_weight`` times the square root of the share of non-missing values
     between the middles of the two levels. The penalty on the weights is then the discretized integral of the squared

@@ -22,7 +22,7 @@ __all__ = ["AdditiveDesign", "AdditiveTerms", "features_of"]
 
 @dataclass(frozen=True, eq=False)
 class AdditiveTerms:
-    """The variables of an additive model: the linear part, then the levels of each feature, then those of each pair.
+    """The variables of an additive model: the linear part, the levels of each feature, and the cells of each pair.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class AdditiveTerms:
         return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
     def level_rows(self, column: int) -> np.ndarray:
-        """The variables of a column of codes at each of its levels or cells.
+        """The value of each variable of a column of codes at each of its levels or cells.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class AdditiveTerms:
         return (X_bytes if self.linear else 0.0) + len(self.columns)
 
     def with_pairs(self, pairs: Sequence[Pair]) -> "AdditiveTerms":
-        """The same with other pairs of features.
+        """The variables of the same features, with other pairs of features.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class AdditiveDesign:
         return found
 
     def scaled_features(self, rows: np.ndarray | None) -> np.ndarray:
-        """The features of some rows in the linear part.
+        """The scaled features of some rows, as in the linear part.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class AdditiveDesign:
         return self.terms.n_linear + self.codes.shape[1] + 3 * most_steps
 
     def pair_sums(self, derivative: np.ndarray, n_levels: int) -> np.ndarray:
-        """Sums of a derivative over the rows of each cell of every two features: `ranksvm.additive.interactions`.
+        """Sums of a derivative over the rows of each cell of every two features, by `interactions.pair_sums`.
 
         Parameters
         ----------

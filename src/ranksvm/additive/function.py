@@ -1,4 +1,4 @@
-"""The scoring function of an additive model: a linear part, a function of each feature, and functions of two."""
+"""The scoring function of an additive model: a linear part, functions of one feature, and functions of two features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from ranksvm.data.scores import linear_scores
 
 __all__ = ["AdditiveFunction", "Interaction", "TrainingShares"]
 
-# Rows that a thread scores at a time.
+# Number of rows that a thread scores at a time.
 SCORED_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
 class Interaction:
-    """A function of two features: a value for each cell.
+    """A function of two features: a value for each cell, which is a combination of their levels.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class AdditiveFunction:
 
     @cached_property
     def _columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of codes, and as many ones as they have scales, which scoring does not use."""
+        """The description of the columns of codes, and 1 as each variable's scale, which scoring does not use."""
         columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
         return columns, np.ones(n_variables)
 

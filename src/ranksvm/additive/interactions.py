@@ -80,8 +80,8 @@ def interaction_bounds(
 
     The objective is 1-strongly convex in the weights of each new function, which are 0 now. If g is the gradient
     with respect to these weights, the objective decreases by at most ``1/2 |g|^2``; with all pairs at once, by at most
-    the sum of the bounds. A gradient is a histogram of ``derivative`` over the cells of two features,
-    cumulated from the end in both directions.
+    the sum of the bounds. A gradient is a histogram of ``derivative`` over the cells (pairs of levels) of two
+    features, cumulated from the end in both directions.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def bounds_of_sums(
 
 
 class _Gradients:
-    """Converts sums over cells to gradients for the weights of a function of two features, and these to bounds."""
+    """Converts sums over cells to gradients for the weights of a function of two features, and gradients to bounds."""
 
     def __init__(self, terms: "AdditiveTerms", n_levels: int, signs: np.ndarray | None):
         n = terms.n_features
@@ -169,7 +169,7 @@ class _Gradients:
             self._maps[j, : bins.n_levels - 1, : bins.n_levels] = scales[:, None] * variable_support(bins)
 
     def __call__(self, a: int, sums: np.ndarray) -> np.ndarray:
-        """The bounds of the pairs of a feature with those after it."""
+        """The bounds of the pairs of feature ``a`` with each feature after it."""
         gradient = self._maps[a] @ sums @ self._maps[a + 1 :].transpose(0, 2, 1)
         if self._signs is not None:
             for b in range(a + 1, len(self._bins)):

@@ -1,4 +1,4 @@
-"""The functions of an additive model as people read them: shapes of features, cells of pairs; and edits of shapes."""
+"""Readable forms of an additive model: the shape of each feature, and a table for each pair. Checks edited shapes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Shape(Tabular):
 
     @property
     def mean(self) -> float:
-        """The mean of linear part and steps over the training rows, which is subtracted."""
+        """The mean of the linear part plus the steps over the training rows; ``values`` are relative to this mean."""
         return float(self.shares @ (self.weight * self.means + self.steps))
 
     @property

@@ -1,4 +1,4 @@
-"""Analysis of fitted models: explanations, importances, intervals of weights, bands of shapes, duals, spectra."""
+"""Analysis of fitted models: explanations, importances, intervals of weights, bands of shapes, and dual variables."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ranksvm.analysis.online import OnlineBounds, online_bounds
     from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 else:
-    # A program uses few of them, and some load scikit-learn, the slowest import.
+    # A program uses few of these names, and some load scikit-learn, the slowest import.
     __getattr__ = lazy_names(
         __name__,
         {

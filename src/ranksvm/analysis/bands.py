@@ -27,7 +27,7 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ShapeBands:
-    """Bands of the shapes of an additive model, point by point.
+    """Bands that show how much the shapes of an additive model vary between refits, at each point.
 
     Attributes
     ----------

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dual_coef", "dual_spectra", "low_rank_coef"]
 
-# Bytes that the computation of a block takes for each pair, and for each entry of the block (see DualCoef). The
-# decomposition takes as much again for each entry.
+# Number of bytes that the computation of a block (a query's matrix of dual variables, see DualCoef) takes for each
+# pair, and for each entry of the block. The decomposition takes as many again for each entry as the computation does.
 BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
 ADVICE = "To analyze it, fit to a sample of its documents."
 
@@ -129,7 +129,7 @@ def low_rank_coef(
 
 
 class _Spectrum(NamedTuple):
-    """The stored results of a block."""
+    """What is kept of a block: its size and its singular values."""
 
     query: object
     n_documents: int

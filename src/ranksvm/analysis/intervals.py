@@ -124,9 +124,9 @@ class WeightIntervals:
         Returns
         -------
         dict
-            n_queries, level, solver_error, interaction, and under "features", the largest weight first, feature (its
-            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if not known), weight, standard_error,
-            low, high and excludes_zero.
+            ``n_queries``, ``level``, ``solver_error``, ``interaction``, and ``features``: a list of dicts, the largest
+            weight first. Each has ``feature`` (its name, or ``f1``, ``f2``, ...), ``column`` (of X, from 0), ``name``
+            (None if not known), ``weight``, ``standard_error``, ``low``, ``high`` and ``excludes_zero``.
         """
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]
         names = [None] * len(largest) if self.feature_names is None else [str(self.feature_names[f]) for f in largest]

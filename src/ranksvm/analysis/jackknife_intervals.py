@@ -27,8 +27,9 @@ from ranksvm.losses import LossSpec, Pairs
 
 __all__ = ["weight_intervals"]
 
-# Intervals are refused beyond this interaction. In simulations, 95 % intervals cover 93 to 96 % of the expected weights
-# for interactions up to 3, and 90 % for 10 (800 rows with 500 features and C = 0.001, 0.003, 0.01 and 1).
+# Intervals are refused if `WeightIntervals.interaction` is larger than this. In simulations, 95 % intervals cover 93 to
+# 96 % of the expected weights for interactions up to 3, and 90 % for 10 (800 rows with 500 features and C = 0.001,
+# 0.003, 0.01 and 1).
 MAX_INTERACTION = 3.0
 # The loss "hinge" has no second derivative. Its expected second derivative is estimated by a Huberized hinge that is
 # curved for margins from 0.5 to 1.5: the one of width 2/3, evaluated at 2/3 of the scores. (Simulated intervals have a
@@ -288,10 +289,10 @@ def _query_jackknife(
 def _changes(
     factors: list[np.ndarray], gradients: np.ndarray, hessian: tuple[np.ndarray, bool]
 ) -> tuple[np.ndarray, float]:
-    """The changes ``d_q``, one per column, and the sum over pairs of queries of the squared joint change.
+    """The changes ``d_q``, one per column, and the sum of the squared joint changes over all pairs of queries.
 
-    ``hessian`` is a Cholesky factor. The sum is over the pairs among some evenly spread queries, as many as memory
-    allows.
+    ``hessian`` is a Cholesky factor. The sum is extrapolated from the pairs among some evenly spread queries, as many
+    as memory allows.
     """
     n_variables, n = gradients.shape
     n_chosen = min(n, max(2, math.isqrt(PAIR_NUMBERS // max(1, n_variables))))
@@ -336,7 +337,7 @@ class _QueryParts:
         self.n_queries = len(self._parts)
 
     def gradient(self, q: int, columns: np.ndarray) -> np.ndarray:
-        """Gradient of query q in the space of the columns."""
+        """Gradient of query q with respect to the coefficients of the columns."""
         return sum(
             (columns[a:b].T @ self._slopes[a:b] for a, b in self._ranges(q)),
             start=np.zeros(columns.shape[1]),
@@ -366,7 +367,7 @@ class _QueryParts:
 
 
 def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
-    """The features centered in each part, which changes no margin, and the map from their coefficients to weights."""
+    """Features centered in each part of a query (no margin changes), and the map from coefficients to weights."""
     dense = X.toarray() if checks.is_sparse(X) else X
     return _centered(np.array(dense, dtype=np.float64), starts), lambda changes: changes
 

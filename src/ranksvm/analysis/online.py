@@ -53,8 +53,9 @@ def online_bounds(
 ) -> OnlineBounds:
     """Let SOLAR learn from a stream, and bound its cumulative loss by the loss of a fixed model u on the same stream.
 
-    Over the pairs so far let ``h`` be the hinge of the learner, before its update, and ``l = max(0, 1 - u'z)`` the
-    hinge of u. ``sum`` is over all these pairs, ``sum'`` over those with ``h > 0`` only.
+    For each pair so far, let z be the features of the preferred document minus those of the other, ``h`` the hinge of
+    the learner before its update, and ``l = max(0, 1 - u'z)`` the hinge of u. ``sum`` is over all these pairs, ``sum'``
+    over those with ``h > 0`` only. C, gamma and the matrix S are those of `SOLARRanker`.
 
     - First order: ``sum h^2 <= (max |z|^2 + 1 / (2 C)) (|u|^2 + 2 C sum l^2)``. The second factor is twice the
       objective of `RankSVM` with the same C: its optimum gives the smallest bound over all u.

@@ -1,4 +1,4 @@
-"""DualSpectra: ranks and effective dimensions of the dual variables of each query."""
+"""DualSpectra: singular values of each query's dual variables, and the ranks and dimensions that follow from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -225,7 +225,7 @@ class DualSpectra:
         return np.concatenate(([0.0], _cumulative(self.singular_values[self._number(query)])))
 
     def table(self, queries: Iterable[object] | None = None) -> np.ndarray:
-        """The numbers of each query, or of some, in one table.
+        """The sizes, ranks and dimensions of all queries, or of some, in one table.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
 
 
 def strata_or_rows(queries: Queries) -> Queries:
-    """Groups that folds keep together: the strata, or, if there is only one stratum, single rows.
+    """Groups that folds keep together: the strata (queries), or single rows if there is only one stratum.
 
     Parameters
     ----------

@@ -141,10 +141,10 @@ def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarra
 def _pairs_within(
     preferred: np.ndarray, rows: np.ndarray, candidates: np.ndarray, start: np.ndarray, stop: np.ndarray
 ) -> np.ndarray:
-    """All pairs of preferred positions with the candidates between their own start and stop.
+    """All pairs of a preferred position with one of the candidates between its own ``start`` and ``stop``.
 
-    The pairs are counted first, then filled in: the candidates at the positions ``start .. stop`` are numbered
-    ``before[start] .. before[stop]``.
+    The pairs are counted first, then filled in: the candidates at the positions ``start`` to ``stop - 1``
+    have the numbers ``before[start]`` to ``before[stop] - 1``.
     """
     others = np.flatnonzero(candidates)
     before = np.concatenate(([0], np.cumsum(candidates)))
@@ -164,7 +164,7 @@ def _without_self_pairs(pairs: np.ndarray) -> np.ndarray:
 
 
 def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Impression (from 0) and row of each position: impressions one after another, each from the top."""
+    """Impression (from 0) and row at each position, if rows are sorted by impression, then from the top."""
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     sorted_rank = queries.to_sorted(rank)

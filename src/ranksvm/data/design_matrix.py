@@ -1,4 +1,4 @@
-"""Design matrices: the products that models need, with one class per storage format."""
+"""Design matrices: features with the products, such as ``X w``, that solvers need; one class per storage format."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 
-# Minimum number of values for which several threads search faster than one.
+# Minimum number of values among which several threads find the largest ones faster than one thread.
 SHARED_VALUES = 1 << 20
 
 
 class RowProducts(Protocol):
-    """Products with some rows of features; each row is identified by its position.
+    """Products of some rows of features with vectors; the position of a row is its place among these rows.
 
-    The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. Sums are in
-    float64 unless the caller allowed another type. If the class is compiled (`ranksvm._compiled.passes.RowProducts`), a
-    pass over all rows computes the products without calls from Python.
+    The methods work on the positions ``start`` to ``stop - 1``, and arrays named ``*_range`` have values for these
+    positions only. Sums are in float64 unless the caller allowed another type. If the class is compiled
+    (`ranksvm._compiled.passes.RowProducts`), a pass over all rows computes the products without calls from Python.
     """
 
     def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
@@ -70,8 +70,9 @@ class Basis(Protocol):
 class DesignMatrix(Protocol):
     """Rows of features, read without copying.
 
-    ``rows`` maps positions to rows (None if they are the same); the methods work on the positions ``start .. stop``,
-    and arrays named ``*_range`` hold only these. All sums are in float64 unless the caller allows another type.
+    ``rows`` maps positions to rows (None if they are the same). The methods work on the positions ``start`` to
+    ``stop - 1``, and arrays named ``*_range`` have values for these positions only. All sums are in float64 unless the
+    caller allows another type.
 
     Examples
     --------
@@ -407,7 +408,7 @@ class SparseDesign:
 
 
 def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads: int) -> np.ndarray:
-    """Maximum of the results of ``visit`` over ranges of rows, which are divided among threads."""
+    """The largest absolute value of each feature: threads call ``visit`` on ranges of rows."""
 
     def part(rows: tuple[int, int]) -> np.ndarray:
         out = np.zeros(n_features)

@@ -465,7 +465,7 @@ def _with_cure(error: ValueError, estimator: object, frame: "nw.DataFrame") -> V
 
 
 class _Names:
-    """The interchange protocol, as far as scikit-learn before 1.9 uses it to read names of features."""
+    """Implements as much of the interchange protocol as scikit-learn before 1.9 uses to read names of features."""
 
     def __init__(self, frame: "nw.DataFrame"):
         self.shape = frame.shape

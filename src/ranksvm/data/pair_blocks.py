@@ -1,4 +1,4 @@
-"""The pairs of each query as a matrix (a block) of preferred by other documents, the layout of the dual variables."""
+"""The pairs of each query as a matrix (block), preferred by other documents; dual variables have this layout."""
 
 import numpy as np
 

@@ -18,7 +18,7 @@ class PairList:
     """A list of pairs (i, j), document i preferred to document j.
 
     The rows are grouped into connected *components*, with no pair between components. The components are used as
-    queries. Rows without a pair are omitted.
+    queries. Rows without a pair are omitted. A *position* is the place of a row when rows are sorted by component.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class PairList:
     2
     """
 
-    # weights are not differences: see `ComparablePairs.gain_parts`
+    # weights are not differences of gains: see `ComparablePairs.gain_parts`
     gain_parts = ()
 
     def __init__(
@@ -311,7 +311,7 @@ class PairList:
             share = weight / weight.sum()
             wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
             kept = random.choice(len(weight), wanted, replace=False, p=share)
-            # drawn with probability proportional to weight, so that they count equally
+            # the pairs were drawn with probabilities proportional to their weights, so now they have equal weights
             weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
             parts.append((preferred[kept], other[kept], weight))
         pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))

@@ -1,4 +1,4 @@
-"""Factors of the weight of a pair from its rows and query, validated."""
+"""Weights of rows and queries, validated: the factors of the weights of pairs."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class PairWeights:
         Returns
         -------
         preferred, other : ndarray of float64, shape (n_rows,), or None
-            In sorted order; None if there are no weights.
+            For rows sorted by query; None if there are no weights.
 
         Raises
         ------

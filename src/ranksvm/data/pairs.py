@@ -1,4 +1,4 @@
-"""The comparable pairs of a data set: preferred and other documents and their weights, without a list of pairs."""
+"""The comparable pairs of a data set and their weights, derived from labels of documents, not stored as a list."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,8 +24,9 @@ DIRECT_LIMIT = 31
 
 # A query is visited pair by pair if its number of pairs per document is at most VISIT_LIMIT * (14 + min(levels, 40));
 # other queries are swept (by the margin sweep). With 5 levels the limit is 95 pairs per document, about 240 documents.
-# Measured with AVX2 as benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: both ways
-# take the same time at 80 to 90 pairs per document with 2, 3 and 5 levels, and at about 300 if all labels are distinct.
+# Measured with AVX2 by the method of benchmarks/sweep_levels.py, for an evaluation of the squared hinge plus a product
+# of its Hessian with a vector: visiting and sweeping take the same time at 80 to 90 pairs per document with 2, 3 and 5
+# levels, and at about 300 if all labels are distinct.
 VISIT_LIMIT = 5.0
 
 # Ranking labels takes about 5 ns per row, and waking a thread takes up to 0.4 ms, so one thread ranks the labels of
@@ -327,7 +328,7 @@ class ComparablePairs:
         start, stop = int(self.pointers[first]), int(self.pointers[last])
         sizes = np.diff(self.pointers[first : last + 1])
         query = np.repeat(np.arange(len(sizes)), sizes)
-        # When documents are sorted by level, the lower documents of each one are contiguous.
+        # Once the documents of a query are sorted by level, those to which a document is preferred are contiguous.
         order = np.lexsort((self.levels[start:stop], query))
         level, places = self.levels[start:stop][order], np.arange(stop - start)
         new_query = np.diff(query, prepend=-1) != 0
@@ -526,7 +527,7 @@ def choose_queries(
     random: np.random.Generator,
     n_queries: int = SAMPLE_QUERIES,
 ) -> tuple[np.ndarray, int]:
-    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each.
+    """Random queries of positive weight with about ``n_rows`` rows in total, and the maximum number of rows for each.
 
     At least ``n_queries`` queries are chosen, if there are that many.
     """
@@ -557,7 +558,7 @@ def _shares_of_queries(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Factors whose product for a pair is ``v_i * v_j`` over the sum of all ``v_i * v_j`` in its query.
 
-    ``other`` are the weights v.
+    ``other`` has the weights v.
     """
     sizes = np.diff(pointers)
     if preferred is None or other is None:
@@ -571,7 +572,7 @@ def _shares_of_queries(
 
 
 def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float | None) -> np.ndarray | None:
-    """Gains in sorted order whose differences are the weights of pairs."""
+    """The gain of each position; a pair's weight is the difference of its gains. None for weightings without gains."""
     if weighting == "label_gap":
         return y - np.repeat(_reduce_per_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":

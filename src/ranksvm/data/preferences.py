@@ -92,7 +92,7 @@ class Preferences:
             Queries.from_qid(prompt, name="prompt")  # refuses missing ids
         self._prompt = prompt
         self._weight = None if weight is None else checked_weights("weight", weight, n_pairs, "chosen")
-        # numbers of the rows of the blocks that are pairs, None for all
+        # numbers of the pairs (rows of each block) that this subset has; None: all
         self._kept: np.ndarray | None = None
 
     @property
@@ -127,7 +127,7 @@ class Preferences:
 
     @property
     def qid(self) -> np.ndarray:
-        """Prompt of each row of ``X``; without prompts, the number of its pair."""
+        """Prompt of each row of ``X``; without prompts, the number of the row's pair."""
         each = np.arange(self.n_pairs) if self.prompt is None else self.prompt
         return np.concatenate([each, each])
 

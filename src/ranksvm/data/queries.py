@@ -1,4 +1,4 @@
-"""Queries: the grouping of rows, computed once."""
+"""The class Queries: the rows of a data set grouped by query, in a form that is computed only once."""
 
 import warnings
 from bisect import bisect_right
@@ -22,8 +22,8 @@ class Queries:
     """The rows of a data set grouped by query: CSR pointers over rows sorted by query.
 
     *Position* ``t`` of the sorted order is row ``order[t]`` of the data; query ``q`` (a number from 0, in the
-    order in which the queries first appear) has the positions ``pointers[q] .. pointers[q + 1]``. Within a query
-    rows keep their order. Rows already sorted by query need no permutation: ``order`` is None.
+    order in which the queries first appear) has the positions ``pointers[q]`` to ``pointers[q + 1] - 1``. Within
+    a query rows keep their order. Rows already sorted by query need no permutation: ``order`` is None.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray | list[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with at most ``limit`` values, or of one larger query.
+    """Divide queries into ranges with at most ``limit`` values each; a larger query is a range of its own.
 
     Query q has ``ends[q + 1] - ends[q]`` values. For many ranges, a list of Python's integers takes less time than an
     array.

@@ -35,7 +35,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "feature_names_in_": Texts("n_features", required=False),
     }
     copy: bool
-    # whether X may have NaN, which mean something to the scaler
+    # whether X may have NaN, to which the scaler gives a meaning
     _takes_missing = False
 
     def fit(self, X: MatrixLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:

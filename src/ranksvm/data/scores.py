@@ -15,9 +15,9 @@ from ranksvm.device.arrays import host_values
 
 __all__ = ["linear_scores", "scores_by_threads", "scores_of_rows"]
 
-# Rows scored by one task of a thread.
+# Number of rows that a thread scores in one task.
 PREDICT_ROWS = 1 << 15
-# Rows that are copied at a time: 64 MiB of 1,024 float32 features.
+# Number of rows that are copied at a time: 64 MiB of 1,024 float32 features.
 CHUNK_ROWS = 1 << 14
 
 

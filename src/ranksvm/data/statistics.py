@@ -1,4 +1,4 @@
-"""Statistics of data sets: documents of several queries, pairs per document, variance of features within queries."""
+"""Statistics of data sets: documents shared by queries, pairs per document, variance of features within queries."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ __all__ = [
     "within_query_variance",
 ]
 
-# Values processed at a time by a task, so that their float64 copy stays in cache.
+# Number of values that a thread processes at a time: few enough that their float64 copy stays in the cache.
 BLOCK = 1 << 18
 
 
@@ -222,7 +222,9 @@ def within_query_variance(X: Features, queries: Queries, n_threads: int = 1) -> 
 def cell_squares(
     X: "sparse.csr_matrix", query: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum of squares around the mean, with implicit zeros, for each cell: a query and a feature with stored values.
+    """Sum of squares around the mean for each cell: the values, zeros included, of a feature in a query.
+
+    A cell without stored values is left out.
 
     Parameters
     ----------
@@ -256,7 +258,7 @@ def cell_squares(
 
 
 def _sparse_squares(X: "sparse.csr_matrix", queries: Queries, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns with stored values, and their sums of squares within these queries."""
+    """The columns with stored values in a range of queries, and the sum of squares of each within the queries."""
     start, stop = queries.pointers[first], queries.pointers[last]
     block = X[start:stop] if queries.order is None else X[queries.order[start:stop]]
     block = without_duplicates(block)
@@ -267,7 +269,7 @@ def _sparse_squares(X: "sparse.csr_matrix", queries: Queries, first: int, last: 
 
 
 def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np.ndarray:
-    """Sums of squares within these queries."""
+    """The sum of squares of each column within a range of queries."""
     chunk = max(1, BLOCK // X.shape[1])
     if last - first == 1 and queries.sizes[first] > chunk:
         return _long_query_squares(X, queries, first, chunk)
@@ -308,7 +310,7 @@ def _gather(X: np.ndarray, queries: Queries, start: int, stop: int) -> np.ndarra
 
 
 def inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
-    """The reciprocals of spreads, and another factor for a spread of 0.
+    """The reciprocals of spreads, such as standard deviations; ``where_zero`` for a spread of 0.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def coded(X: DataFrame, categories: Mapping[str, list[str]]) -> DataFrame:
 
 
 def recoded(places: np.ndarray, own: Sequence[str], others: Sequence[str]) -> np.ndarray:
-    """The places of texts in another list of categories.
+    """Convert places of texts in one list of categories to their places in another list.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Validation of the arguments of `fit` and `predict`, their conversion for the objectives, and suspect values of X."""
+"""Validation and conversion of the arguments of `fit` and `predict`; search for NaN, infinite and large values in X."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ MAX_ROWS_WITHOUT_QID = 1000
 ROWS = 4096
 # maximum number of columns listed in a message; those with the most NaN or infinite values come first
 LISTED = 5
-# A sum that contains squares of larger values keeps few digits of the values of ordinary size.
+# A larger value is named in messages: a sum that contains its square keeps few digits of values of ordinary size.
 LARGE = 1e7
 
 
@@ -78,7 +78,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
 
 
 def queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
-    """The grouping by ``qid`` or ``group`` (not both); one query without either."""
+    """The grouping by ``qid`` or ``group`` (not both); without either, all rows are one query."""
     if group is None:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:

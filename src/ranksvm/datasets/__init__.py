@@ -1,4 +1,4 @@
-"""Files and streams of ranking data: readers, writers, caches, generators."""
+"""Readers and writers of ranking data in files and streams, binary caches, and generators of synthetic data."""
 
 from typing import TYPE_CHECKING
 

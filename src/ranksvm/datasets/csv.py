@@ -41,7 +41,8 @@ HEAD = 1 << 16
 _BLOCK = 1 << 20
 # rows written at a time
 _ROWS = 1 << 14
-# pyarrow's message for a value that is not of the type of its column: number of the column, line, type, value
+# pyarrow's message for a value that is not of the type of its column; the groups are the number of the column, the
+# line, the type and the value
 REFUSED_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to ([^:]+): invalid value '(.*)'", re.S
 )
@@ -73,7 +74,7 @@ def is_csv(name: str, head: bytes, columns: Columns) -> bool:
 
 
 def first_bytes(content: bytes) -> bytes:
-    """The beginning of a file, decompressed as far as it goes."""
+    """The beginning of a file, decompressed; empty if decompression fails."""
     if (kind := compression_of(content)) is None:
         return content
     try:
@@ -83,7 +84,7 @@ def first_bytes(content: bytes) -> bytes:
 
 
 def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
-    """Fields of a RankingData.
+    """Read a CSV or TSV file, and return the fields of a RankingData.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def _written(pa: ModuleType, rows: "pa.Table", options: "pa.csv.WriteOptions") -
 def read_csv_blocks(
     content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None
 ) -> Iterator[dict[str, Any]]:
-    """Fields of a RankingData for each block of rows in turn; memory does not depend on the file size."""
+    """Yield the fields of a RankingData for each block of rows; memory does not depend on the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
     stream, names, first_values, delimiter = _opened(content, name)
     known = _table(pa, name, names, columns)
@@ -180,7 +181,7 @@ def read_csv_blocks(
 
 
 class _Infinite:
-    """Rows with infinite values, by column: unless the text says infinity, such a value is an overflow."""
+    """Collects rows with infinite values, by column: a value whose text is not infinity has overflowed."""
 
     def __init__(self, features: list[str]):
         self._features = features
@@ -195,7 +196,7 @@ class _Infinite:
                 self._rows.setdefault(column, []).append(first_row + rows)
 
     def check(self, pa: ModuleType, content: "SeekableFile", name: str) -> None:
-        """Read the file again for the text of these values; DataError names the first one that is a finite number."""
+        """Read the text of these values from the file again; DataError names the first that is a finite number."""
         if not self._rows:
             return
         content.seek(0)

@@ -1,4 +1,4 @@
-"""Description of ranking data: counts of rows, queries, levels and pairs, and the same as text."""
+"""Description of ranking data: counts of rows, queries, levels (distinct labels), pairs and more, also as text."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LISTED_LEVELS = 20
 
 
 def described_data(data: RankingData) -> dict[str, Any]:
-    """Counts of rows, queries, features, levels, pairs and shared documents."""
+    """Counts of rows, queries, features, pairs, rows at each level, and documents that several queries share."""
     n_rows, n_features = data.X.shape
     queries, labels = data.queries, np.asarray(data.y, dtype=np.float64)
     pairs = ComparablePairs.from_labels(queries, labels, may_be_empty=True)
@@ -84,7 +84,7 @@ def level_rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _shared(data: RankingData) -> dict[str, Any]:
-    """Numbers of documents, and of those that occur in several queries."""
+    """Number of documents, number of those that occur in several queries, and means per document and per query."""
     found = shared_documents(data.docid, data.qid)
     return {
         "documents": found.n_documents,

@@ -165,7 +165,7 @@ def _stays_in_file(data: RankingData, limit: MemoryLimit) -> bool:
 def training_file(
     path: PathLike, limit: MemoryLimit, missing: bool = False, categorical: Sequence[str | int] = ()
 ) -> RankingData:
-    """The data of a file.
+    """Read the training data of a file; data that may exceed the memory limit are mapped from a cache.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def is_ltr_log(head: bytes) -> bool:
 
 
 def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:
-    """Fields of a RankingData: a row for each hit, in the order of the file.
+    """Read logged features, and return the fields of a RankingData: a row for each hit, in the order of the file.
 
     Each line is the response to the search for one query; the user has added the query's id under a key of its own
     (``qid``). A hit has one log of features in ``fields._ltrlog``, which ``"ext": {"ltr_log": ...}`` asks for; ``_id``

@@ -1,4 +1,4 @@
-"""RankingData as Parquet, one block of rows at a time."""
+"""Reads and writes RankingData as Parquet, one block of rows at a time."""
 
 import contextlib
 import json
@@ -97,7 +97,7 @@ def read_parquet(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> d
 
 
 def read_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> Iterator[dict[str, Any]]:
-    """Fields of a RankingData for each block of rows in turn; memory does not depend on the file size."""
+    """Yield the fields of a RankingData for each block of rows; memory does not depend on the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
     # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups

@@ -130,7 +130,7 @@ class RankingData:
 
     @property
     def source(self) -> str | None:
-        """The file that `load` read X from, else None; `RankSVM.fit` reads it in passes if it is too large.
+        """The file from which `load` read X, else None; `RankSVM.fit` reads it in passes if X needs too much memory.
 
         It is also None after ``load(..., mmap=False)``.
         """
@@ -246,9 +246,9 @@ class RankingData:
     def to_parquet(self, path: PathLike, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
 
-        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names; one with ``categories``
-        holds text, and `from_parquet` reads it back as such. CSR data have two columns of lists, ``feature_indices``
-        (from 0) and ``feature_values``.
+        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names. The column of a
+        feature with ``categories`` holds text, and `from_parquet` reads it back as text. CSR data have two columns of
+        lists, ``feature_indices`` (from 0) and ``feature_values``.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class RankingData:
         require_labels: bool = True,
         dtype: DTypeLike | None = None,
     ) -> "RankingData":
-        """Read Parquet: a file written by `to_parquet`, or any file whose other columns are numeric features.
+        """Read a Parquet file from `to_parquet`, or any whose columns, besides labels and ids, are numeric features.
 
         Parameters
         ----------
@@ -305,9 +305,9 @@ class RankingData:
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file is not a Parquet file, has no label column, a column that is not numeric, missing values, or
-            a column that would be a feature but is named like ids or labels: ``query_id``, ``session``, ``document``,
-            ``relevance`` or the like.
+            When the file is not a Parquet file or has no label column. Or when it has missing values, a column that is
+            not numeric, or a column that would be a feature but is named like ids or labels: ``query_id``,
+            ``session``, ``document``, ``relevance`` or the like.
         """
         from ranksvm.datasets.parquet import read_parquet
         from ranksvm.datasets.table import Columns
@@ -357,7 +357,7 @@ class RankingData:
         Raises
         ------
         MissingDependencyError
-            When the library, or each of them, is not installed.
+            When the library is not installed; if ``library`` is None, when none of the three is.
         DataError
             When X is sparse, two features have the same name, or a feature has the name of another column.
         """

@@ -41,7 +41,7 @@ _QUERY = ("query_id", "qid", "q_id")
 _DOCUMENT = ("doc_id", "docid", "docno")
 LABEL = ("relevance", "label", "rel")
 SCORE = ("score",)
-# Rows with names: a DataFrame, or named tuples.
+# Rows with named columns or fields: a DataFrame, or named tuples.
 Rows = DataFrame | Iterable[NamedTuple]
 
 
@@ -417,7 +417,7 @@ def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
 
 
 def _normalize_columns(record: Qrels | Run, name: str, values: np.ndarray, done: str) -> None:
-    """Convert the columns of a frozen record; check that they agree and that no document occurs twice in a query."""
+    """Convert the columns of a frozen record; check their lengths, and that no document occurs twice in a query."""
     for column in ("qid", "docid"):
         ids = np.asarray(getattr(record, column))
         object.__setattr__(record, column, ids if ids.dtype.kind == "U" else ids.astype(str))

@@ -157,7 +157,7 @@ class Table:
                 )
 
     def with_categories(self, pa: ModuleType, parts: Iterable["Rows"]) -> "Table":
-        """The same columns with the texts that some tables hold: known texts first, the others in alphabetical order.
+        """A copy with the categories in ``parts`` of the file: known texts first, the others in alphabetical order.
 
         A column counts as numeric if all of its texts are numbers, and none of them is a known text.
         """

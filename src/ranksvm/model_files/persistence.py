@@ -278,7 +278,7 @@ def parameters_of_object(obj: object) -> dict[str, Any]:
     Parameters
     ----------
     obj : object
-        The object; it may do without scikit-learn's ``get_params``.
+        The object; it need not have scikit-learn's ``get_params``.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def parameters_of_object(obj: object) -> dict[str, Any]:
     """
     if hasattr(obj, "get_params"):
         return obj.get_params(deep=False)
-    # in the order of get_params
+    # sorted by name, as get_params sorts them
     return {name: getattr(obj, name) for name in sorted(inspect.signature(type(obj)).parameters)}
 
 

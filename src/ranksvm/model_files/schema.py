@@ -47,7 +47,7 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One attribute.
+    """The declaration of one fitted attribute.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Field:
     default: object = _REQUIRED
 
     def sizes(self, value: object) -> Sizes:
-        """Sizes that the value defines."""
+        """The sizes that the value defines, by name."""
         return {}
 
     def checked(self, value: object, sizes: Sizes) -> object:
@@ -237,7 +237,7 @@ class Array(_Shaped):
 
 @dataclass(frozen=True, kw_only=True)
 class RowCounts(Field):
-    """A number of rows; or one for each feature, as scikit-learn's scalers have it if values are missing."""
+    """A number of rows; or such a number for each feature, as scikit-learn's scalers have it if values are missing."""
 
     def _checked(self, value: object, sizes: Sizes) -> object:
         if not isinstance(value, np.ndarray):
@@ -368,7 +368,7 @@ def _columns(*names: str, nullable: bool = False) -> dict[str, Field]:
     return {name: Array("n_features", dtype="floating", nullable=nullable) for name in names}
 
 
-# Public name -> module.
+# Public name of each class -> the module from which it is imported.
 SKLEARN_CLASSES = {
     "StandardScaler": "sklearn.preprocessing",
     "MinMaxScaler": "sklearn.preprocessing",

@@ -8,7 +8,7 @@ RULES = ("best", "one_standard_error")
 
 
 def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the n folds, and its standard error: the standard deviation (with n - 1) over the square root of n.
+    """Mean over the n folds, and its standard error: the standard deviation (with n - 1) divided by sqrt(n).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def choose(means: np.ndarray, errors: np.ndarray, rule: str) -> int:
     Parameters
     ----------
     means : ndarray of float64, shape (n_models,)
-        Mean score of each; NaN if it has none; at least one is not NaN.
+        Mean score of each model, NaN if it has no score. At least one is not NaN.
     errors : ndarray of float64, shape (n_models,)
         Standard errors of the means.
     rule : {"best", "one_standard_error"}

@@ -179,8 +179,8 @@ def cross_validate(
     The result does not depend on scikit-learn's configuration: metadata routing is enabled while the estimator runs, so
     that the steps of a Pipeline receive the queries they request.
 
-    All of X decide whether an `AdditiveRankSVM` has a level for the missing values of a feature, as in
-    `AdditiveRankSVMCV`, unless it is a step of a Pipeline.
+    All rows of X, not only those of the training part, decide whether an `AdditiveRankSVM` has a level for the missing
+    values of a feature, as in `AdditiveRankSVMCV`, unless it is a step of a Pipeline.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def _takes_group(estimator: object) -> bool:
 
 
 class _Listed:
-    """Pairs of rows; each part of the pairs has its own row numbers, from 0."""
+    """Pairs given as row numbers; the rows of each training or test part are renumbered from 0."""
 
     def __init__(self, pairs: ArrayLike, pair_weight: ArrayLike | None, queries: Queries):
         preferred, other = row_numbers(pairs, queries)
@@ -372,7 +372,7 @@ class _Listed:
         return np.unique(self._pairs[numbers])
 
     def arguments(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
-        """The arguments of ``fit`` for some pairs, with places in the result of `rows` as numbers of rows."""
+        """The arguments of ``fit`` for some pairs; row numbers are places in the result of `rows`."""
         places = {"pairs": np.searchsorted(self.rows(numbers), self._pairs[numbers])}
         return places if self._weight is None else places | {"pair_weight": self._weight[numbers]}
 

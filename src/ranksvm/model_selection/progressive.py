@@ -28,8 +28,8 @@ from ranksvm.metrics.cumulative import check_scale
 
 __all__ = ["ProgressiveValidation", "progressive_validation"]
 
-# Number of queries of data that are passed to a model at once, and of rows whose scores are evaluated at once: large
-# enough to make the cost of calls small.
+# Number of queries that are passed to a model in one call, and number of rows whose scores are evaluated in one call:
+# large enough that the overhead of calls is small.
 _QUERIES, _ROWS = 256, 1 << 16
 
 # Features, labels and query ids of the rows of some queries.
@@ -93,7 +93,7 @@ class ProgressiveValidation:
 
     @property
     def cumulative(self) -> dict[str, np.ndarray]:
-        """Metric name -> mean over the queries so far, after each; shape (n_orders, n_queries)."""
+        """Metric name -> after each query, the mean over the queries so far; shape (n_orders, n_queries)."""
         return {name: self.curve(name) for name in self.per_query}
 
     @property
@@ -110,7 +110,7 @@ class ProgressiveValidation:
         return float(self._ends(self._name(metric)).mean())
 
     def curve(self, metric: str | Metric, window: int | None = None) -> np.ndarray:
-        """Mean over the queries so far, or over the last ones, after each query.
+        """After each query, the mean of a metric over all queries so far, or over the latest of them.
 
         Parameters
         ----------

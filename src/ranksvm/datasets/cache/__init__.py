@@ -1,1 +1,1 @@
-"""The binary cache of ranking data: written block by block, read whole, mapped, or in passes."""
+"""The binary cache of ranking data: written one block of rows at a time; read whole, memory-mapped, or in passes."""

@@ -1,4 +1,4 @@
-"""Conversion of any file of ranking data to a cache, in memory that does not depend on its size; caches in a folder."""
+"""Converts any file of ranking data to a cache, with memory independent of its size, and names caches in a folder."""
 
 import contextlib
 import hashlib
@@ -34,19 +34,19 @@ __all__ = ["ConvertedData", "cache_of", "convert_to_cache", "default_cache_folde
 
 # Number of values of a mapped cache that are copied at a time.
 _CACHE_VALUES = 1 << 22
-# Bytes of a pipe copied at a time.
+# Number of bytes of a pipe that are copied at a time.
 _COPIED = 1 << 20
 
-# In memory, data may be this many times as large as their file. A value takes four bytes in memory (from CSV, eight),
-# and two characters or more in text, usually seven; compression of text saves up to nine tenths.
+# Kind of file -> how many times as large as the file its data may be in memory. A value takes four bytes in memory
+# (from CSV, eight), and two characters or more in text, usually seven; compression of text saves up to nine tenths.
 _GROWTH = {"cache": 1, "text": 1, "log": 1, "csv": 4, "parquet": 8, "compressed": 10}
 
-# part of the name of a cache; changes when a new version would read the same file differently
+# Hashed into the name of a cache; increased when a new version of ranksvm would read the same file differently.
 _VERSION = 2
 
 # Called with the number of bytes of the source that have been read, and their total number.
 Progress = Callable[[int, int], None]
-# Yields the rows, which come in parts, with other labels.
+# Takes an iterator over parts of the rows, and yields these parts with other labels.
 Relabel = Callable[[Iterator[RankingData]], Iterator[RankingData]]
 
 
@@ -235,7 +235,7 @@ class _Source:
             self._settings = settings_of(path, n_jobs=n_jobs, **text)
 
     def blocks(self, layout: Layout | None) -> Iterator[RankingData]:
-        """The rows in blocks; the layout of text may be known already."""
+        """The rows in blocks; ``layout`` is that of a text file if an earlier pass has found it, else None."""
         if self._kind == "text":
             yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
         elif self._kind == "cache":
@@ -308,7 +308,7 @@ def memory_to_read(path: PathLike) -> int:
 
 @contextlib.contextmanager
 def _regular_file(source: PathLike, target: PathLike) -> Iterator[tuple[str, str]]:
-    """A file that can be read more than once, the source itself or a copy of a pipe: its path, and its name.
+    """The path of a file that can be read more than once (the source, or a copy of a pipe), and the name of the source.
 
     The copy is in the folder of the target.
     """
@@ -380,7 +380,7 @@ def default_cache_folder() -> Path:
 
 
 def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *others: PathLike) -> Path:
-    """Path of a file's cache, which may not exist; the path is another one if the file or the options change.
+    """Path of a file's cache, which may not exist; if the file or the options change, so does the path.
 
     Files left behind in the folder by killed processes are removed.
 
@@ -391,7 +391,7 @@ def cache_of(path: PathLike, folder: PathLike, options: Mapping[str, object], *o
     folder : path-like
         The folder of caches.
     options : mapping
-        How the file is read: numbers, text and lists of them.
+        The options with which the file is read; their values are numbers, text or lists of these.
     *others : path-like
         Further files that the cache depends on.
 

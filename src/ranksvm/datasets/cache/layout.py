@@ -53,11 +53,12 @@ _PREAMBLE = struct.Struct("<16sIIQ")
 PREAMBLE_BYTES = _PREAMBLE.size
 _CHECKED_PREAMBLE = struct.Struct("<IQ")
 ALIGNMENT = 64
-# Bytes that one checksum covers; blocks are checked on all threads. On two threads, RankingData.load of a file of 1.06
-# GB in the page cache took 0.41 s, and 0.01 s without verification; zlib.crc32 alone reaches 3.2 GB/s on one thread.
+# Number of bytes that one checksum covers (a block); all threads check blocks. On two threads, RankingData.load of a
+# file of 1.06 GB in the page cache took 0.41 s, and 0.01 s without verification; zlib.crc32 alone reaches 3.2 GB/s on
+# one thread.
 BLOCK = 1 << 22
 _KINDS = "biufUS"  # kinds of arrays: numbers and text of fixed width
-# Arrays that a cache may contain: kinds of their types, and number of axes.
+# For each array that a cache may contain: the kinds of types that it may have, and its number of axes.
 _ARRAYS = {
     "X": ("biuf", 2),
     "X.data": ("biuf", 1),
@@ -83,7 +84,7 @@ class _Entry(NamedTuple):
 
 
 def write_cache(path: PathLike, data: "RankingData") -> None:
-    """Write a RankingData (which imports this module, not the other way round)."""
+    """Write a RankingData to a cache; its module imports this one, so this one does not import it."""
     arrays = _arrays(data)
     entries = []
     offset = 0
@@ -107,7 +108,7 @@ def write_cache(path: PathLike, data: "RankingData") -> None:
 
 
 def read_cache(path: PathLike, make: Callable[..., T], *, mapped: bool, verify: bool) -> T:
-    """Read the saved data: the result of ``make`` (RankingData) for the stored fields.
+    """Read a cache: pass the stored fields to ``make`` (RankingData), and return its result.
 
     Raises
     ------
@@ -137,7 +138,7 @@ def read_cache(path: PathLike, make: Callable[..., T], *, mapped: bool, verify: 
 
 
 def open_cache(name: str, file: IO[bytes]) -> tuple[dict[str, Any], list["_Entry"]]:
-    """The header of an open cache, and its arrays, which together have the size of the file."""
+    """The header of an open cache, and its arrays; DataError if their sizes do not add up to the size of the file."""
     header, start = _header(name, file)
     entries = _entries(name, header, start)
     if complaint := _mismatch(header, {entry.name: entry for entry in entries}):
@@ -185,7 +186,7 @@ def _header_checksum(version: int, length: int, padded: bytes) -> int:
 
 
 def _checked_header(name: str, header: object) -> dict[str, Any]:
-    """The header, if its fields are the fields of a cache."""
+    """Return the header; DataError if its fields are not the fields of a cache."""
     fields = header if isinstance(header, dict) else {}
     shape, names, arrays = fields.get("shape"), fields.get("feature_names"), fields.get("arrays")
     whole = _are_sizes(shape) and len(shape) == 2 and is_integer(fields.get("size"), 0)
@@ -233,7 +234,7 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
         entry = _entry(described, start, offset, header.get("block", 0))
         if entry is None or entry.name in [each.name for each in entries]:
             what = described.get("name") if isinstance(described, dict) else described
-            # the entry may be nested deeper than `repr` goes
+            # not `repr`, which fails if the description is nested too deeply
             raise DataError(f"{name} is altered: its header describes the array {reprlib.repr(what)} wrongly.")
         entries.append(entry)
         offset = entry.stop - start
@@ -243,7 +244,7 @@ def _entries(name: str, header: dict[str, Any], start: int) -> list[_Entry]:
 
 
 def _entry(described: object, start: int, offset: int, block: int) -> _Entry | None:
-    """One array as described, at the position where the previous one ends; None if the description is invalid."""
+    """The array of a description, beginning where the previous one ends; None if the description is invalid."""
     if not isinstance(described, dict) or described.get("name") not in list(_ARRAYS):
         return None
     kinds, n_axes = _ARRAYS[described["name"]]
@@ -256,7 +257,7 @@ def _entry(described: object, start: int, offset: int, block: int) -> _Entry | N
     if dtype.kind not in kinds or dtype.hasobject or not dtype.isnative or dtype.itemsize == 0:
         return None
     if described["name"] == "X.data" and dtype.kind == "f" and dtype.itemsize not in (4, 8):
-        return None  # SciPy has no such matrices
+        return None  # SciPy has no matrices with such floats
     if not _are_sizes(shape) or len(shape) != n_axes or described.get("offset") != offset:
         return None
     n_bytes = dtype.itemsize

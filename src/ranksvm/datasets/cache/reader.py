@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheFile", "QueryRuns", "state_of"]
 
-# Rows of a column that are read at a time.
+# Number of entries of a one-dimensional array that are read at a time.
 _ROWS = 1 << 18
 
 
@@ -94,7 +94,7 @@ class CacheFile:
         self._file.close()
 
     def column(self, name: str, start: int, stop: int) -> np.ndarray:
-        """A copy of some entries of a one-dimensional array.
+        """A copy of a range of entries of a one-dimensional array of the file.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class QueryRuns:
         return np.column_stack([begin[place], end[np.append(place[1:], len(runs)) - 1]])
 
     def values_before(self, file: CacheFile) -> np.ndarray:
-        """Number of stored values of X before each query, and in all of them: int64, shape (n_queries + 1,).
+        """Number of stored values of X before each query, then in all queries: int64, shape (n_queries + 1,).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The rows of a cache for a fit that reads them in passes: blocks of whole queries, their features and their pairs."""
+"""The rows of a cache, for a fit that reads their features and pairs in passes, a block of whole queries at a time."""
 
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -25,7 +25,7 @@ __all__ = ["FileRows", "Summary", "all_finite"]
 # 1,099 and 1,346 MB/s by 1, 2 and 4 threads.
 READERS = 4
 
-# First query of a block, and its end: the query after its last one.
+# A block of queries: its first query, and its end, which is the query after its last one.
 Block = tuple[int, int]
 # Called with the number of a block, and its rows of X.
 Work = Callable[[int, Features], None]
@@ -167,7 +167,7 @@ class FileRows:
         return ComparablePairs.from_labels(queries, labels, **options, **weights)
 
     def columns(self, first: int, last: int) -> tuple[Queries, np.ndarray, dict[str, Any]]:
-        """The rows of some queries without their features.
+        """The grouping, labels and weights of the rows of some queries.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class FileRows:
     # ---- features
 
     def blocks(self, n_bytes: int) -> list[Block]:
-        """The queries in blocks of at most this number of bytes of X; a larger query is a block of its own.
+        """Divide the queries into blocks with at most ``n_bytes`` bytes of X; a larger query is a block of its own.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class FileRows:
         raise DataError(f"{self.file.path} contains {kind} at {place}: drop such rows, or replace the values.")
 
     def sample(self, n_rows: int, seed: int) -> tuple[Features, ComparablePairs]:
-        """Copy about this number of rows into memory: the rows of random queries, or a random part of a long query.
+        """Copy about ``n_rows`` rows into memory: the rows of random queries, or a random part of a long query.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A cache written block by block of rows: memory does not depend on the number of rows.
+"""A cache written one block of rows at a time, so that memory does not depend on the number of rows.
 
 The values of X are written to their place in the file as they come. The other arrays follow X in the file, so until
 the end they are kept in temporary files without a name, in the same folder. The header, which has all lengths and
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheWriter"]
 
-# Bytes copied at a time from a spool to the file.
+# Number of bytes that are copied at a time from a temporary file (a spool) to the cache.
 _COPIED = 1 << 22
 # Number of ids converted to text at a time: each takes about 100 bytes as a Python object.
 _WORDS = 1 << 16
@@ -136,7 +136,7 @@ class CacheWriter:
         return self._spools[name]
 
     def _others(self) -> Iterator[tuple[str, DTypeLike | None, list[int], Iterator[np.ndarray]]]:
-        """Name, type, shape and content of each array but the values of X."""
+        """Name, type, shape and content of each array except the values of X."""
         for name, spool in self._spools.items():
             if name == "X.indptr":
                 # the type that SciPy would choose
@@ -149,7 +149,7 @@ class CacheWriter:
             yield from column.arrays()
 
     def _finished(self, entry: dict[str, Any], total: "_Sum") -> dict[str, Any]:
-        """Write the zeros after an array, and return its entry."""
+        """Write the zeros after an array, and return the array's entry for the header."""
         self._file.write(total.add(np.zeros(-total.size % ALIGNMENT, dtype=np.uint8)))
         if entry["shape"] is None:
             entry["shape"] = [self._n_entries] if self._sparse else [self.n_rows, self.n_features]
@@ -205,10 +205,10 @@ def _bytes_of(values: np.ndarray) -> memoryview:
 
 
 def _merged(checksums: list[int], block: int, size: int) -> list[int]:
-    """The checksums of blocks of twice the size.
+    """Merge the checksums of blocks into the checksums of blocks of twice the size.
 
-    CRC-32 is linear: the checksum of two contents in sequence is the checksum of the second, combined with the
-    checksum of the first shifted by as many zeros as the second has bytes.
+    CRC-32 is affine over XOR: ``crc(A + B)`` is ``crc(Z, crc(A)) ^ crc(Z) ^ crc(B)``, where Z has as many zero bytes
+    as B has bytes.
     """
     merged = []
     for first in range(0, len(checksums), 2):

@@ -1,1 +1,1 @@
-"""LETOR / SVMlight text: read whole or as a stream, and written."""
+"""Readers of LETOR / SVMlight text, whole or as a stream, and a writer."""

@@ -31,7 +31,7 @@ _TEXT = 1 << 24
 
 # Called with the number of bytes of the file that have been read.
 Read = Callable[[int], None]
-# Parts of the text, the last of which may be an error, each with the number of bytes read up to its end.
+# Parts of the text, each with the position of its end in the file (0 if compressed); the last may be an error.
 Texts = Iterator[tuple[Text | BrokenStreamError, int]]
 
 
@@ -78,7 +78,7 @@ def letor_blocks(
 
 
 def _parts(text: Text) -> Iterator[tuple[Text, int]]:
-    """Whole lines of a plain file, and the position of their end in it."""
+    """Parts of a plain file, which consist of whole lines, each with the position of its end."""
     start = 0
     while start < text.size:
         stop = after_newline(text, min(start + _TEXT, text.size) - 1)
@@ -99,7 +99,7 @@ def _decompressed_ahead(texts: Iterator[bytes | BrokenStreamError]) -> Texts:
 
 
 class _Part:
-    """A part of a text, usable as a text."""
+    """A part of a text; implements the protocol `Text`."""
 
     def __init__(self, text: Text, start: int, stop: int):
         self.size = stop - start

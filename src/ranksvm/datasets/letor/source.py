@@ -21,7 +21,7 @@ class Text(Protocol):
     size: int
 
     def part(self, start: int, stop: int) -> AbstractContextManager[np.ndarray]:
-        """Bytes ``start .. stop``, valid within the context."""
+        """Bytes ``start`` to ``stop - 1``, valid within the context."""
 
 
 class MemoryText:
@@ -32,7 +32,7 @@ class MemoryText:
         self._text = text
 
     def part(self, start: int, stop: int) -> AbstractContextManager[np.ndarray]:
-        """Bytes ``start .. stop``, not copied."""
+        """Bytes ``start`` to ``stop - 1``, not copied."""
         return contextlib.nullcontext(self._text[start:stop])
 
 
@@ -72,7 +72,7 @@ class FileText:
 
     @contextlib.contextmanager
     def part(self, start: int, stop: int) -> Iterator[np.ndarray]:
-        """Bytes ``start .. stop``, read from the file into a buffer."""
+        """Bytes ``start`` to ``stop - 1``, read from the file into a buffer."""
         size = stop - start
         buffer = self._buffers.pop() if self._buffers else np.empty(0, dtype=np.uint8)
         if len(buffer) < size:
@@ -97,11 +97,11 @@ class GrowingFile:
         self._size_at_first, self._n_read = os.fstat(file.fileno()).st_size, 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, as from the file's method."""
+        """Read the next bytes, like the file's own method."""
         return self._counted(self._file.read(size), size)
 
     def read1(self, size: int = -1) -> bytes:
-        """The next bytes, as from the file's method."""
+        """Read the next bytes, like the file's own method."""
         return self._counted(self._file.read1(size), size)  # type: ignore[attr-defined]
 
     def seek(self, place: int) -> int:

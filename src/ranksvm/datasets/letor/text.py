@@ -56,7 +56,7 @@ _SENTENCES = (
     "the value of feature {before} is out of the range of {dtype}: {found}{remedy}",
     "an id has a NUL character, which no array of strings keeps: {found}",
 )
-# Reasons that depend on the reader's assumptions from the beginning of a stream, and the options that help.
+# Reasons of errors that depend on what a reader inferred from the beginning of a stream -> the option that helps.
 _ASSUMPTIONS = {14: "n_features", 15: "zero_based=True"}
 
 
@@ -77,20 +77,20 @@ class Settings:
 class Layout:
     """The assumed layout of the file; if reading contradicts it, the text is read again."""
 
-    columns: int  # number of features allocated (dense)
+    columns: int  # number of columns that are allocated for dense X
     zero_based: bool
     sparse: bool
     has_qid: bool
 
     def compiled(self, settings: Settings) -> tuple[int, bool, bool, bool, bool]:
-        """The layout in the form of the compiled parser."""
+        """The layout in the form that the compiled parser takes."""
         declared = settings.n_features is not None
         columns = self.columns if declared or not self.sparse else _LARGEST_COLUMNS
         return columns, declared, self.zero_based, settings.zero_based is not None, self.has_qid
 
 
 class Range(NamedTuple):
-    """Whole lines ``text[start:stop]`` and their counts; ``colons`` (outside comments) bounds the number of entries."""
+    """Whole lines ``text[start:stop]`` with counts; ``colons`` (outside comments) bounds the number of values."""
 
     start: int
     stop: int
@@ -99,8 +99,7 @@ class Range(NamedTuple):
     colons: int
 
     def most_entries(self, layout: Layout) -> int:
-        """Upper bound of the number of entries: the number of colons, minus one for the ``qid:`` of each row if the
-        file has query ids."""
+        """Upper bound of the number of feature values: colons, minus one per row if rows have a ``qid:``."""
         return max(0, self.colons - (self.rows if layout.has_qid else 0))
 
 
@@ -136,7 +135,7 @@ class Piece:
 
 
 class _Rows(NamedTuple):
-    """Report, error and ids of a parsed range; the bytes of all ids follow one another."""
+    """The parser's report and error for one range, and the ids in the range, whose bytes follow one another."""
 
     report: _Report
     error: ParseError | None = None
@@ -294,8 +293,7 @@ def _qids(text: np.ndarray, rows: int) -> tuple[bytes, np.ndarray]:
 
 
 def _string_qid(qid: np.ndarray, row_starts: np.ndarray, words: list[tuple[bytes, np.ndarray] | None]) -> np.ndarray:
-    """All query ids as str. If a range has no ``words``, all its ids are integers; as text they are what the file
-    contains."""
+    """All query ids as str; a range without ``words`` has only integers, whose str() is the text in the file."""
     for number, (start, stop) in enumerate(pairwise(row_starts)):
         if words[number] is None:
             integers = [b"%d" % value for value in qid[start:stop].tolist()]
@@ -305,7 +303,7 @@ def _string_qid(qid: np.ndarray, row_starts: np.ndarray, words: list[tuple[bytes
 
 
 def _strings(content: bytes, lengths: np.ndarray) -> np.ndarray:
-    """Words that follow one another, as an array of str: of fixed width, or of objects if a few are far longer."""
+    """The words that ``content`` joins, as an array of str: of fixed width, or of objects if a few are far longer."""
     text, offsets = np.frombuffer(content, dtype=np.uint8), np.cumsum(lengths, dtype=np.int64) - lengths
     width = max(1, int(lengths.max(initial=0)))
     if width <= 32 + 4 * float(lengths.mean() if len(lengths) else 0):

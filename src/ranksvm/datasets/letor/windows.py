@@ -1,4 +1,4 @@
-"""Code shared by the LETOR readers for whole files and for streams: windows of text, and their rows."""
+"""Code shared by the LETOR readers for whole files and for streams: it cuts text into windows, and parses these."""
 
 import os
 import re
@@ -40,7 +40,7 @@ __all__ = [
 _DENSE_FROM = 0.25
 # Decompressed text is parsed in windows of this many bytes, which is little compared with any large result.
 WINDOW = 1 << 22
-_MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)  # the first member of the zip archive
+_MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)  # a model file: the first member of a zip archive
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_TEXT = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",

@@ -144,7 +144,7 @@ def _finite(values: np.ndarray, first_row: int, block: CSRMatrix | None = None) 
 
 
 def _pads(X: Features, zero_based: bool) -> np.ndarray:
-    """Column 0 (if ids start at 0) and the last one, if they are empty and so need a zero; otherwise -1."""
+    """The first (if ids start at 0) and the last column, each if it is empty and so needs a zero; otherwise -1."""
     pads = np.array([-1, -1], dtype=np.int64)
     if is_sparse(X) and X.shape[1]:
         last = X.shape[1] - 1
