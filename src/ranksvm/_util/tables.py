@@ -84,7 +84,7 @@ class Table:
         ]
 
     def to_csv(self, footer: bool = False, escape_formulas: bool = False) -> str:
-        """CSV with the names of all columns and all digits, the rows of the footer on request."""
+        """The table as CSV, with the names of all columns and all digits; ``footer`` adds the rows of the footer."""
         rows = [list(self.columns), *zip(*(plain(list(_values(each))) for each in self.columns.values()), strict=True)]
         if footer:
             rows += [[plain(row.get(name, "")) for name in self.columns] for row in self.footer]
@@ -153,7 +153,7 @@ class Table:
 
 
 class Tabular:
-    """Something with a table; a subclass defines ``_table``."""
+    """Base of results that can be shown as a table; a subclass defines ``_table``."""
 
     def _table(self) -> Table:
         raise NotImplementedError

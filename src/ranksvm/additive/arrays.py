@@ -126,7 +126,7 @@ def _places(bins: FeatureBins) -> np.ndarray:
 
 
 def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Arrays of any shape, one after the other.
+    """The values of arrays of any shape, one array after the other.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ __all__ = ["AdditiveDesign", "AdditiveTerms", "features_of"]
 
 @dataclass(frozen=True, eq=False)
 class AdditiveTerms:
-    """The variables of an additive model: the linear part, the levels of each feature, and the cells of each pair.
+    """The variables of an additive model: the linear part, then levels of each feature, then cells of each pair.
 
     Parameters
     ----------

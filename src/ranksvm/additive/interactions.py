@@ -46,7 +46,7 @@ def all_pairs(n_features: int) -> np.ndarray:
 
 
 def coarse_pairs(terms: "AdditiveTerms", pairs: np.ndarray, n_levels: int) -> list[Pair]:
-    """Pairs of features, with fewer levels than the single features have.
+    """Pairs of features, with the levels of each feature merged into at most ``n_levels``.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def interaction_bounds(
     derivative : ndarray of float64, shape (n_rows,)
         Derivative of the objective with respect to the score of each row.
     n_levels : int
-        Maximum number of levels of a feature in a function of two.
+        Maximum number of levels of a feature in a function of two features.
     signs : ndarray of int64, shape (n_features,), optional
         Features in which the score must increase (1) or decrease (-1).
     n_threads : int

@@ -1,4 +1,4 @@
-"""Readable forms of an additive model: the shape of each feature, and a table for each pair. Checks edited shapes."""
+"""An additive model in readable form: shapes of features, tables for pairs of features, and checks of edited shapes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

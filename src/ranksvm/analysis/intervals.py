@@ -125,7 +125,7 @@ class WeightIntervals:
         -------
         dict
             ``n_queries``, ``level``, ``solver_error``, ``interaction``, and ``features``: a list of dicts, the largest
-            weight first. Each has ``feature`` (its name, or ``f1``, ``f2``, ...), ``column`` (of X, from 0), ``name``
+            weight first. Each has ``feature`` (the name, or ``f1``, ``f2``, ...), ``column`` (of X, from 0), ``name``
             (None if not known), ``weight``, ``standard_error``, ``low``, ``high`` and ``excludes_zero``.
         """
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]

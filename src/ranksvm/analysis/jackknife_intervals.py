@@ -373,7 +373,7 @@ def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWe
 
 
 def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
-    """Coordinates of the centered rows in an orthonormal basis of their space, and a map from these to weights."""
+    """The centered rows in an orthonormal basis of their space, and a map from their coordinates to weights."""
     X = X.astype(np.float64)
     products = (X @ X.T).toarray() if checks.is_sparse(X) else X @ X.T
     gram = _centered(_centered(products, starts).T, starts)

@@ -268,9 +268,9 @@ class DualSpectra:
         Returns
         -------
         dict
-            Numbers of queries, counted queries, and pairs; under "energy" for each t the median of the dimensions,
-            median and mean of their ratio, the share of the queries below 0.3, and the histogram; under "per_query"
-            the rows of `table`.
+            ``n_queries``, ``n_counted`` (queries with energy) and ``n_pairs``. Under ``energy``, for each t: the median
+            of the dimensions, median and mean of their ratio, the share of the queries with a ratio below 0.3, and the
+            histogram. Under ``per_query``: the rows of `table`.
         """
         energy = []
         for t in self.energy:

@@ -415,7 +415,7 @@ def validated(
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
         if is_plain_vector(y, X):
-            # scikit-learn's checks would take as long as everything else
+            # the checks of scikit-learn would take as long as all other work
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     _refuse_mixed_names(X)

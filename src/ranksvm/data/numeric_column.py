@@ -100,7 +100,7 @@ def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _unreadable(array: np.ndarray) -> Iterator[tuple[int, str]]:
-    """Rows that float64 cannot represent, each with the reason."""
+    """Rows whose values float64 cannot represent, each with the reason; at the end, row 0 with the array's type."""
     for place, value in enumerate(array.reshape(-1).tolist()):
         row = place // max(1, array.size // len(array))
         try:

@@ -174,7 +174,7 @@ class PairList:
         return float(self.pair_weight.sum())
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Masks of the documents preferred to another one, and of the documents to which another one is preferred.
+        """Two masks of documents: those preferred to another one, and those to which another one is preferred.
 
         Returns
         -------

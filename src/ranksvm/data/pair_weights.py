@@ -35,7 +35,7 @@ class PairWeights:
     propensity: ArrayLike | None = None
 
     def factors(self, queries: Queries) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The factors of the preferred and of the other document.
+        """The factor of each row in a pair's weight: as the preferred document, and as the other one.
 
         Parameters
         ----------

@@ -17,8 +17,8 @@ from ranksvm.exceptions import NoComparablePairsError
 __all__ = ["ComparablePairs"]
 
 # The margin sweep computes sums over all pairs of a query of m documents in time O(m log m), without visiting pairs.
-# For up to this many levels k it has a direct form, which takes O(k) per document; for more levels it uses a partition,
-# which takes O(log k).
+# For up to this many levels k (distinct labels of a query) it has a direct form, which takes O(k) per document; for
+# more levels it uses a partition, which takes O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
@@ -354,7 +354,7 @@ class ComparablePairs:
                 yield i, j, self.weights_of(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Masks of the documents preferred to another one, and of the documents to which another one is preferred.
+        """Two masks of documents: those preferred to another one, and those to which another one is preferred.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class ComparablePairs:
         return self.levels > 0, is_other
 
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
-        """The same pairs without the rows of queries without pairs, for work that is quadratic in the number of rows.
+        """The same pairs without rows of queries that have no pair, for work that is quadratic in the number of rows.
 
         Returns
         -------
@@ -505,7 +505,7 @@ class ComparablePairs:
         return positions[np.append(drawn, (upper.argmax(), lower.argmin()))]
 
     def _pairs_with_next_level(self, query: int) -> np.ndarray:
-        """For each level of a query but the last, the weight of its pairs with the next level."""
+        """For each level of a query except the last, the weight of its pairs with the next level."""
         part = slice(self.pointers[query], self.pointers[query + 1])
         levels, k = self.levels[part], int(self.n_levels[query])
         sums = [
@@ -532,7 +532,7 @@ def choose_queries(
     At least ``n_queries`` queries are chosen, if there are that many.
     """
     candidates = random.permutation(np.flatnonzero(weights > 0))
-    # A few long lists would not represent the others, so only a part of their rows is used.
+    # A few long queries would not represent the other queries, so only a part of their rows is used.
     limit = max(2, n_rows // min(len(candidates), n_queries))
     enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
     return np.sort(candidates[:enough]), limit
@@ -572,7 +572,7 @@ def _shares_of_queries(
 
 
 def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float | None) -> np.ndarray | None:
-    """The gain of each position; a pair's weight is the difference of its gains. None for weightings without gains."""
+    """The gain of each position, if pairs are weighted by differences of gains; otherwise None."""
     if weighting == "label_gap":
         return y - np.repeat(_reduce_per_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":

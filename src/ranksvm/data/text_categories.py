@@ -172,7 +172,7 @@ def refuse_texts(data: Data, why: str, known: Collection[str] = ()) -> None:
 
 
 def texts_at(places: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """The texts at some places; None where the place is NaN.
+    """The texts at some places of a list of categories; None where the place is NaN.
 
     Parameters
     ----------

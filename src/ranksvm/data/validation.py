@@ -41,7 +41,7 @@ LARGE = 1e7
 
 
 def labels(y: ArrayLike, n_rows: int) -> np.ndarray:
-    """y as float64, one for each of ``n_rows`` rows. Raises DataError if it has another length or is not finite."""
+    """y as float64; DataError if y does not have one finite number for each of ``n_rows`` rows."""
     from sklearn.utils.validation import column_or_1d
 
     column = label_column(y)

@@ -44,7 +44,7 @@ class FileData(NamedTuple):
 
 
 class TextFeatures(NamedTuple):
-    """The features of RankingData of which some held text.
+    """Names of the features of RankingData, with the texts of those that held text.
 
     Attributes
     ----------

@@ -247,7 +247,7 @@ class RankingData:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
 
         A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names. The column of a
-        feature with ``categories`` holds text, and `from_parquet` reads it back as text. CSR data have two columns of
+        feature with ``categories`` holds text, and `from_parquet` restores its categories. CSR data have two columns of
         lists, ``feature_indices`` (from 0) and ``feature_values``.
 
         Parameters

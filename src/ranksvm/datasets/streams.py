@@ -37,7 +37,7 @@ from ranksvm.exceptions import DataError, OptionError, ParseError
 
 __all__ = ["iter_data", "iter_letor"]
 
-# Rows of a memory-mapped cache that are read at a time.
+# Number of rows of a memory-mapped cache that are read at a time.
 _CACHE_ROWS = 1 << 12
 
 
@@ -123,7 +123,7 @@ def iter_data(
 
 
 def _of_numbers(blocks: Iterator[RankingData], name: str) -> Iterator[RankingData]:
-    """The blocks; DataError if features hold text, which no model that learns from a stream can use."""
+    """Pass the blocks on; DataError if features hold text, which no model that learns from a stream can use."""
     for block in blocks:
         if block.categories:
             raise DataError(f"the features {', '.join(map(repr, block.categories))} of {name} hold text: encode them.")
@@ -320,8 +320,8 @@ def _whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str)
     Raises
     ------
     DataError
-        When a block has no query ids, which mark the ends of queries. An error that ``blocks`` raises is passed on
-        after all complete queries before it.
+        When a block has no query ids, which mark the ends of queries. Before this error, or one that ``blocks``
+        raises, all complete queries are yielded.
     """
     rest: list[RankingData] = []  # rows of a query that may continue in the next block
     try:

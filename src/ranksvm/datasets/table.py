@@ -229,7 +229,7 @@ class Table:
 
 
 def table(name: str, names: list[str], columns: Columns, *, known_features: bool = False) -> Table:
-    """The columns of a file with these names.
+    """Find the roles of the columns of a file from their names.
 
     Parameters
     ----------

@@ -239,7 +239,7 @@ def read_notes(path: Place) -> dict[str, Any] | None:
 
 
 def _encode_object(obj: object, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """``{"class", "params", "fitted"}`` of an object, and ``"output"`` if it returns DataFrames.
+    """A dict with the ``"class"``, ``"params"`` and ``"fitted"`` of an object; ``"output"`` if it returns DataFrames.
 
     Its arrays are added to ``arrays`` under dotted names.
     """

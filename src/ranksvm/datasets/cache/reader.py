@@ -263,7 +263,7 @@ class QueryRuns:
 
     @classmethod
     def of_ids(cls, blocks: Iterable[np.ndarray]) -> "QueryRuns":
-        """The queries of rows with these ids.
+        """The queries of rows, from the query id of each row.
 
         Parameters
         ----------

@@ -90,8 +90,8 @@ def settings_of(
 def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes | BrokenStreamError]:
     """Text cut at line ends: at the first one after ``first`` bytes, then always at the last available one.
 
-    Windows after the first have at least ``later`` bytes. An error of decompression is the last item, after the good
-    text. The first window is the same for any division of the text into chunks.
+    Windows between the first and the last have at least ``later`` bytes. An error of decompression is the last item,
+    after the good text. The first window is the same for any division of the text into chunks.
     """
     parts: list[bytes] = []
     size, smallest, search = 0, first, bytes.find if first else bytes.rfind
