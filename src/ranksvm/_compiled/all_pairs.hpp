@@ -144,8 +144,8 @@ struct VisitSquaredHinge {
     }
 };
 
-// Huberized hinge: the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a pair's loss. The loss is
-// alpha h - alpha^2 d / 2, and the slack is h (1 - alpha).
+// Huberized hinge: as_preferred and as_other receive the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a
+// pair's loss. The loss is alpha h - alpha^2 d / 2, and the slack is h (1 - alpha).
 template <bool kWeighted, bool kGaps>
 struct VisitHuber {
     const LabeledQuery &query;
@@ -184,7 +184,7 @@ struct VisitHuber {
     }
 };
 
-// Differences of x over the curved pairs.
+// Sums of the differences of x over the curved pairs, from which `put_sides` makes L x.
 template <bool kWeighted, bool kGaps, bool kRing>
 struct VisitLaplacian {
     const LabeledQuery &query;
@@ -211,7 +211,8 @@ struct VisitLaplacian {
     RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
 };
 
-// out = u times the sum of each document as the other one, plus v times its sum as the preferred one, by position.
+// For each document, writes to its position in `out` u times its sum as the other document of its pairs, plus v times its sum
+// as the preferred document.
 RANKSVM_INLINE void put_sides(const LabeledQuery &query, const int32_t *documents, double u, const double *as_other,
                               double v, const double *as_preferred, double *out) {
     if (query.weighted)
@@ -221,7 +222,7 @@ RANKSVM_INLINE void put_sides(const LabeledQuery &query, const int32_t *document
         for (int64_t r = 0; r < query.m; ++r) out[documents[r]] = u * as_other[r] + v * as_preferred[r];
 }
 
-// Scores of a query in label order. False if one is NaN.
+// Copies the scores of a query in label order. Returns false if one of them is NaN.
 RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabeledQuery &query) {
     bool numbers = true;
     for (int64_t r = 0; r < query.m; ++r) {
@@ -265,7 +266,8 @@ RANKSVM_INLINE bool are_equal(const double *s, int64_t m) {
 }
 
 // The squared hinge of pairs of weight 1 if all scores are equal, as they are at w = 0: each sum is a number of pairs times the
-// one hinge. (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead of 0.23.)
+// hinge, which is the same for all pairs. (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead
+// of 0.23.)
 RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabeledQuery &query, const PairState &state) {
     const double d = state.outer_threshold - (query.s[0] - query.s[0]), edge = d > 0.0 ? 1.0 : 0.0, h = d > 0.0 ? d : 0.0;
     double n_pairs = 0.0;

@@ -1,4 +1,5 @@
-// The Huberized hinge with a margin for each pair, over the blocks of queries: preferred documents in rows, others in columns.
+// The Huberized hinge with a margin of its own for each pair. The pairs of a query form a block, which has a row for each
+// preferred document and a column for each other document.
 #ifndef RANKSVM_BLOCKS_HPP
 #define RANKSVM_BLOCKS_HPP
 
@@ -12,7 +13,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// The numbers of some documents, in the order of the rows or columns of a block.
+// Copies the values of some documents, in the order of the rows or columns of a block.
 struct Gathered {
     Vector<double> memory;
     // values[0] belongs to the position `origin`
@@ -137,7 +138,7 @@ static void shifted_pulls(const Blocks &blocks, int64_t q, const double *scores,
     fill_block(blocks, q, scores, loss, [](double scaled) { return std::min(std::max(scaled, 0.0), 1.0); }, out);
 }
 
-// 1 where the loss is curved.
+// 1 for each pair whose loss is curved, else 0.
 static void shifted_bends(const Blocks &blocks, int64_t q, const double *scores, const ShiftedHinge &loss, double *out) {
     fill_block(blocks, q, scores, loss, [](double scaled) { return scaled >= 0.0 && scaled <= 1.0 ? 1.0 : 0.0; }, out);
 }

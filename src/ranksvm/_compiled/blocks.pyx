@@ -1,8 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The Huberized hinge with a margin of its own for each pair, over blocks: arrays in, arrays out, the GIL released.
+"""The Huberized hinge with a margin of its own for each pair, computed on arrays of pairs without the GIL.
 
-Arrays over documents are in sorted order; arguments named ``*_range`` hold those of the queries ``first .. last`` only.
-``target`` has a number for each entry of all blocks; the hinge of a pair is raised by ``raise_`` times its number.
+The pairs of a query form a block, which has a row for each preferred document and a column for each other document. Arrays over
+documents are in sorted order (`ranksvm.data.Queries`); arguments named ``*_range`` hold those of the queries ``first .. last``
+only. ``target`` has a number for each entry of every block; the hinge of a pair is raised by ``raise_`` times the number of its
+entry.
 """
 
 from libc.stdint cimport int64_t
@@ -86,7 +88,7 @@ cdef int _need_blocks(
     const int64_t[::1] pointers, const int64_t[::1] rows, const int64_t[::1] columns, const int64_t[::1] offsets,
     const int64_t[::1] preferred, const int64_t[::1] other, const int64_t[::1] first
 ) except -1:
-    """Refuse blocks with documents of other queries, or rows that begin beyond their block."""
+    """Refuse blocks with documents of other queries, or with rows whose pairs begin beyond the block."""
     cdef int64_t q, t, n_columns
     cdef bint right = offsets[0] == 0
     for q in range(pointers.shape[0] - 1):

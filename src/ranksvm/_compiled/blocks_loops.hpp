@@ -1,4 +1,4 @@
-// The loops of blocks.hpp as a table, for each instruction set.
+// Tables of pointers to the loops of blocks.hpp; each instruction set has its own table.
 #ifndef RANKSVM_BLOCKS_LOOPS_HPP
 #define RANKSVM_BLOCKS_LOOPS_HPP
 
@@ -12,12 +12,12 @@ using std::int64_t;
 
 struct Blocks {
     const int64_t *pointers;   // (n_queries + 1,) first position of each query
-    const int64_t *rows;       // (n_queries + 1,) first row of each block among all of them
+    const int64_t *rows;       // (n_queries + 1,) first row of each block, among the rows of all blocks
     const int64_t *columns;    // (n_queries + 1,) first column of each block
     const int64_t *offsets;    // (n_queries + 1,) first entry of each block
     const int64_t *preferred;  // position of the document of each row
     const int64_t *other;      // position of the document of each column
-    const int64_t *first;      // column of its block at which the pairs of each row begin
+    const int64_t *first;      // of each row: the column of its block at which its pairs begin
 };
 
 // A pair's hinge is h = 1 - (s_i - s_j) + raise * target_ij. Its loss is 0 if h < 0, h^2 / (2 d) if h is at most the width d,

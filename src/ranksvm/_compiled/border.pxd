@@ -1,4 +1,4 @@
-"""Checks at the border of the compiled modules: a loop never reads or writes beyond the arrays it was given.
+"""Checks of the arguments of compiled modules, so that no loop reads or writes beyond the arrays that it was given.
 
 Lengths are checked in every call. Contents that loops use as indices (pointers, row numbers, levels) are checked once, when the
 objects that hold them are made. Callers validate what users pass, and their error messages say what to do. A failure here is a
@@ -31,7 +31,7 @@ cdef inline int need_at_least(str name, int64_t found, int64_t least) except -1:
 
 
 cdef inline int need_if_given(str name, const number[::1] values, int64_t expected) except -1:
-    """Refuse an array of another length than expected; None is no array."""
+    """Refuse an array of another length than expected; None is accepted."""
     return 0 if values is None else need(name, values.shape[0], expected)
 
 
@@ -113,7 +113,7 @@ cdef inline int need_rows(const int64_t[::1] rows, int64_t start, int64_t stop, 
 
 
 cdef inline int64_t rows_needed(const int64_t[::1] rows, int64_t n_positions) except -1:
-    """Number of rows that X must have for positions with this map; without a map, positions are numbers of rows."""
+    """Number of rows that X must have if ``rows`` maps positions to rows; if it is None, positions are row numbers."""
     cdef int64_t i, largest = -1
     cdef bint within = True
     if rows is None:

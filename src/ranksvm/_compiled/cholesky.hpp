@@ -59,7 +59,7 @@ inline void laplacian_factorize(double *matrix, int64_t n) {
             degree -= row[j];
         }
         if (degree > largest) largest = degree;
-        if (!(degree > 1e-14 * largest)) {  // only round-off of the entries
+        if (!(degree > 1e-14 * largest)) {  // what is left of the entries is only round-off
             for (int64_t j = i; j < n; ++j) row[j] = 0.0;
             continue;
         }

@@ -1,5 +1,5 @@
-// Rows as codes of one byte: the product with weights looks up each code in a table of its column's levels, and the transposed
-// product is a histogram over the levels.
+// X stored as one-byte codes of the levels of features: the product with weights looks up each code in a table of its column's
+// levels, and the transposed product adds up a sum for each level.
 #ifndef RANKSVM_CODED_HPP
 #define RANKSVM_CODED_HPP
 
@@ -17,13 +17,13 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// kRowsTogether: rows that are looked up together. kPartialSums: partial histograms of cells. With several, an addition need
-// not wait for the one before.
+// kRowsTogether: number of rows that are looked up together. kPartialSums: number of partial sums that are added to by turns.
+// With several, an addition need not wait for the one before.
 constexpr int kRowsTogether = 4;
 constexpr int kPartialSums = 4;
-// Tables of this many numbers stay in the nearest cache while they are used for this many rows. (A look-up of 136 columns of 33
-// levels takes 0.36 ns a code on one core of an EPYC whose nearest cache has 32 KiB, 0.37 without tiles, and 0.61 if the first
-// entries are read from `columns` instead of `places`.)
+// Tables with kTileEntries numbers in total stay in the nearest cache while they are used for kTileRows rows. (A look-up of 136
+// columns of 33 levels takes 0.36 ns a code on one core of an EPYC whose nearest cache has 32 KiB, 0.37 without tiles, and 0.61
+// if the first entries are read from `columns` instead of `places`.)
 constexpr int64_t kTileEntries = 2048;
 constexpr int64_t kTileRows = 256;
 // Sums are added up for this many columns and rows at a time: the addresses of the tables stay in registers, and the codes in
@@ -31,16 +31,17 @@ constexpr int64_t kTileRows = 256;
 // kTileEntries numbers at a time, as for look-ups.)
 constexpr int kAddedColumns = 6;
 constexpr int64_t kAddedRows = 64;
-// The cells of pairs of columns are found for this many rows and pairs at a time, in vectors.
+// A cell is a combination of the levels of two columns. The cells are found for kPairedRows rows at a time, in vectors of
+// kPairsTogether pairs of columns.
 constexpr int64_t kPairedRows = 128, kPairsTogether = 8;
-// Number of codes that a byte can have.
+// Number of different codes of one byte.
 constexpr int64_t kCodes = 256;
 
 RANKSVM_INLINE const uint8_t *codes_of(const CodedColumns &own, const uint8_t *codes, const int64_t *rows, int64_t position) {
     return codes + (rows ? rows[position] : position) * own.n_columns;
 }
 
-// The value of every level of a column.
+// Writes the value of every level (or cell) of a column under the weights w to `values`.
 RANKSVM_INLINE void column_values(const CodedColumns &own, int64_t c, const double *w, double *values) {
     const CodedColumn &column = own.columns[c];
     const LevelAxis &a = column.first, &b = column.second;
@@ -65,7 +66,8 @@ RANKSVM_INLINE void column_values(const CodedColumns &own, int64_t c, const doub
         for (int64_t j = 1; j < width; ++j) values[i * width + j] += values[(i - 1) * width + j];
 }
 
-// Adds to `total` the transposed map of `sums`, which has the sum over the rows of each level of a column. Overwrites `sums`.
+// The transpose of column_values: maps `sums`, which has the sum over the rows of each level of a column, to the column's
+// variables, and adds the result to `total`. Overwrites `sums`.
 RANKSVM_INLINE void gather_column_sums(const CodedColumns &own, int64_t c, double *sums, double *total) {
     const CodedColumn &column = own.columns[c];
     const LevelAxis &a = column.first, &b = column.second;
@@ -89,8 +91,8 @@ RANKSVM_INLINE void gather_column_sums(const CodedColumns &own, int64_t c, doubl
     }
 }
 
-// Calls `alone(column)` for the columns that are looked up one by one, and `both(column, levels of it, levels of the next)`
-// for those that are looked up with the next one.
+// Calls `alone(column)` for each column that is looked up by itself, and `both(column, its number of levels, the next column's
+// number of levels)` for each column that is looked up together with the next one.
 template <class Alone, class Both>
 RANKSVM_INLINE void each_place(const CodedColumns &own, Alone alone, Both both) {
     for (int64_t i = 0; i < own.n_tiles; ++i) {
@@ -141,7 +143,7 @@ typedef std::uint16_t Cells __attribute__((vector_size(2 * kPairsTogether), alig
 RANKSVM_INLINE Cells cells_at(const void *p) { return *static_cast<const Cells *>(p); }
 #endif
 
-// The cells of `n` pairs of a tile in one row.
+// Finds the cells of `n` pairs of columns of a tile, in one row.
 RANKSVM_INLINE void row_cells(const uint8_t *codes, const std::uint16_t *bases, const std::uint16_t *factors, int64_t n,
                               std::uint16_t *cells) {
     int64_t k = 0;
@@ -225,7 +227,7 @@ RANKSVM_INLINE void coded_look_up(const CodedColumns &own, const uint8_t *codes,
     }
 }
 
-// Adds up `n` columns from `first` on, whose tables have their addresses in registers.
+// Adds u to the tables of the `n` columns from `first` on; the addresses of these tables stay in registers.
 template <int n>
 RANKSVM_INLINE void add_up_columns(const CodedColumns &own, const uint8_t *codes, const int64_t *rows, int64_t begin,
                                    int64_t end, int64_t first, const double *u, double *sums) {
@@ -311,7 +313,7 @@ RANKSVM_INLINE void coded_cells(const uint8_t *first, const uint8_t *second, int
         for (int64_t cell = 0; cell < n_cells; ++cell) sums[cell] += partial[r * n_cells + cell];
 }
 
-// Whether all codes are at most the last one of their column.
+// Whether no code is larger than the largest code of its column.
 RANKSVM_INLINE bool codes_within(const uint8_t *codes, int64_t n_rows, int64_t n_columns, const uint8_t *lasts) {
     uint8_t beyond = 0;
     for (int64_t t = 0; t < n_rows; ++t) {
@@ -440,7 +442,7 @@ RANKSVM_INLINE SingleLanes square_levels(const float *x, int64_t stride, const f
         spoilt += values[t] * 0.0f;
     }
     transpose(values);
-    // the codes of four features in each number, a number for each row
+    // packed[g] has a number for each row, whose four bytes are the codes of four features
     SingleBits packed[4];
 #pragma GCC unroll 4
     for (int g = 0; g < 4; ++g) {
@@ -465,8 +467,8 @@ RANKSVM_INLINE SingleLanes square_levels(const float *x, int64_t stride, const f
     return spoilt;
 }
 
-// Groups of kSquare features with at most kSearchedCuts cuts each: their first features, and the cuts as `square_levels` takes
-// them. The last group may overlap the one before.
+// Groups of kSquare features, none of which has more than kSearchedCuts cuts: the first feature of each group, and the tables
+// of cuts that `square_levels` takes. The last group may overlap the one before.
 struct Squares {
     Vector<int64_t> firsts;
     Vector<float> tables;
@@ -564,8 +566,9 @@ RANKSVM_INLINE Real value_of(Bits key) {
     return x;
 }
 
-// Sorts the values of each of some arrays in ascending order, perhaps in place: a radix sort of their bits, kRadixBits at a time
-// from the last ones on. Its time hardly depends on the values. An array must have fewer than 2^32 values.
+// Sorts the values of each of several arrays in ascending order; the output may overwrite the input. This is a radix sort of
+// the bits, kRadixBits at a time, beginning with the lowest bits. Its time hardly depends on the values. An array must have
+// fewer than 2^32 values.
 constexpr int kRadixBits = 11;
 
 template <class Real>
@@ -634,9 +637,10 @@ static double sum_of_capped(const double *numbers, int64_t n, double cap) {
     return sum;
 }
 
-// Where to cut ascending values, without NaN, into at most `max_bins` bins of about equal numbers of values: the places of the
-// first values of all bins but the first. With few distinct values each has a bin. A value that is more frequent than the share
-// of a bin has a bin of its own, and counts as one bin. Returns the number of cuts.
+// Cuts ascending values, without NaN, into at most `max_bins` bins with about equal numbers of values. Writes to `cuts` the
+// position of the first value of each bin but the first. If there are at most `max_bins` distinct values, each has a bin of its
+// own. Otherwise, the count of a very frequent value is lowered to the average count of a bin, so that the other values still
+// spread over the other bins. (Neighboring values may share its bin.) Returns the number of cuts.
 template <class Real>
 RANKSVM_INLINE int64_t cuts_of(const Real *values, int64_t n, int64_t max_bins, int64_t *cuts, Vector<int64_t> &starts,
                                Vector<double> &counts) {
@@ -676,7 +680,7 @@ RANKSVM_INLINE int64_t cuts_of(const Real *values, int64_t n, int64_t max_bins, 
     return n_cuts;
 }
 
-// The cuts of each of some arrays, of which the first `lengths` values count.
+// Finds the cuts of each of several arrays. Only the first lengths[k] values of array k count.
 template <class Real>
 RANKSVM_INLINE void value_cuts(const Real *values, int64_t n_arrays, int64_t n, const int64_t *lengths, int64_t max_bins,
                                int64_t *cuts, int64_t *n_cuts) {
@@ -686,7 +690,7 @@ RANKSVM_INLINE void value_cuts(const Real *values, int64_t n_arrays, int64_t n, 
         n_cuts[k] = cuts_of(values + k * n, lengths[k], max_bins, cuts + k * (max_bins - 1), starts, counts);
 }
 
-// The sum of the values from each start to the next, the last one to the end.
+// sums[k] = the sum of the values from starts[k] to the next start; the last sum goes to the end of the values.
 template <class Real>
 RANKSVM_INLINE void range_sums(const Real *values, int64_t n, const int64_t *starts, int64_t n_starts, double *sums) {
     for (int64_t k = 0; k < n_starts; ++k) {

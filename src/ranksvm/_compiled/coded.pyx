@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products of rows of codes with vectors (by look-up), transposed products (by histograms), and the computation of the codes.
+"""Products with X stored as one-byte codes of the levels of features, and the computation of these codes.
 
-A code of one byte is a level of one feature, or a cell of two. The GIL is released.
+A code is the level of one feature, or a cell, which is a combination of the levels of two features. Products look up each code
+in a table; transposed products add up a sum for each code. The GIL is released.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
@@ -81,23 +82,26 @@ ctypedef fused real:
     float
     double
 
-# numbers of a row that describes a column: steps and extra levels of both features, whether there are two, the first
-# variable, and the first entry of its values
+# How many numbers describe a column: `steps` and `extra` (see `LevelAxis`) of its feature, then those of its second feature (0
+# and 0 if there is none); whether there is a second feature; where its variables begin; and where its values begin in a table
+# of the levels of all columns.
 COLUMN_NUMBERS = 7
 
 
-# Tables of the cells of two columns cost little in a pass if there are at least PAIRED_ROWS rows in all, and ROWS_PER_CELL rows
-# for each cell of the two columns. All tables together have at most MAX_CELLS cells, and no more cells than there are rows. (On
-# two threads, fits to 700,000 rows and 136 columns take 0.94 of the time that they take without such tables if the columns have
-# 32 levels, which gives 69,632 cells, and 0.85 of that time if they have 16 levels.)
+# With ``paired``, two neighboring columns share a table, which has a value for each cell (combination of their levels). Such a
+# table costs little in a pass if there are at least PAIRED_ROWS rows in all, and ROWS_PER_CELL rows for each cell. All tables
+# together have at most MAX_CELLS cells, and no more cells than there are rows. (On two threads, fits to 700,000 rows and 136
+# columns take 0.94 of the time that they take without such tables if the columns have 32 levels, which gives 69,632 cells, and
+# 0.85 of that time if they have 16 levels.)
 PAIRED_ROWS, ROWS_PER_CELL, MAX_CELLS = 4000, 16, 1 << 17
 
 
 cdef class CodedFeatures:
-    """Columns of codes, checked once: what they stand for, and the scales of their variables.
+    """Checked columns of codes, with a description of each column and the scales of its variables.
 
-    ``columns`` has a row of `COLUMN_NUMBERS` for each column. Variables and entries follow each other in the order of the
-    columns, the variables of two features row by row.
+    ``columns`` has a row of `COLUMN_NUMBERS` for each column. Variables are numbered in the order of the columns, and so are
+    entries (one for each level or cell). A column of two features has a variable for each pair of their variables; those with
+    the first variable of the first feature come first.
 
     Vectors over levels have a number for each level of each column. If ``paired``, and if there are enough rows, they have a
     number for each cell of the levels of two neighboring columns instead. Products then visit half as many numbers.
@@ -187,7 +191,7 @@ cdef class CodedFeatures:
             out[:] = 0.0
 
     def gather_sums(self, double[::1] sums, double[::1] total):
-        """Add the transposed map of ``sums``, a vector over levels, to ``total``; ``sums`` is overwritten."""
+        """Add the transpose of `values`, applied to ``sums`` (a vector over levels), to ``total``; overwrites ``sums``."""
         need("sums", sums.shape[0], self.table.n_numbers)
         need("total", total.shape[0], self.table.n_variables)
         if sums.shape[0] and total.shape[0]:
@@ -227,7 +231,7 @@ cdef int _need_levels(const uint8_t[:, ::1] codes, const int64_t[:, ::1] columns
 
 
 def coded_products(RowProducts features, const double[::1] feature_scales, CodedFeatures coded, const int64_t[::1] rows):
-    """The products of rows that have features and then codes; ``features`` has the same rows, or is None.
+    """Products with rows that consist of features (their products are ``features``, or None if there are none) and codes.
 
     Vectors over features have a number for each feature, then the numbers of a vector over levels. Rows that are gathered have
     the features times their scales, then the variables of the codes.
@@ -265,7 +269,7 @@ def coded_products(RowProducts features, const double[::1] feature_scales, Coded
 
 
 def gather(RowProducts products, int64_t start, int64_t stop, real[:, ::1] out_range):
-    """The rows at some positions, dense; further columns of ``out`` are 0."""
+    """Write the rows at positions ``start`` to ``stop - 1``, dense, to ``out_range``; its columns beyond theirs become 0."""
     need_range("positions", start, stop, products.n_positions)
     need("out_range", out_range.shape[0], stop - start)
     need_at_least("a row of out_range", out_range.shape[1], products.n_columns)
@@ -330,10 +334,11 @@ cdef int _need_few(int64_t n_values) except -1:
 
 
 def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):
-    """Where to cut ascending values, without NaN, into at most ``max_bins`` bins of about equal numbers of values.
+    """Cut ascending values, without NaN, into at most ``max_bins`` bins with about equal numbers of values.
 
-    ``cuts`` receives the places of the first values of all bins but the first; returns their number. A value that is more
-    frequent than the share of a bin has a bin of its own, and counts as one bin.
+    Writes to ``cuts`` the position of the first value of each bin but the first; returns their number. If there are more than
+    ``max_bins`` distinct values, the count of a very frequent value is lowered to the average count of a bin, so that the other
+    values still spread over the other bins. (Neighboring values may share its bin.)
     """
     cdef int64_t found, length = values.shape[0]
     need_at_least("max_bins", max_bins, 1)
@@ -363,7 +368,7 @@ def row_cuts(const real[:, ::1] values, const int64_t[::1] lengths, int64_t[:, :
 
 
 def range_sums(const real[::1] values, const int64_t[::1] starts, double[::1] sums):
-    """The sum of the values from each start to the next, the last one to the end; starts ascend."""
+    """``sums[k]`` is the sum of the values from ``starts[k]`` to the next start, or to the end; starts ascend."""
     cdef int64_t k
     need("sums", sums.shape[0], starts.shape[0])
     for k in range(starts.shape[0]):
@@ -378,7 +383,7 @@ def range_sums(const real[::1] values, const int64_t[::1] starts, double[::1] su
 
 
 def copy_columns(const real[:, ::1] X, int64_t first, int64_t last, real[:, ::1] out):
-    """``out`` is the transpose of the features ``first`` .. ``last``."""
+    """Write the transpose of the features ``first`` to ``last - 1`` of X to ``out``."""
     need_range("features", first, last, X.shape[1])
     need("out", out.shape[0], last - first)
     need("a row of out", out.shape[1], X.shape[0])
@@ -388,7 +393,7 @@ def copy_columns(const real[:, ::1] X, int64_t first, int64_t last, real[:, ::1]
 
 
 def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64_t start, int64_t stop, int64_t[::1] counts):
-    """Add the number of rows at each level to ``counts``, which has the levels of one feature after the other."""
+    """Add to ``counts`` the number of rows at each level; the counts of column c begin at ``pointers[c]``."""
     cdef int64_t c, n_columns = codes.shape[1]
     cdef uint8_t[::1] lasts
     cdef bint within = True
@@ -414,7 +419,7 @@ def level_counts(const uint8_t[:, ::1] codes, const int64_t[::1] pointers, int64
 
 def cell_sums(const uint8_t[:, ::1] codes, const double[::1] u, int64_t n_levels, int64_t first, int64_t last,
               double[:, :, ::1] sums):
-    """The sums of u over the rows in each cell of the levels of two features a and b, for a in ``first .. last`` and b > a.
+    """Sums of u over the rows with each combination of the levels of features a < b, for a in ``first .. last - 1``.
 
     ``codes`` has a row for each feature. ``sums`` has a matrix for each pair (a, b), in the order of a, then of b.
     """

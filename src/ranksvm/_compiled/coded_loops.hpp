@@ -1,5 +1,5 @@
-// The loops of coded.hpp as tables, for each instruction set. `rows` maps positions to rows (null if they are the same);
-// arrays named *_range hold the positions start .. stop only.
+// Tables of pointers to the loops of coded.hpp; each instruction set has its own tables. `rows` maps positions to rows (null if
+// they are the same); arrays named *_range hold the positions start .. stop only.
 #ifndef RANKSVM_CODED_LOOPS_HPP
 #define RANKSVM_CODED_LOOPS_HPP
 
@@ -12,8 +12,8 @@ namespace ranksvm {
 using std::int64_t;
 using std::uint8_t;
 
-// The levels of a feature: level 0 has the value 0, the levels 1 .. steps add up their increments, and each of `extra` further
-// levels has a value of its own.
+// The levels of a feature: level 0 has the value 0; the value of level k from 1 to `steps` is the sum of the first k
+// increments; each of the other `extra` levels has a value of its own.
 struct LevelAxis {
     int64_t steps, extra;
     int64_t variables() const { return steps + extra; }
@@ -46,13 +46,15 @@ struct CodedColumns {
     const std::uint16_t *bases, *factors;
 };
 
-// Maximum number of pairs in a tile, and of cells of a pair: the number of a cell of a tile then fits into 16 bits.
+// kTilePairs: maximum number of pairs of columns in a tile. kPairCells: maximum number of cells of a pair. With these, the
+// number of a cell within a tile fits into 16 bits.
 constexpr int kTilePairs = 12, kPairCells = 2048;
 
 struct CodedLoops {
     // the value of every level or cell under the weights of the variables
     void (*values)(const CodedColumns &, const double *w, double *table);
-    // total += the transposed map of `sums`, the sums over the rows of each level or cell; overwrites `sums`
+    // total += the transpose of `values`, applied to `sums`, which has a sum over the rows of each level or cell; overwrites
+    // `sums`
     void (*gather_sums)(const CodedColumns &, double *sums, double *total);
     // out += the values of each row's levels
     void (*look_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
@@ -65,12 +67,12 @@ struct CodedLoops {
                  int64_t n_out, int64_t offset);
     void (*fill_single)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
                         float *out_range, int64_t n_out, int64_t offset);
-    // sums of u over the rows of each cell of one feature's levels with those of another
+    // sums of u over the rows with each combination (cell) of the levels of two features
     void (*cells)(const uint8_t *first, const uint8_t *second, int64_t n_rows, const double *u, int64_t n_levels, double *sums);
     // counts += the number of rows at each level; codes beyond the levels of their column are not allowed
     void (*counts)(const uint8_t *codes, int64_t n_columns, int64_t start, int64_t stop, const int64_t *pointers,
                    int64_t *counts);
-    // whether all codes are at most the last one of their column
+    // whether no code is larger than the largest code of its column
     bool (*within)(const uint8_t *codes, int64_t n_rows, int64_t n_columns, const uint8_t *lasts);
 };
 
@@ -80,10 +82,10 @@ struct LevelLoops {
     // are finite.
     bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
-    // the values of each of some arrays of n numbers in ascending order, NaN last; `out` may be `values`
+    // sorts each of several arrays of n values in ascending order, NaN last; `out` may be `values`
     void (*sort)(const Real *values, int64_t n_arrays, int64_t n, Real *out);
     // where to cut the first lengths[k] values of each array k, which ascend and have no NaN, into at most max_bins bins;
-    // n_cuts receives the numbers of cuts
+    // n_cuts[k] receives the number of cuts
     void (*cuts)(const Real *values, int64_t n_arrays, int64_t n, const int64_t *lengths, int64_t max_bins, int64_t *cuts,
                  int64_t *n_cuts);
     // the sums of the values from each start to the next

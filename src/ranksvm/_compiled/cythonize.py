@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translate Cython modules whose C++ is out of date, in one process: starting Cython takes longer than most modules.
+"""Translate Cython modules with outdated C++, in one process: starting it takes longer than translating a module.
 
 Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
 files; all of them depend on every DEPENDENCY.

@@ -1,6 +1,6 @@
-// The dual of a RankSVM over listed pairs: block coordinate ascent, one query after another. A visit reads the query's
-// rows twice, first for their scores and then for w. Between these reads, all steps on its pairs need only the query's Gram
-// matrix.
+// Maximizes the dual of a RankSVM over listed pairs by block coordinate ascent, one query after another. A visit to a query
+// reads its rows twice, first to compute their scores and then to update w. Between these reads, all steps on its pairs need
+// only the query's Gram matrix.
 #ifndef RANKSVM_DUAL_DESCENT_HPP
 #define RANKSVM_DUAL_DESCENT_HPP
 
@@ -71,7 +71,8 @@ struct SparseReader {
     }
 };
 
-// Products of the documents of each query in `order` with each other; `work` has a zero for each feature, before and after.
+// Computes the Gram matrix of each query in `order`: the products of its documents with each other. `work` has a zero for each
+// feature, on entry and on return.
 template <class Reader>
 RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                   double *work) {
@@ -88,8 +89,9 @@ RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const
     }
 }
 
-// Exact maximization over one pair's alpha after another, at most kCycles times over the query. s has the scores of its
-// documents, and b receives the changes of their coefficients; returns the sum of the absolute steps of alpha.
+// Maximizes the dual exactly over one pair's alpha after another, in at most kCycles cycles over the pairs of the query. s has
+// the scores of its documents, and b receives the changes of their coefficients; returns the sum of the absolute steps of
+// alpha.
 RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
                                      double *b) {
     const double *G = pairs.grams + pairs.gram_pointers[q];
@@ -121,9 +123,9 @@ RANKSVM_INLINE double maximize_query(const DualPairs &pairs, int64_t q, int64_t 
     return distance;
 }
 
-// z is updated with alpha; w is z itself or, with signs, its projection onto the weights of these signs. As a function of z,
-// |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2, so steps that assume the curvature of |z|^2 / 2 never
-// lower the dual.
+// z is updated with alpha; w is z itself or, with signs, the projection of z onto the weights that have these signs. As a
+// function of z, |w|^2 / 2 has the gradient w and at most the curvature of |z|^2 / 2, so steps that assume the curvature of
+// |z|^2 / 2 never lower the dual.
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {

@@ -44,7 +44,7 @@ ctypedef fused index:
 
 
 cdef class PairArrays:
-    """Pairs listed query by query, with the largest alpha of each pair and the curvature that its loss adds to the dual."""
+    """Pairs listed query by query, with the upper bound of each alpha and the curvature that each loss adds to the dual."""
 
     cdef object owners  # keeps the arrays alive
     cdef DualPairs pairs
@@ -106,7 +106,7 @@ def dense_grams(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] orde
 
 def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                  PairArrays arrays, const int64_t[::1] order, double[::1] work):
-    """The same for a CSR matrix with at least one entry."""
+    """As `dense_grams`, for a CSR matrix with at least one entry."""
     cdef int64_t n_visits = order.shape[0]
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     arrays.need_visits(order, indptr.shape[0] - 1)
@@ -122,8 +122,8 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
                  const int8_t[::1] signs=None, double[::1] w=None):
     """One visit to each query in ``order``; updates alpha and ``z = sum of alpha_ij (x_i - x_j)``.
 
-    With ``signs`` it also updates ``w``, the projection of z onto the weights of these signs. Returns the sum of the absolute
-    steps of alpha.
+    With ``signs`` it also updates ``w``, the projection of z onto the weights that have these signs. Returns the sum of the
+    absolute steps of alpha.
     """
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
     cdef const int8_t *of_weights = NULL
@@ -148,7 +148,7 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
 def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                   PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] z,
                   const int8_t[::1] signs=None, double[::1] w=None):
-    """The same for a CSR matrix with at least one entry."""
+    """As `dense_ascent`, for a CSR matrix with at least one entry."""
     cdef int64_t n_visits = order.shape[0]
     cdef const int8_t *of_weights = NULL
     cdef double *weights

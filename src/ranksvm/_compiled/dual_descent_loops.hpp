@@ -1,4 +1,4 @@
-// The loops of dual_descent.hpp as tables, for each instruction set.
+// Tables of pointers to the loops of dual_descent.hpp; each instruction set has its own tables.
 #ifndef RANKSVM_DUAL_DESCENT_LOOPS_HPP
 #define RANKSVM_DUAL_DESCENT_LOOPS_HPP
 

@@ -1,5 +1,6 @@
-// The dual of a RankSVM with alpha_ij = <v_i, v_j>: projected gradient steps, query by query, in O(l_q K) for a query in
-// addition to two reads of its rows; and steps of all queries together.
+// The dual of a RankSVM with factorized variables, alpha_ij = <v_i, v_j>. Projected gradient steps go from query to query; a
+// query of l_q documents takes O(l_q K), for vectors v of K numbers, in addition to two reads of its rows. Other steps change
+// all queries together.
 #ifndef RANKSVM_FACTORIZED_HPP
 #define RANKSVM_FACTORIZED_HPP
 
@@ -43,7 +44,7 @@ struct LevelSums {
     }
 };
 
-// out (+)= weight * v, a group of lanes at a time
+// out += weight * v, kFactorLanes numbers at a time
 RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT out, const double *v, double weight, int64_t stride) {
     for (int64_t k = 0; k < stride; k += kFactorLanes)
         for (int c = 0; c < kFactorLanes; ++c) out[k + c] += weight * v[k + c];
@@ -96,7 +97,8 @@ struct QueryWork {
     }
 };
 
-// Gradient G of the query's factors, from its scores less their mean (on which no pair depends, and which would cost digits).
+// Gradient G with respect to the query's factors. The mean of the scores is subtracted first: no pair depends on it, and it
+// would cost digits.
 static void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
                                       const double *V, double *scores, double *G) {
     double mean = 0.0;
@@ -147,8 +149,8 @@ static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *le
     *pairs1 = sum1, *pairs2 = 0.5 * sum2;
 }
 
-// D = P(V - step G) - V, where P is the projection onto the box, and all terms of D that do not need the rows of X. If `step`
-// is 0, the step is the largest entry of V divided by the largest absolute entry of G.
+// Computes D = P(V - step G) - V, where P is the projection onto the box from 0 to `upper`, and all terms of `Direction`, none
+// of which needs the rows of X. If `step` is 0, the step is the largest entry of V divided by the largest absolute entry of G.
 static Direction direction_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels,
                                             int64_t stride, double upper, double step, const double *V) {
     const double *G = work.G.data();
@@ -396,7 +398,7 @@ static double visit_queries(Rows &X, const Visits &visits, double *V, double *be
             const Quartic quartic = {direction.slope, direction.score_product + 0.5 * products.pp - direction.pairs2,
                                      products.pr, 0.5 * products.rr};
             t = least(quartic);
-            if (!(value_at(quartic, t) < 0.0)) continue;  // round-off
+            if (!(value_at(quartic, t) < 0.0)) continue;  // no decrease, because of round-off
             // the spectral step length of Barzilai and Borwein, <S, S> / <S, Y> with the step S = t D
             const double turned = slope_at(quartic, t) - quartic.q1;
             steps[q] = turned > 0.0 ? t * direction.length2 / turned : 0.0;

@@ -2,7 +2,7 @@
 """Steps on the factorized dual, alpha_ij = <v_i, v_j>: query by query, and all queries together; the GIL released.
 
 Arrays over rows are in sorted order (`ranksvm.data.Queries`); ``rows`` maps their positions to rows of X (None if they are the
-same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond K are 0 and stay so.
+same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond the rank K are 0 and stay 0.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -139,7 +139,7 @@ def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] o
 
 def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                  QueryFactors factors, const int64_t[::1] order, double upper, double fixed_step, double[::1] beta):
-    """The same for a CSR matrix with at least one entry."""
+    """As `visit_dense`, for a CSR matrix with at least one entry."""
     cdef double projected2
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need("beta", beta.shape[0], n_features)
@@ -197,7 +197,7 @@ def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t)
 
 
 def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scores_range, double[:, ::1] G_range):
-    """Gradient of the objective with respect to the factors of queries ``first .. last``; the scores are centered."""
+    """Write the gradient with respect to the factors of queries ``first .. last``; also subtracts each query's mean score."""
     factors.need_rows_of("scores_range", scores_range.shape[0], first, last)
     factors.need_rows_of("G_range", G_range.shape[0], first, last)
     need("a row of G_range", G_range.shape[1], factors.arrays.stride)

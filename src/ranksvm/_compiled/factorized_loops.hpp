@@ -1,4 +1,4 @@
-// The loops of factorized.hpp as tables, for each instruction set.
+// Tables of pointers to the loops of factorized.hpp; each instruction set has its own tables.
 #ifndef RANKSVM_FACTORIZED_LOOPS_HPP
 #define RANKSVM_FACTORIZED_LOOPS_HPP
 
@@ -26,7 +26,7 @@ struct Visits {
     const int64_t *rows;
     const int64_t *order;  // the queries to visit
     int64_t n_visits;
-    double upper;       // side of the box
+    double upper;       // upper bound of the entries of V (the box)
     double fixed_step;  // 0: spectral step lengths and an exact line search
 };
 

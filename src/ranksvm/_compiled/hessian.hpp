@@ -11,7 +11,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// A vector of as many numbers as the instruction set holds.
+// A vector with as many numbers as a register of the instruction set holds.
 #if defined(__GNUC__)
 template <class Real>
 struct Wide {

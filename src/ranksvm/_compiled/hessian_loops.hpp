@@ -1,4 +1,4 @@
-// The loops of hessian.hpp as a table, for each instruction set.
+// Tables of pointers to the loops of hessian.hpp; each instruction set has its own table.
 #ifndef RANKSVM_HESSIAN_LOOPS_HPP
 #define RANKSVM_HESSIAN_LOOPS_HPP
 

@@ -12,8 +12,8 @@
 
 namespace ranksvm {
 
-// Whatever the instruction set, rows are a multiple of kTogether numbers apart, and a tile of a product reads or writes up to
-// kBehind rows of C, or numbers of A and B, after the last one.
+// Limits for every instruction set. kTogether: the distance between two rows is a multiple of this many numbers. kBehind: a
+// tile of a product C = A'B reads or writes up to this many rows of C, or numbers of A and B, after the last one.
 constexpr int64_t kTogether = 16, kBehind = 16;
 // This many rows are summed up in their own precision, and these sums in float64.
 constexpr int64_t kRowsOfSums = 1024;
@@ -25,7 +25,7 @@ int64_t hessian_stride(int64_t n) {
     return stride * static_cast<int64_t>(sizeof(Real)) % 512 == 0 ? stride + kTogether : stride;
 }
 
-// Memory that is not cleared.
+// Scratch memory, which grows as needed and is not cleared.
 template <class Real>
 class Room {
    public:
@@ -60,7 +60,7 @@ class ProductSum {
         }
     }
 
-    // Adds what is left to the upper half of the total.
+    // Adds the sums since the last call to the upper half of the total.
     void flush() {
         for (int64_t i = 0; squares_ && i < n_; ++i)
             for (int64_t j = i; j < n_; ++j) total_[i * n_ + j] += static_cast<double>(squares_[i * stride_ + j]);
@@ -140,12 +140,12 @@ struct HessianPass {
     QueryOperator hessian;
     const HessianLoops<Real> *loops;
     const int64_t *pointers, *ranges, *ends;
-    int64_t rows_at_once;  // or a whole query
+    int64_t rows_at_once;  // rows that are taken at a time, unless a single query has more
     int64_t n_features;
     bool diagonal;
-    double *totals;  // of each share: zeros
+    double *totals;  // of each share: a matrix, or its diagonal, of zeros on entry
 
-    // The sum of all shares overwrites the first.
+    // Adds up the totals of all shares in place of the first one.
     void run(const Workers &workers, int64_t n_shares) const {
         if (workers.run == nullptr || n_shares < 2)
             for (int64_t k = 0; k < n_shares; ++k) take_share(this, k);
@@ -197,7 +197,7 @@ struct HessianPass {
     }
 };
 
-// The same for given matrices A and B, added to the total.
+// total += (A'B + B'A) / 2 for given matrices A and B, and a symmetric total.
 template <class Real>
 void add_to_hessian(const HessianLoops<Real> &loops, const Real *A, const Real *B, int64_t n_rows, int64_t n, double *total) {
     const int64_t stride = hessian_stride<Real>(n);

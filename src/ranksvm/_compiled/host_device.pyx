@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The kernels of `device/` compiled for the host: what runs on a GPU, for tests without one.
+"""The GPU kernels of `device/`, compiled for the host, so that tests can run them without a GPU.
 
 Arguments are 8 bytes each, addresses among them: callers (`ranksvm.device.HostDevice`) make sure that the addresses are those
 of large enough arrays.
@@ -34,7 +34,7 @@ def n_arguments(str name):
 
 
 def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const uint64_t[::1] arguments, bint backwards=False):
-    """Run a kernel: ``shared_size`` numbers of float64 are the shared memory of a block; the GIL is released.
+    """Run a kernel without the GIL; the shared memory of a block has ``shared_size`` float64 numbers.
 
     With ``backwards`` the threads of a block, and the blocks, run in the opposite order: no result may depend on it.
     """

@@ -1,4 +1,4 @@
-// A matrix of numbers in JSON, without an object for each number.
+// Reads a matrix of numbers in JSON without making an object for each number.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace json_matrix {
 
 struct Found {
-    int64_t rows = 0;  // 0: there is no plain matrix, and another reader says what is wrong
+    int64_t rows = 0;  // 0: no matrix of numbers was found; another reader then says what is wrong
     int64_t columns = 0;
-    int64_t start = 0;  // of the matrix
-    int64_t stop = 0;   // after it
+    int64_t start = 0;  // where the matrix begins in the text
+    int64_t stop = 0;   // where the text after it begins
 };
 
 inline const char* skip_blanks(const char* p) {
@@ -30,7 +30,8 @@ inline bool is_number(const char* p) {
     return *p != '.' || is_digit(p[1]);
 }
 
-// The row at p, which follows its bracket; returns the end, or null if a value is not a number or too large.
+// Reads the row at p, which is just after the row's opening bracket. Returns the end, or null if a value is not a number or is
+// too large.
 inline const char* read_row(const char* p, std::vector<double>& values) {
     for (;;) {
         p = skip_blanks(p);

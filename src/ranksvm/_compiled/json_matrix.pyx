@@ -16,12 +16,12 @@ cdef extern from "json_matrix.hpp" namespace "json_matrix" nogil:
 
     Found c_read "json_matrix::read"(const char*, int64_t, vector[double]&) except +
 
-# Zeros that have to follow a text.
+# Zero bytes with which a text must end.
 PADDING = bytes(9)
 
 
 def read(const unsigned char[::1] padded, int64_t start):
-    """The matrix after the colon that is next at ``start``, in a text that ends with `PADDING`.
+    """Read the matrix after the colon that is at ``start`` or follows blanks there, in a text that ends with `PADDING`.
 
     Returns (rows, columns, start, stop, numbers), with the place of the matrix in the text; None if the text there is not a
     matrix of numbers with rows of equal length.

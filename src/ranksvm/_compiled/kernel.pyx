@@ -80,7 +80,7 @@ def panels_product(const real[::1] panels, int64_t n_rows, int64_t height, int64
 
 
 def block_product(const real[:, ::1] block, int64_t row, int64_t column, const double[::1] b, double[::1] s):
-    """``s += Q b`` for a block of Q below the diagonal, from this row and column on, and its mirror image."""
+    """``s += Q b`` for a block of Q below the diagonal, which begins at ``row`` and ``column``, and for its mirror image."""
     cdef int64_t n_rows = block.shape[0], n_columns = block.shape[1]
     need("s", s.shape[0], b.shape[0])
     need_range("rows", row, row + n_rows, b.shape[0])
@@ -93,7 +93,7 @@ def block_product(const real[:, ::1] block, int64_t row, int64_t column, const d
 
 
 def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, double[::1] s):
-    """``s += Q b`` for a square block on the diagonal of Q, from this row on."""
+    """``s += Q b`` for a square block on the diagonal of Q, which begins at ``row``."""
     cdef int64_t n = block.shape[0]
     need("a row of block", block.shape[1], n)
     need("s", s.shape[0], b.shape[0])
@@ -174,7 +174,7 @@ def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::
 def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const index[::1] x_indptr,
                      const double[::1] z_data, const index[::1] z_indices, const index[::1] z_indptr,
                      int64_t n_features, double[:, ::1] out):
-    """The same for CSR matrices that `check_csr` has checked, whose rows hold each feature once at most."""
+    """As `dense_distances`, for CSR matrices that `check_csr` has checked and whose rows hold each feature at most once."""
     need_csr(x_data.shape[0], x_indices.shape[0], x_indptr.shape[0])
     need_csr(z_data.shape[0], z_indices.shape[0], z_indptr.shape[0])
     need("out", out.shape[0], x_indptr.shape[0] - 1)

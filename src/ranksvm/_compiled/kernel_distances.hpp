@@ -13,9 +13,9 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// kBeside: rows of Z whose values lie side by side, so that sums over features need no sums across a vector. kShare: rows of X
-// that are compared with them together. With 46 features a distance takes a fifth of the time of SciPy's cdist, and threads
-// need not wait for each other.
+// kBeside: number of rows of Z whose values lie side by side, so that sums over features need no sums across a vector. kShare:
+// number of rows of X that are compared with these rows of Z at a time. With 46 features a distance takes a fifth of the time
+// of SciPy's cdist, and threads need not wait for each other.
 constexpr int kBeside = 16;
 constexpr int kShare = 4;
 
@@ -43,7 +43,7 @@ static void dense_distances(const double *X, int64_t n_x, const double *Z, int64
     }
 }
 
-// The same for CSR: |x|_1, plus the change by each entry of z.
+// The same for CSR matrices: begins with |x|_1, and adds the change that each entry of z makes.
 template <class Index>
 static void sparse_distances(const double *x_data, const Index *x_indices, const Index *x_indptr, int64_t n_x,
                                      const double *z_data, const Index *z_indices, const Index *z_indptr, int64_t n_z,

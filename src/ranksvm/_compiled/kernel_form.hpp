@@ -12,8 +12,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// kFormRows: rows of a block of U whose sums lie side by side in a register. kFormColumns: columns of Q, or rows of another
-// block, that are taken at a time.
+// kFormRows: number of rows of a block of U whose sums lie side by side in a register. kFormColumns: number of columns of Q, or
+// of rows of another block, that are taken at a time.
 template <class Real>
 constexpr int kFormRows = sizeof(Real) == sizeof(float) ? kSingleWidth : kWidth;
 constexpr int kFormColumns = 4;

@@ -1,4 +1,5 @@
-// The loops of kernel_product.hpp, kernel_distances.hpp and kernel_form.hpp as tables, for each instruction set.
+// Tables of pointers to the loops of kernel_product.hpp, kernel_distances.hpp and kernel_form.hpp; each instruction set has its
+// own tables.
 #ifndef RANKSVM_KERNEL_LOOPS_HPP
 #define RANKSVM_KERNEL_LOOPS_HPP
 

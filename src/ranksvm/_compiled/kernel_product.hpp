@@ -1,5 +1,5 @@
-// Products with a symmetric matrix of which one triangle is held: each value is read once and used twice, as q_ij in
-// s_i += q_ij b_j and as q_ji in s_j += q_ij b_i. Float32 or float64 values, float64 sums.
+// Products with a symmetric matrix of which one triangle is stored: each value is read once and used twice, as q_ij in s_i +=
+// q_ij b_j and as q_ji in s_j += q_ij b_i. Float32 or float64 values, float64 sums.
 #ifndef RANKSVM_KERNEL_PRODUCT_HPP
 #define RANKSVM_KERNEL_PRODUCT_HPP
 
@@ -13,8 +13,9 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// kRows: rows that share each read of b and each write of s. kSums: sums that each of these rows keeps in registers. Measured
-// with rows of 8,000 to 20,000 values, two threads: 8 rows reach 0.8 to 0.9 of the speed of a plain read of memory, 4 rows 0.6.
+// kRows: number of rows that share each read of b and each write of s. kSums: number of sums that each of these rows keeps in
+// registers. Measured with rows of 8,000 to 20,000 values, two threads: 8 rows reach 0.8 to 0.9 of the speed of a plain read of
+// memory, 4 rows 0.6.
 constexpr int kRows = 8;
 constexpr int kSums = 8;
 
@@ -72,7 +73,7 @@ RANKSVM_INLINE void block_product(const Real *Q, int64_t stride, int64_t n_rows,
     }
 }
 
-// s += Q b for a square block on the diagonal, which is held whole.
+// s += Q b for a square block on the diagonal, both of whose triangles are stored.
 template <class Real>
 RANKSVM_INLINE void square_product(const Real *Q, int64_t stride, int64_t n, const double *b, double *s) {
     for (int64_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Vectors of doubles beyond portable.hpp: choices lane by lane, exponentials and logarithms.
+// More functions for the vectors of doubles of portable.hpp: choices lane by lane, exponentials and logarithms.
 #ifndef RANKSVM_LANES_HPP
 #define RANKSVM_LANES_HPP
 
@@ -42,7 +42,7 @@ RANKSVM_INLINE Lanes first_lanes(const Lanes &x, int64_t n, double rest) {
     return where_less(lanes_at(numbers), all_lanes(static_cast<double>(n)), x, all_lanes(rest));
 }
 
-// 2^n for numbers n + 1.5 * 2^52, whose last bits are those of n, a whole number from -1022 to 1023.
+// 2^n for a whole number n from -1022 to 1023, given as `shifted` = n + 1.5 * 2^52, whose last bits are those of n.
 RANKSVM_INLINE Lanes power_of_two(const Lanes &shifted) {
     constexpr int64_t kExponentOfOne = 1023;
 #if defined(__GNUC__)
@@ -68,7 +68,8 @@ RANKSVM_INLINE Lanes polynomial(const double (&c)[n], const Lanes &x) {
     return sum;
 }
 
-// exp(x) for x <= 0, to a few units in the last place; 0 below -708, where it is no normal number; NaN for NaN.
+// exp(x) for x <= 0, to a few units in the last place; 0 for x below -708, because exp(x) is then not a normal number; NaN for
+// NaN.
 RANKSVM_INLINE Lanes exp_of_negative(const Lanes &x) {
     // x = n log(2) + r with |r| <= log(2) / 2, log(2) in two parts, and the Taylor series of exp(r)
     constexpr double kSeries[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,

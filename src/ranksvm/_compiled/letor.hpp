@@ -99,7 +99,7 @@ inline Count count(const char* text, int64_t start, int64_t stop) {
     return total;
 }
 
-// Where the values of a line go.
+// Writes the values of lines to dense rows.
 template <class T>
 struct DenseRows {
     using value_type = T;
@@ -136,7 +136,8 @@ struct SparseRows {
     int64_t end() { return size; }
 };
 
-// Where labels and the rest go; a null pointer means: not wanted. A span is (offset in the text, length).
+// Where the labels, ids and numbers of entries of the lines go; a null pointer means that they are not wanted. A span is
+// (offset in the text, length).
 struct RowInfo {
     double* label;
     int64_t* qid;
@@ -154,7 +155,8 @@ public:
 
     Report report;
 
-    // The line at p, whose first byte has the given offset in the text. It ends in '\n', and 16 bytes more are readable.
+    // Parses the line at p, whose first byte has the given offset in the text. The line ends in '\n', and 16 more bytes are
+    // readable.
     bool parse(const char* p, int64_t offset) {
         line_ = p;
         offset_ = offset;
@@ -369,7 +371,7 @@ inline Report parse(const char* text, int64_t size, int64_t start, int64_t stop,
     return parser.report;
 }
 
-// Spans of the query ids of well-formed lines.
+// Finds the spans of the query ids of well-formed lines.
 inline void qid_spans(const char* text, int64_t size, int64_t start, int64_t stop, int64_t room, int64_t* offsets,
                       int32_t* lengths) {
     int64_t row = 0;
@@ -386,7 +388,7 @@ inline void qid_spans(const char* text, int64_t size, int64_t start, int64_t sto
     });
 }
 
-// Spans of the text, one after another.
+// Writes spans of the text to `out`, one after another.
 inline void joined_spans(const char* text, const int64_t* offsets, const int32_t* lengths, int64_t rows,
                          std::string& out) {
     size_t size = 0;
@@ -395,7 +397,7 @@ inline void joined_spans(const char* text, const int64_t* offsets, const int32_t
     for (int64_t row = 0; row < rows; ++row) out.append(text + offsets[row], static_cast<size_t>(lengths[row]));
 }
 
-// ASCII spans as NumPy's fixed-width UCS-4 text, zero padded. False if some byte is not ASCII.
+// Writes ASCII spans as NumPy's fixed-width UCS-4 text, zero padded. Returns false if some byte is not ASCII.
 inline bool widen(const char* text, const int64_t* offsets, const int32_t* lengths, int64_t rows, int64_t width,
                   uint32_t* out) {
     unsigned char all = 0;

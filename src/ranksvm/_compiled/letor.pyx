@@ -128,7 +128,7 @@ cdef tuple _report(Report report):
 
 
 def count(const unsigned char[::1] text, int64_t start, int64_t stop):
-    """Lines, data lines, and colons outside comments in data lines."""
+    """Count the lines of a text, its data lines, and the colons in data lines (outside comments)."""
     cdef Count total
     need_range("text", start, stop, text.shape[0])
     if start == stop:
@@ -187,7 +187,7 @@ def parse_sparse(
 def qid_spans(
     const unsigned char[::1] text, int64_t start, int64_t stop, int64_t[::1] offsets, int32_t[::1] lengths
 ):
-    """Where the query id of each data line stands; the lines must have been parsed without error."""
+    """Find where the query id of each data line is; the lines must have been parsed without error."""
     need_range("text", start, stop, text.shape[0])
     need("lengths", lengths.shape[0], offsets.shape[0])
     if offsets.shape[0] and start < stop:
@@ -209,7 +209,7 @@ cdef int _need_spans(const int64_t[::1] offsets, const int32_t[::1] lengths, int
 
 
 def joined_spans(const unsigned char[::1] text, const int64_t[::1] offsets, const int32_t[::1] lengths):
-    """Spans of text, one after another, as bytes."""
+    """Join spans of text, one after another, to bytes."""
     cdef string out
     _need_spans(offsets, lengths, text.shape[0], text.shape[0])
     if text.shape[0] and offsets.shape[0]:
@@ -221,7 +221,7 @@ def joined_spans(const unsigned char[::1] text, const int64_t[::1] offsets, cons
 def widen(
     const unsigned char[::1] text, const int64_t[::1] offsets, const int32_t[::1] lengths, uint32_t[:, ::1] out
 ):
-    """Spans of text as fixed-width UCS-4; False when some byte is not ASCII."""
+    """Write spans of text as fixed-width UCS-4 text; return False if some byte is not ASCII."""
     cdef cbool ascii = True
     need("out", out.shape[0], offsets.shape[0])
     _need_spans(offsets, lengths, text.shape[0], out.shape[1])

@@ -21,7 +21,8 @@ struct Words {
     bool next_is_empty() const { return p == end || *p == '\n'; }
 };
 
-// What stands before and after the features of a row. qid_words: string ids; docids may be empty words.
+// The text before and after the features of a row. `qid_words` has the query ids if they are strings; words of `docids` may be
+// empty.
 struct RowText {
     const double* label;
     const int64_t* qid;

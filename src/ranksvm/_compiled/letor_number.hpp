@@ -143,7 +143,8 @@ inline bool convert_slowly(const char* first, const char* last, T& value) {
 }
 #endif
 
-// Is the number below 1? Tells one that is too small for its type (it rounds to zero) from one that is too large.
+// Whether a number is below 1. This tells a number that is too small for its type (and is rounded to zero) from one that is too
+// large.
 inline bool is_tiny(const char* p, const Decimal& d) {
     if (*p == '-' || *p == '+') ++p;
     int64_t leading = 0;
@@ -151,11 +152,11 @@ inline bool is_tiny(const char* p, const Decimal& d) {
     return static_cast<int64_t>(d.digits) - leading + d.exponent < 0;
 }
 
-// The number scanned from [first, last), rounded once to T. False: its magnitude is over T's largest.
+// Rounds the number that was scanned from [first, last) once, to T. Returns false if its magnitude is above T's largest number.
 template <class T>
 inline bool to_binary(const Decimal& d, const char* first, const char* last, T& value) {
 #if FLT_EVAL_METHOD == 0
-    // Clinger 1990: an integer below 2^53 times or over an exact power of ten is rounded once.
+    // Clinger 1990: an integer up to 2^53 that is multiplied or divided by an exact power of ten is rounded once.
     if (d.held && d.mantissa <= (1ULL << 53) && d.exponent >= -22 && d.exponent <= 22) {
         const double m = static_cast<double>(static_cast<int64_t>(d.mantissa));
         double v = d.exponent < 0 ? m / powers_of_ten[-d.exponent] : m * powers_of_ten[d.exponent];
@@ -164,8 +165,8 @@ inline bool to_binary(const Decimal& d, const char* first, const char* last, T& 
             value = v;
             return true;
         } else {
-            // v is a rounded number; rounding it again to float can go wrong only where v lies half way between two
-            // floats. (v is 0 or 1e-22 .. 1e38 here: floats of full precision.)
+            // v is a rounded number; rounding it again to float can go wrong only if v lies half way between two floats. (Here
+            // v is 0 or from 1e-22 to 1e38, where floats have full precision.)
             uint64_t bits;
             std::memcpy(&bits, &v, 8);
             if ((bits & 0x1FFFFFFF) != 0x10000000) {

@@ -18,9 +18,11 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 constexpr int kGroups = 8;
-// Positions whose running sums are kept at a time, and the most documents that are summed pair by pair.
+// kBlock: number of positions whose running sums are kept at a time. kPairwise: maximum number of documents that are summed
+// pair by pair.
 constexpr int64_t kBlock = 64, kPairwise = 16;
-// A longer part is divided among all threads. A shorter one is left to a single thread.
+// A part (the documents of a range of levels) that is longer than this is divided among all threads. A shorter one is left to a
+// single thread.
 constexpr int64_t kSharedPart = 65536;
 
 // A document of a part: its place in the query, its level.
@@ -35,7 +37,8 @@ struct SplitSide {
     double sums[kSums];
 };
 
-// Memory for the documents of parts. Without weights their values as the preferred and as the other document are the same.
+// Memory for the documents of parts. Without weights, a document has the same values as the preferred and as the other
+// document, and they are stored once.
 template <int kSums, int kWindows>
 struct SplitMemory {
     SplitDocument *documents;
@@ -70,7 +73,7 @@ struct SplitPart {
             starts[which] = &memory.lower[which]->at, lower_sums[which] = memory.lower[which]->sums;
         }
     }
-    // a whole query; `numbers`: 0, 1, ..., `zeros`: kSums of them
+    // the part that is a whole query; `numbers` has 0, 1, ..., and `zeros` has kSums zeros
     RANKSVM_INLINE_METHOD SplitPart(const SortedQuery &query, const double *preferred, const double *other,
                                     const int32_t *numbers, const double *zeros)
         : ids(numbers), levels(query.level), document_step(1), as_preferred(preferred), as_other(other), window_step(1),
@@ -152,7 +155,7 @@ struct Split {
     int64_t m;
     int32_t low;
     int shift;
-    int32_t *place;  // of each document in `to`
+    int32_t *place;  // new place of each document, in `to`
     double *out;
 
     RANKSVM_INLINE_METHOD int group(int64_t i) const { return (from.level(i) - low) >> shift; }
@@ -264,8 +267,8 @@ struct Split {
     }
 };
 
-// Replaces the totals of the segments by the totals before each of them (and, for `below`, after it). Returns the sizes of the
-// groups in `size`.
+// Replaces the totals of each segment by the totals of all segments before it or, for `below`, after it. Returns the sizes of
+// the groups in `size`.
 template <int kSums>
 RANKSVM_NOINLINE static void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *size) {
     for (int c = 0; c < kGroups; ++c) {
@@ -380,7 +383,7 @@ RANKSVM_INLINE void put_sums(const SplitPart<kSums, kWindows> &part, int64_t m, 
 struct PartRange {
     int64_t first, size;
     int32_t low, n_levels;
-    int memory;  // which of the two it lies in
+    int memory;  // in which of the two memories it lies
 };
 
 template <int kSums, int kWindows>

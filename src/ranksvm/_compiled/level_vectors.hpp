@@ -1,4 +1,4 @@
-// Running sums of vectors, one for each level, and sums of them over the levels below a given one.
+// A running sum of vectors for each level, and the sum of these sums over the levels below a given level.
 #ifndef RANKSVM_LEVEL_VECTORS_HPP
 #define RANKSVM_LEVEL_VECTORS_HPP
 

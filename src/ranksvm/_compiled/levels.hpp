@@ -1,4 +1,4 @@
-// Labels of each query replaced by their ranks 0 .. k-1 among the query's distinct labels, and its pairs counted.
+// Replaces the labels of each query by their ranks 0 .. k-1 (levels) among its distinct labels, and counts its pairs.
 #ifndef RANKSVM_LEVELS_HPP
 #define RANKSVM_LEVELS_HPP
 
@@ -77,9 +77,9 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
-// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those with at most
-// visit_limit * (14 + min(levels, 40)) pairs a document. This limit grows with the number of levels, as the time of a sweep
-// does (benchmarks/results/sweep_levels.md). Returns how many of the queries that have a pair are swept.
+// Sorts the documents of each query by label, lowest first, and decides which queries have all their pairs visited: those with
+// at most visit_limit * (14 + min(levels, 40)) pairs a document. This limit grows with the number of levels, as the time of a
+// sweep does (benchmarks/results/sweep_levels.md). Returns how many of the queries that have a pair are swept.
 static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,
                               int32_t *by_level, uint8_t *visited) {
     Vector<int32_t> next;

@@ -62,7 +62,7 @@ RANKSVM_INLINE void dots(const Real *const *x, const typename In::Number *w, int
     sums_of(sums, out);
 }
 
-// The same numbers, of one row after the other.
+// The same products, computed for one row after the other.
 template <class In, class Real>
 RANKSVM_INLINE void dots_in_turn(const Real *const *x, const typename In::Number *w, int64_t n,
                                  const typename In::Vector &last, double *out) {
@@ -122,7 +122,7 @@ RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64
     scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
-// The same in the precision of the rows, if they are long enough to fill its vectors.
+// The same in the precision of the rows, if the rows are long enough to fill a vector of that precision.
 template <class Matrix>
 RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
                                         const double *w, double *out_range) {
@@ -217,7 +217,8 @@ RANKSVM_INLINE void dense_accumulate(Matrix X, int64_t n, const int64_t *rows, i
         accumulate_sums<InDouble>(X, n, rows, start, stop, fetch_stop, u_range, out);
 }
 
-// The same with sums of kSumRows rows in the precision of the rows, if they are long enough to fill its vectors.
+// The same, but sums of kSumRows rows are in the precision of the rows, if the rows are long enough to fill a vector of that
+// precision.
 template <class Matrix>
 RANKSVM_INLINE void dense_single_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                             int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
@@ -297,7 +298,7 @@ RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64
     }
 }
 
-// Rows in columns 0 .. n - 1 of out, 0 in the others.
+// Copies rows to columns 0 .. n - 1 of `out`; its other columns become 0.
 template <class Matrix, class Out>
 RANKSVM_INLINE void dense_gather(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                  Out *RANKSVM_RESTRICT out_range, int64_t n_columns) {

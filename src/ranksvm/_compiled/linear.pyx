@@ -85,11 +85,11 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         @staticmethod
         void gather_single(const void *, int64_t, int64_t, float *, int64_t) except + nogil
 
-# Rows of no more bytes than this are read from a core's cache.
+# If all rows of X together take at most this many bytes, loops expect to find them in a core's cache.
 NEAR_BYTES = 1 << 21
 
-# As in linear.hpp: the number of rows that are summed up separately, and the number of rows below which there are no separate
-# sums. SUM_DEPTH: the number of additions in such a sum, if groups of four rows or more are added up first.
+# SUM_ROWS: number of rows that are summed up separately. FEW_ROWS: for fewer rows there are no separate sums. Both are as in
+# linear.hpp. SUM_DEPTH: number of additions in a separate sum, if groups of four rows or more are added up first.
 SUM_ROWS = 512
 FEW_ROWS = 64
 SUM_DEPTH = SUM_ROWS // 4 + 16
@@ -164,7 +164,7 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows, cbool in_doubl
 
 
 def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, cbool in_double=True):
-    """The same for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
+    """As `dense_products`, for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
     cdef int64_t n_rows = X.shape[0] + second.shape[0]
     need("a row of second", second.shape[1], X.shape[1])
     if rows is not None:
@@ -210,7 +210,7 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, in the precision of ``out``; further columns of ``out`` become 0."""
+    """``out[t] = X[rows[t]]``, in the precision of ``out``; columns of ``out`` beyond those of X become 0."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
     need_at_least("a row of out_range", out_range.shape[1], X.shape[1])
@@ -230,7 +230,7 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
 
 def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, int64_t start,
                      int64_t stop, copied[:, ::1] out_range):
-    """The same for rows in two arrays; ``rows`` are within them, as `two_block_products` has checked."""
+    """As `dense_gather`, for rows in two arrays; ``rows`` are within them, as `two_block_products` has checked."""
     need("a row of second", second.shape[1], X.shape[1])
     need_rows(rows, start, stop, X.shape[0] + second.shape[0])
     need("out_range", out_range.shape[0], stop - start)
@@ -250,7 +250,7 @@ def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int6
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
-    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column; NaN if one is not finite."""
+    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column; NaN if a value is not finite."""
     need_rows(None, start, stop, X.shape[0])
     need("out", out.shape[0], X.shape[1])
     if start == stop or X.shape[1] == 0:
@@ -262,7 +262,7 @@ def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1]
 
 def sparse_largest(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                    int64_t start, int64_t stop, double[::1] out):
-    """The same for the rows of a CSR matrix, but NaN is ignored, and infinity stays infinity."""
+    """As `dense_largest`, for the rows of a CSR matrix, but NaN is ignored, and infinity stays infinity."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(None, start, stop, indptr.shape[0] - 1)
     need("out", out.shape[0], n_features)
@@ -307,7 +307,7 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                   const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``; further columns of ``out`` become 0."""
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``; columns of ``out`` beyond those of X become 0."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)

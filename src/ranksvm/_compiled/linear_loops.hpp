@@ -1,5 +1,5 @@
-// The loops of linear.hpp as tables, for each instruction set. `rows` maps positions to rows of X (null if they are the same);
-// `out_range` and `u_range` hold the positions start .. stop only.
+// Tables of pointers to the loops of linear.hpp; each instruction set has its own tables. `rows` maps positions to rows of X
+// (null if they are the same); `out_range` and `u_range` hold the positions start .. stop only.
 #ifndef RANKSVM_LINEAR_LOOPS_HPP
 #define RANKSVM_LINEAR_LOOPS_HPP
 

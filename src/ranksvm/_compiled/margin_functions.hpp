@@ -1,5 +1,5 @@
-// Losses that are curved at every margin, as functions of vectors of margins: all pairs are visited. A new one is a struct
-// here, with a number, and a subclass of SmoothLoss in ranksvm/losses.
+// Losses that are curved at every margin, as functions of vectors of margins. For such a loss all pairs are visited. A new loss
+// needs a struct and a number here, and a subclass of SmoothLoss in ranksvm/losses.
 #ifndef RANKSVM_MARGIN_FUNCTIONS_HPP
 #define RANKSVM_MARGIN_FUNCTIONS_HPP
 
@@ -14,7 +14,8 @@ struct AtMargins {
 };
 
 // log(1 + exp(-m)). With t = exp(-|m|), which neither overflows nor loses digits, it is log(1 + t) + max(-m, 0); minus the
-// derivative is 1 / (1 + t) for a negative margin and t / (1 + t) for others, their product the second derivative.
+// derivative is 1 / (1 + t) for a negative margin and t / (1 + t) for others, and the product of these two is the second
+// derivative.
 struct Logistic {
     RANKSVM_INLINE_METHOD AtMargins at(const Lanes &m) const {
         const Lanes zero = all_lanes(0.0), one = all_lanes(1.0), minus = zero - m;
@@ -24,7 +25,7 @@ struct Logistic {
     }
 };
 
-// Calls visit(function) with the function of this number.
+// Calls visit(function) with the function that has this number.
 template <class Visit>
 RANKSVM_INLINE auto with_margin_function(int number, const Visit &visit) {
     switch (number) {

@@ -1,4 +1,4 @@
-// Loops over ranked lists: order, running sums, the expected reciprocal rank of a stop, counts of pairs.
+// Loops over ranked lists: sorting, running sums, the expected reciprocal rank at which a user stops, and counts of pairs.
 //
 // A list is a range of positions pointers[q] .. pointers[q + 1]. "tied[p]" says that position p has the score of
 // position p - 1 of the same list.
@@ -124,8 +124,8 @@ inline int64_t count_ascending_pairs(double* values, double* buffer, int64_t n) 
     return count;
 }
 
-// Knight's algorithm (JASA 61, 1966), per list: pairs with different labels, those of them in the right order, in the
-// wrong order, and pairs with different scores. labels are in rank order.
+// Counts for each list, by Knight's algorithm (JASA 61, 1966): pairs with different labels, how many of these are in the right
+// order and in the wrong order, and pairs with different scores. `labels` are in rank order.
 inline void pair_counts(const double* labels, const uint8_t* tied, const int64_t* pointers, int64_t n_queries,
                         int64_t* comparable, int64_t* concordant, int64_t* discordant, int64_t* different_scores) {
     std::vector<double> values, buffer;
@@ -161,8 +161,8 @@ inline void pair_counts(const double* labels, const uint8_t* tied, const int64_t
     }
 }
 
-// Harrell's concordance, per list: pairs whose smaller label is that of an observed event, those of them whose scores are
-// in the right order, and in the wrong one. labels are in rank order, the highest score first.
+// Counts for each list, for Harrell's concordance: pairs whose smaller label is that of an observed event, and how many of
+// these the scores put in the right order and in the wrong order. `labels` are in rank order, the highest score first.
 inline void concordance_counts(const double* labels, const uint8_t* observed, const uint8_t* tied,
                                const int64_t* pointers, int64_t n_queries, int64_t* comparable, int64_t* concordant,
                                int64_t* discordant) {

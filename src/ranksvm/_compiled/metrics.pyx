@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Ranked lists: order, running sums, expected reciprocal ranks, counts of pairs. Arrays in, arrays out."""
+"""Loops over ranked lists, which are arrays: sorting, running sums, expected reciprocal ranks and counts of pairs."""
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def expected_reciprocal_rank(
 
 
 def pair_counts(const double[::1] labels, const uint8_t[::1] tied, const int64_t[::1] pointers):
-    """Per list: comparable, concordant and discordant pairs, and pairs with different scores. NaN is refused."""
+    """For each list, count comparable, concordant and discordant pairs, and pairs with different scores; NaN is refused."""
     need_pointers("pointers", pointers, labels.shape[0])
     need("tied", tied.shape[0], labels.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1

@@ -24,7 +24,7 @@ struct SplitMix {
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
         return z ^ (z >> 31);
     }
-    // below n, which fits into 32 bits; biased by less than n / 2^32
+    // a number below n, which fits into 32 bits; biased by less than n / 2^32
     uint64_t below(uint64_t n) { return ((*this)() >> 32) * n >> 32; }
 };
 
@@ -69,7 +69,7 @@ class DenseRows {
   public:
     DenseRows(const Real *X, int64_t n) : X_(X), n_(n), z_(n) {}
 
-    // Margin w'z and square z'z of a pair.
+    // Sets z to the difference of two rows; also computes the margin w'z and the square z'z.
     RANKSVM_INLINE_METHOD void subtract(int32_t i, int32_t j, const double *RANKSVM_RESTRICT w, double *margin, double *square) {
         const Real *RANKSVM_RESTRICT x = X_ + i * n_, *RANKSVM_RESTRICT y = X_ + j * n_;
         double *RANKSVM_RESTRICT z = z_.data();
@@ -326,10 +326,10 @@ static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels
     return updates;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// One entry for each storage
+// --------------------------------------------------------------------------------------------------------------------- One
+// function for each kind of storage
 
-// How to learn from pairs: Python has the names, in the order of the numbers.
+// The methods of learning from pairs, and their names for Python, in the order of the numbers.
 enum OnlineMethod : int { kSolarFirst, kSolarSecond, kSolarDiagonal, kPerceptron };
 static constexpr const char *kOnlineMethods[] = {"solar_first", "solar_second", "solar_diagonal", "perceptron"};
 

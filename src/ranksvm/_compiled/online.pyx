@@ -72,17 +72,17 @@ def _methods():
     return {name: number for number, name in enumerate(names)}
 
 
-# Name -> number, of the methods of learning from pairs.
+# Name of each method of learning from pairs -> its number.
 METHODS = _methods()
 
 
 cdef class Model:
     """A linear model that learns; its arrays are changed in place.
 
-    ``lag`` is None if no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates, sum of
-    weight times squared hinge, queries. Before the model learns from a query it forgets: it multiplies w by ``decay`` or, if
-    ``forgets`` is given, moves that covariance (n x n, flat, or its diagonal) toward I, so that ``decay`` of it stays. All
-    arrays change together: no signal interrupts an update.
+    ``lag`` is None if no mean of all models is asked for. ``counts`` has four totals so far: pairs or documents seen; updates;
+    the sum of weight times squared hinge; queries. Before the model learns from a query it forgets: it multiplies w by
+    ``decay`` or, if ``forgets`` is given, moves that covariance (n x n, flat, or its diagonal) toward I, so that ``decay`` of
+    it stays. All arrays change together: no signal interrupts an update.
     """
 
     cdef double[::1] w, lag, counts, forgets
@@ -223,7 +223,7 @@ def learn_dense(Model model, method, double parameter, double[::1] S, const real
 def learn_sparse(Model model, method, double parameter, double[::1] S, const real[::1] data,
                  const index[::1] indices, const index[::1] indptr, int64_t n_features, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
-    """Learn from pairs of CSR rows, the columns of each ascending; as `learn_dense`."""
+    """As `learn_dense`, for CSR rows whose columns ascend."""
     cdef int number
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
@@ -268,7 +268,7 @@ def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, 
 def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals, double[::1] survival,
                      const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                      const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
-    """As `committee_dense`, of CSR rows, the columns of each ascending."""
+    """As `committee_dense`, for CSR rows whose columns ascend."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
     cdef OnlineModel now
@@ -308,7 +308,7 @@ def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const
 
 def prank_sparse(Model model, double[::1] thresholds, const real[::1] data, const index[::1] indices,
                  const index[::1] indptr, int64_t n_features, const int32_t[::1] documents, const int32_t[::1] levels):
-    """As `prank_dense`, of CSR rows."""
+    """As `prank_dense`, for CSR rows."""
     cdef int64_t updates = 0
     cdef OnlineModel now
     cdef double *limits = NULL

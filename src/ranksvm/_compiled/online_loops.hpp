@@ -1,4 +1,4 @@
-// The loops of online.hpp as tables, for each instruction set.
+// Tables of pointers to the loops of online.hpp; each instruction set has its own tables.
 #ifndef RANKSVM_ONLINE_LOOPS_HPP
 #define RANKSVM_ONLINE_LOOPS_HPP
 
@@ -39,7 +39,7 @@ struct Committee {
     double *experts;    // (size, n)
     double *survivals;  // (size,) number of pairs in order before the first one in disorder; 0: no expert yet
     int64_t size;
-    double *survival;   // of the present model
+    double *survival;   // (1,) the same number for the present model
 };
 
 struct OnlinePairLoops {

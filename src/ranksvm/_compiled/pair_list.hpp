@@ -90,8 +90,8 @@ static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_
                          gradient_range);
 }
 
-// A function of margin_functions.hpp: value and gradient; `curvature` receives the second derivative of each pair's loss, `counts`
-// their sum for each document. Pairs are gathered a block at a time, across queries.
+// A function of margin_functions.hpp: value and gradient. `curvature` receives the second derivative of each pair's loss,
+// `counts` the sum of these for each document. Pairs are gathered a block at a time, across queries.
 template <class Function>
 RANKSVM_INLINE LossSums evaluate_smooth_list(const PairList &pairs, int64_t first_query, int64_t last_query,
                                              const double *scores_range, const Function &function, double *curvature,
@@ -183,7 +183,7 @@ RANKSVM_INLINE void laplacian_rows_of_list(const PairList &pairs, int64_t first_
     }
 }
 
-// Rows sqrt(factor * curvature_ij) (x_i - x_j), one for each active pair. Returns their number.
+// Writes a row sqrt(factor * curvature_ij) (x_i - x_j) for each pair whose curvature is not 0. Returns the number of rows.
 template <class Real>
 RANKSVM_INLINE int64_t differences_of_list(const PairList &pairs, int64_t first_query, int64_t last_query,
                                            const double *curvature, const Real *X_range, int64_t n, double factor, Real *D) {

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Losses over listed pairs, for ranges of queries: arrays in, arrays out, the GIL released.
+"""Losses over listed pairs, and their Hessians, as operators that compiled passes call without the GIL.
 
-Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows of the queries ``first .. last`` only, and
-``curvature`` one number a pair.
+Arrays over rows are in sorted order (`ranksvm.data.Queries`). A loss writes a number for each pair to ``active``, and the sum
+of these numbers for each document to ``degrees``.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -100,7 +100,7 @@ cdef QueryOperator _new_operator(ListArrays arrays, double[::1] active, double[:
 def squared_hinge(ListArrays arrays, double threshold, double[::1] active, double[::1] degrees):
     """The operator from scores to the gradient of the sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs.
 
-    Writes the active pairs' weights, and their sum for each document.
+    Writes the weights of the violating pairs (0 for the others) to ``active``, and their sums to ``degrees``.
     """
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     (<ListOperator *>made.memory).threshold = threshold
@@ -133,7 +133,7 @@ def smooth(ListArrays arrays, int function, double[::1] active, double[::1] degr
 
 
 def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double factor):
-    """The operator ``v -> factor * L v``, for the active pairs that a loss has written."""
+    """The operator ``v -> factor * L v``, where L is the Laplacian of the pairs, weighted by ``active`` (see above)."""
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     (<ListOperator *>made.memory).factor = factor
     made.table.apply = ListOperator.laplacian

@@ -1,4 +1,4 @@
-// The loops of pair_list.hpp as a table, for each instruction set.
+// Tables of pointers to the loops of pair_list.hpp; each instruction set has its own table.
 #ifndef RANKSVM_PAIR_LIST_LOOPS_HPP
 #define RANKSVM_PAIR_LIST_LOOPS_HPP
 

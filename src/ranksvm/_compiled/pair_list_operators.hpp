@@ -19,13 +19,13 @@ struct ListOperator {
     int function;              // number of a function of the margin
     double factor;             // of the Laplacian
 
-    // scores -> gradient; writes what is active
+    // scores -> gradient; also writes `active` and `degrees`
     static LossSums squared_hinge(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const ListOperator &own = *static_cast<const ListOperator *>(context);
         return own.loops->squared_hinge(*own.pairs, first, last, v_range, own.threshold, own.active, own.degrees, u_range);
     }
 
-    // scores -> gradient; writes what is active
+    // scores -> gradient; also writes `active` and `degrees`
     static LossSums huber(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const ListOperator &own = *static_cast<const ListOperator *>(context);
         const LossSums sums =

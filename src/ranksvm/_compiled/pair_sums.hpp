@@ -70,7 +70,8 @@ RANKSVM_INLINE const double *pair_sums(const Pairs &pairs, SortedQuery &query, c
     double *sums = room_for<double>(query.sums, 2 * kSide * m);
     double *scratch = room_for<double>(query.weighed, (2 * kColumns + kValues) * m);
     double *as_preferred = scratch + kValues * m, *as_other = as_preferred + kColumns * m;
-    // of a difference of two products, first the product with the preferred document's gain, then the other one
+    // if the weight is a difference of two products: first the product with the preferred document's gain, then the other
+    // product
     for (int product = 0; product < (query.gaps ? 2 : 1); ++product) {
         const double *preferred = x, *other = x;
         if (query.weighted) {

@@ -25,7 +25,7 @@ struct Pairs {
     const double *other;        // (n_rows,) b, or null for 1
     const double *gain;         // (n_rows,) g, ascending with the level, or null; needs a and b
     int32_t adjacent;           // whether only the pairs of neighboring levels count
-    int32_t direct_limit;       // sweeps over at most this number of levels take the direct form
+    int32_t direct_limit;       // sweeps over at most this number of levels take the direct form of window_sums.hpp
 };
 
 // The pairs at which a loss is curved: those that violate the outer threshold and, with a ring, not the inner one. For a query

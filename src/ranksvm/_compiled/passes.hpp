@@ -1,6 +1,6 @@
-// One pass over the rows, a few queries at a time: products of their rows with w, an operator on these products, and the rows
-// times its result, while the rows are still in the nearest cache. Modules pass rows and operators to each other as tables,
-// also for the Hessians of hessian_pass.hpp.
+// One pass over the rows, a few queries at a time: multiplies their rows by w, applies an operator to the products, and
+// multiplies X' by its result while the rows are still in the nearest cache. Modules pass rows and operators to each other as
+// tables of functions, also for the Hessians of hessian_pass.hpp.
 #ifndef RANKSVM_PASSES_HPP
 #define RANKSVM_PASSES_HPP
 
@@ -21,7 +21,7 @@ struct RowProducts {
     const void *context;
     void (*scores)(const void *context, int64_t start, int64_t stop, const double *w, double *v_range);  // v = X w
     void (*accumulate)(const void *context, int64_t start, int64_t stop, const double *u_range, double *total);  // total += X' u
-    // the rows themselves, with columns of zeros beside them
+    // the rows themselves, with zeros after them up to `n_columns` columns
     void (*gather)(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns);
     void (*gather_single)(const void *context, int64_t start, int64_t stop, float *out, int64_t n_columns);
 };
@@ -41,15 +41,16 @@ inline void add(LossSums &sums, const LossSums &more) {
     sums.slack += more.slack;
 }
 
-// X' f(X w) and the sums of f, for shares of the queries, each of which adds up in memory of its own: the result depends on the
-// shares, and not on the threads that take them. Share k has the ranges ends[k - 1] .. ends[k] of queries, with ends[-1] = 0.
+// Computes X' f(X w) and the sums of f, for shares of the queries. Each share adds up in memory of its own, so that the result
+// depends on the shares, and not on the threads that take them. Share k has the ranges ends[k - 1] .. ends[k] of queries, with
+// ends[-1] = 0.
 struct Pass {
     RowProducts products;
     QueryOperator query_operator;
     const int64_t *pointers;
-    const int64_t *ranges;  // first and last query of each
+    const int64_t *ranges;  // first and last query of each range
     const int64_t *ends;
-    int64_t rows_at_once;  // or a whole query
+    int64_t rows_at_once;  // rows that are taken at a time, unless a single query has more
     const double *w;       // null: v is used in place of X w
     double *v;             // over all rows; receives X w unless it is null
     int64_t n_features;

@@ -36,8 +36,8 @@ cdef class RowProducts:
     cdef void *memory  # the context
     cdef object owners
     cdef int64_t n_positions
-    cdef int64_t n_features  # of vectors over features
-    cdef int64_t n_columns  # of rows that are gathered; the same unless the products say otherwise
+    cdef int64_t n_features  # length of vectors over features
+    cdef int64_t n_columns  # length of rows that are gathered; the same number unless the products say otherwise
 
     cdef int check(self, int64_t start, int64_t stop, int64_t n_features, int64_t n_rows) except -1
     cdef int check_columns(self, int64_t start, int64_t stop, int64_t n_columns) except -1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Passes over the rows: products with w, an operator on them query by query, and the rows times its result.
+"""Passes over the rows: multiply them by w, apply an operator to the products query by query, multiply X' by its result.
 
 The other compiled modules make the two parts, `RowProducts` and `QueryOperator`. A pass is one call without the GIL, which
 shares the queries out among threads.
@@ -147,7 +147,7 @@ cdef QueryOperator new_operator(size_t context_size, object owners, const int64_
 
 
 cdef class QueryShares:
-    """The queries of a pass in shares for threads: ``ranges`` of queries (first, last), and each share's end in ``ranges``.
+    """Shares of the queries of a pass: ``ranges`` (first, last) of queries, and in ``ends`` the end of each share in them.
 
     A share begins where the one before ends. Every share adds up by itself, so that results depend on the shares and not on
     the number of threads.
@@ -163,7 +163,7 @@ cdef class QueryShares:
         self.n_queries = 0
         for i in range(ranges.shape[0]):
             need_range("queries", ranges[i, 0], ranges[i, 1], INT64_MAX)
-            if ranges[i, 0] < self.n_queries:  # two threads would write there
+            if ranges[i, 0] < self.n_queries:  # two threads would write to the same rows
                 raise ValueError("ranges of queries must be ascending")
             self.n_queries = ranges[i, 1]
         self.ranges, self.ends, self.n_shares = ranges, ends, ends.shape[0]

@@ -40,8 +40,8 @@ template <class T>
 using Vector = std::vector<T, Allocator<T>>;
 }  // namespace ranksvm::RANKSVM_VARIANT
 
-// As many doubles as a vector of the instruction set holds. (Measured with AVX-512, relative to the time with vectors of four:
-// the pairs of queries of 120 and 240 documents take 0.8 and 0.7, those of 20 documents 1.05, and scores of 46 features 0.6.)
+// Number of doubles in a vector of the instruction set. (Measured with AVX-512, relative to the time with vectors of four: the
+// pairs of queries of 120 and 240 documents take 0.8 and 0.7, those of 20 documents 1.05, and scores of 46 features 0.6.)
 namespace ranksvm::RANKSVM_VARIANT {
 #if defined(__AVX512F__)
 constexpr int kWidth = 8;
@@ -50,7 +50,7 @@ constexpr int kWidth = 4;
 #else
 constexpr int kWidth = 2;
 #endif
-// And as many floats.
+// Number of floats in such a vector.
 constexpr int kSingleWidth = 2 * kWidth;
 #if defined(__GNUC__)
 typedef double Lanes __attribute__((vector_size(8 * kWidth), aligned(8), may_alias));

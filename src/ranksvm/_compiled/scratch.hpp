@@ -1,5 +1,5 @@
-// The working memory of a sorted query. It belongs to the modules, which keep it from one call to the next: the loops only ask
-// for room (segments.hpp).
+// The working memory of a sorted query. The Cython modules own it, and keep it from one call to the next (scratch_pool.hpp).
+// The loops only ask for room (segments.hpp).
 #ifndef RANKSVM_SCRATCH_HPP
 #define RANKSVM_SCRATCH_HPP
 
@@ -27,8 +27,8 @@ struct SortedQuery {
     int32_t n_levels;
     bool weighted, gaps;
     double *s, *z, *a, *b, *g;  // sorted: scores, the same centered, weights and gains
-    int32_t *level, *start[2];  // sorted levels; first document of lower(i)
-    const int32_t *window[2];   // sorted; the outer one, the inner one
+    int32_t *level, *start[2];  // sorted levels; first document of lower(i): see sorted_query.hpp
+    const int32_t *window[2];   // the outer and the inner window of each document, sorted
     Workers workers;
     SortMemory sorting;
     Buffer documents, values, weighed, partial;      // scratch

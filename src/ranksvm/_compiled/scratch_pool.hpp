@@ -1,4 +1,4 @@
-// The modules' part of scratch.hpp: memory kept from one call to the next, and given back at the end.
+// Owns the memory of scratch.hpp: keeps it from one call to the next, and frees it at the end.
 #ifndef RANKSVM_SCRATCH_POOL_HPP
 #define RANKSVM_SCRATCH_POOL_HPP
 
@@ -51,7 +51,7 @@ class ScratchPool {
     std::size_t n_made_ = 0;
 };
 
-// The memory of one thread, given back at the end.
+// The memory of one thread, which is given back to the pool at the end.
 class Scratch {
    public:
     explicit Scratch(ScratchPool &pool) : pool_(pool), query_(pool.take()) {}

@@ -55,7 +55,7 @@ struct Segments {
     RANKSVM_INLINE_METHOD int64_t end(int64_t k) const { return m * (k + 1) / n; }
 };
 
-// task(k, begin, end) for the segments of a list of m
+// task(k, begin, end) for the segments of a list of m documents
 template <class Task>
 RANKSVM_INLINE void for_segments(const Workers &workers, int64_t m, const Task &task) {
     const Segments segments(m);

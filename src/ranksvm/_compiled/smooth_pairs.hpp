@@ -56,7 +56,7 @@ struct VisitSmooth {
     RANKSVM_INLINE_METHOD double total() const { return sum_of(value); }
 };
 
-// Differences of x over the pairs, weighted by their bends.
+// Sums of the differences of x over the pairs, weighted by the second derivatives (bends), for L x.
 template <bool kWeighted, bool kGaps, class Function>
 struct VisitSmoothLaplacian {
     const LabeledQuery &query;
@@ -87,7 +87,7 @@ struct VisitSmoothLaplacian {
     RANKSVM_INLINE_METHOD double total() const { return 0.0; }
 };
 
-// Goes through the pairs of the preferred documents first .. last: `visit_pairs` of a part.
+// Like `visit_pairs` of all_pairs.hpp, but goes only through the pairs of the preferred documents first .. last.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs_of(const LabeledQuery &query, int64_t first, int64_t last, Visit &visit) {
     const double *s = query.s;

@@ -28,7 +28,8 @@ RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) 
     return true;
 }
 
-// Distribute over as many buckets of equal width as there are documents: then they are nearly sorted, unless scores cluster.
+// Distribute the documents over as many buckets of equal width as there are documents. The documents are then nearly sorted,
+// unless scores cluster.
 RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, double high, int32_t *bucket, int32_t *next,
                                 Keyed *out) {
     const double scale = static_cast<double>(m - 1) / (high - low);
@@ -69,9 +70,9 @@ RANKSVM_NOINLINE static const Keyed *sort_stretch(Keyed *keyed, Keyed *spread, i
     return keyed;
 }
 
-// The scores that part a list into stretches of about equal length, one for each segment, from a sample.
+// Scores that divide a list into stretches of about equal length, as many as it has segments. They are chosen from a sample.
 struct Splitters {
-    static constexpr int64_t kSampled = 32;  // for each stretch
+    static constexpr int64_t kSampled = 32;  // number of sampled scores for each stretch
     double score[kMostSegments];             // infinity beyond those needed
 
     // False if the sample has a NaN.
@@ -99,7 +100,7 @@ struct Splitters {
 };
 
 // Sort item(0) .. item(m - 1), and call put(begin, sorted, size) for stretches of the result. A long list is distributed over
-// stretches of scores, and every stretch sorted by itself. False, and nothing put, if a score is NaN.
+// stretches of scores, and every stretch sorted by itself. Returns false, without a call of `put`, if a score is NaN.
 template <class Item, class Put>
 RANKSVM_INLINE bool sort_documents(const Workers &workers, SortMemory &memory, int64_t m, const Item &item,
                                    const Put &put) {
@@ -107,7 +108,7 @@ RANKSVM_INLINE bool sort_documents(const Workers &workers, SortMemory &memory, i
     const int64_t n = segments.n;
     Keyed *keyed = room_for<Keyed>(memory.keyed, m), *spread = room_for<Keyed>(memory.spread, m);
     uint8_t *stretch = room_for<uint8_t>(memory.stretch, m);
-    // of each segment: how many go to every stretch, descents, NaN
+    // of each segment: how many documents go to every stretch, number of descents, whether no score is NaN
     struct Counts {
         int64_t to[kMostSegments];
         int64_t descents;

@@ -23,9 +23,9 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Fewer documents are not worth more threads. (An evaluation of 8,192 / 16,384 / 32,768 documents with distinct labels takes
-// 0.98 / 2.70 / 5.79 ms on one thread and 0.87 / 1.85 / 3.55 ms on two. With five levels, it takes 0.30 / 0.91 / 1.84 ms on one
-// thread and 0.30 / 0.77 / 1.42 ms on two.)
+// A query of fewer documents is left to one thread. (An evaluation of 8,192 / 16,384 / 32,768 documents with distinct labels
+// takes 0.98 / 2.70 / 5.79 ms on one thread and 0.87 / 1.85 / 3.55 ms on two. With five levels, it takes 0.30 / 0.91 / 1.84 ms
+// on one thread and 0.30 / 0.77 / 1.42 ms on two.)
 constexpr int64_t kSharedDocuments = 16384;
 
 RANKSVM_INLINE void resize(SortedQuery &query, int64_t m, int32_t n_levels, const Workers &workers) {
@@ -101,8 +101,8 @@ RANKSVM_INLINE int64_t first_from(const At &at, int64_t m, int64_t least) {
     return low;
 }
 
-// Levels, weights and the other side of the windows: start[i] = number of documents p with window[p] <= i. The inner window
-// may be null.
+// Gathers levels and weights in sorted order, and the other side of the windows: start[i] = number of documents p with
+// window[p] <= i. The inner window may be null.
 RANKSVM_NOINLINE static void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *outer,
                                  const int32_t *inner, SortedQuery &query) {
     const int64_t m = query.m;

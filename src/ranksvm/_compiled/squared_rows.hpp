@@ -1,5 +1,5 @@
-// Hessians of a query's pairs as squares of rows D, D'D = X' L X with L the Laplacian of the pairs that are active: half the
-// multiplications of a product of two matrices, and no term is negative.
+// Hessians of a query's pairs as D'D = X' L X with rows D, where L is the Laplacian of the active pairs (those at which the
+// loss is curved). This takes half the multiplications of a product of two matrices, and no term is negative.
 //
 // Two documents: one row, their difference.
 //
@@ -148,7 +148,7 @@ static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order,
             const double own = query.weighted ? query.a[next] : 1.0;
             for (int32_t k = adjacent ? std::max(0, level - 1) : 0; k < level; ++k) {
                 const double a = query.gaps ? own * (query.g[next] - gains[k]) : own;
-                if (!(left[k] > 0.0 && a > 0.0)) continue;  // preferred to none of them any more
+                if (!(left[k] > 0.0 && a > 0.0)) continue;  // preferred to no document of level k that is still to come
                 Real *RANKSVM_RESTRICT mean = means + k * n;
                 const double before = met[k];
                 met[k] += a;

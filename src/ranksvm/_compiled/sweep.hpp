@@ -323,11 +323,11 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
         const double *counts = state.degrees + first;
         Real *Z = Z_range + (first - origin) * n;
         const int32_t n_levels = pairs.n_levels[q];
-        if (n_levels < 2) {  // maybe of no rows at all
+        if (n_levels < 2) {  // such a query may have no rows at all
             std::fill_n(Z, m * n, Real(0));
             continue;
         }
-        if (counts[0] != counts[0]) {  // of a query with a NaN score all are NaN
+        if (counts[0] != counts[0]) {  // all are NaN if a score of the query is NaN
             std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The margin sweep over ranges of queries: arrays in, arrays out, the GIL released.
+"""Losses over the pairs that labels imply, and their Hessians, as operators that compiled passes call without the GIL.
 
-All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` has the positions ``pointers[q]`` to
-``pointers[q + 1]``. Arguments named ``*_range`` hold the rows of the queries ``first .. last`` only.
+All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` has the positions ``pointers[q]`` to ``pointers[q
++ 1]``. Sums over the pairs of a query visit all of its pairs, or take the margin sweep of sweep.hpp if there are too many.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -88,14 +88,14 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
 cdef class PairArrays:
     """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a, b and gains g (or None).
 
-    `choose` decides which queries have all their pairs visited, and in which order.
+    `choose` sorts documents by level, and decides which queries have all their pairs visited.
     """
 
     cdef Pairs pairs
     cdef object owners  # keeps the arrays alive
     cdef int64_t n_rows, n_queries
     cdef int64_t n_swept  # -1 before `choose`
-    cdef ScratchPool pool  # memory of threads: the system would clear new memory each time
+    cdef ScratchPool pool  # keeps the memory of threads: the system would clear new memory each time
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
@@ -261,7 +261,7 @@ def smooth(PairArrays arrays, StateArrays state):
 
 
 def laplacian(PairArrays arrays, StateArrays state, double factor):
-    """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
+    """The operator ``v -> factor * L v``, where L is the Laplacian of the pairs that a loss has written to the state."""
     cdef QueryOperator made = _new_operator(arrays, state)
     (<SweepOperator *>made.memory).factor = factor
     made.table.apply = SweepOperator.laplacian

@@ -1,4 +1,4 @@
-// The loops of levels.hpp, squared_rows.hpp and sweep.hpp as a table, for each instruction set.
+// Tables of pointers to the loops of levels.hpp, squared_rows.hpp and sweep.hpp; each instruction set has its own table.
 #ifndef RANKSVM_SWEEP_LOOPS_HPP
 #define RANKSVM_SWEEP_LOOPS_HPP
 

@@ -127,7 +127,8 @@ class ThreadPool {
         return nullptr;
     }
 
-    // At least `wanted` threads, or as many as the system gives. Signals are for other threads.
+    // Starts threads until there are at least `wanted`, or as many as the system gives. These threads block all signals, which
+    // are left to other threads.
     void grow(int64_t wanted) {
 #if !defined(_WIN32)
         sigset_t all, before;

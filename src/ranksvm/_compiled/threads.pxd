@@ -1,4 +1,4 @@
-# The threads that do the parts of shared compiled work: see workers.hpp.
+# How compiled work is shared out among threads: see workers.hpp.
 from libc.stdint cimport int64_t
 
 cdef extern from "workers.hpp" namespace "ranksvm" nogil:

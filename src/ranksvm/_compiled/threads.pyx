@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The threads of this process that run compiled work, and whether the present thread is one at work."""
+"""The threads of this process that run compiled work, and whether the current thread is at work on a task."""
 
 from libcpp cimport bool as cbool
 

@@ -81,8 +81,8 @@ RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferr
     }
 }
 
-// Pairs of neighboring levels only, O(m): one running sum for each level suffices. The work has a part for each of the two
-// sides of each window.
+// Pairs of neighboring levels only, O(m): one running sum for each level suffices. The work is divided into one part for each
+// of the two sides of each window.
 template <int kSums, int kWindows>
 RANKSVM_INLINE void window_sums_adjacent(SortedQuery &query, const double *preferred, const double *other, double *out) {
     const int64_t m = query.m, size = static_cast<int64_t>(query.n_levels) * kSums;
@@ -114,7 +114,7 @@ RANKSVM_INLINE void window_sums_adjacent(SortedQuery &query, const double *prefe
     });
 }
 
-// Longer lists are split: the direct form's table would leave the cache.
+// Longer lists are split: the table of the direct form would not fit into the cache.
 constexpr int64_t kDirectDocuments = 4096;
 
 template <int kSums, int kWindows>

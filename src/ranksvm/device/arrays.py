@@ -16,9 +16,9 @@ __all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_sparse", "host_v
 
 logger = logging.getLogger("ranksvm.device")
 
-# DLPack's device types for memory of a CUDA GPU: its own, and managed memory.
+# DLPack's device types for arrays that a CUDA GPU can read: memory of the GPU, and managed memory.
 _CUDA = (2, 13)
-# Types that `convert` of storage.hpp reads; the index is the type's number there.
+# Types that `convert` of storage.hpp reads. The position of a type here is its number there.
 _TYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 
@@ -120,14 +120,14 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     values : Foreign
         The array, of two dimensions.
     rows : ndarray of int64, optional
-        If given, a copy of these rows, in this order.
+        Row numbers. If given, the result is a copy of these rows, in this order.
 
     Returns
     -------
     device : Device
         The GPU of the array.
     rows : DeviceArray of float32 or float64, C-contiguous
-        Its values: float32 as they are, all other types in float64.
+        The values of the array: float32 as they are, all other types converted to float64.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def host_values(values: Any) -> Any:
 def host_sparse(values: Any) -> Any:
     """Convert a sparse matrix on a GPU to a SciPy matrix; anything else is unchanged.
 
-    A fit on a GPU needs the matrix by rows and by columns. It sorts the copy on the host by columns, and then copies
+    A fit on a GPU needs the matrix by rows and by columns. The fit sorts the host's matrix by columns, and then copies
     both forms to the GPU.
 
     Parameters

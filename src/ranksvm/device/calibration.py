@@ -1,4 +1,4 @@
-"""Measured costs of a device: a round of launches, copies from the host, reads, and visits of pairs."""
+"""Measure how long a device takes for small launches, copies from the host, reads of X, and losses of pairs."""
 
 import time
 from collections.abc import Callable
@@ -15,13 +15,14 @@ __all__ = ["DeviceCosts", "calibrate_device", "calibrated"]
 
 # Take the minimum over this many repetitions.
 REPETITIONS = 5
-# Number of values that each thread reads, and number of other documents that it visits (evaluates the loss with): 140
-# MB and 3e8 visits on a GPU of 132 multiprocessors.
+# READ_VALUES: number of values that each thread reads. VISITS: number of documents with which each thread evaluates the
+# loss of its own document. On a GPU of 132 multiprocessors, all threads together read 140 MB and make 3e8 visits.
 READ_VALUES, VISITS = 128, 1024
-# Number of bytes that are copied, and of float64 numbers that an evaluation copies to the device and back.
+# COPIED_BYTES: number of bytes in the timed copy from the host. ROUND_NUMBERS: number of float64 values that the timed
+# round copies to the device and back.
 COPIED_BYTES = 32 << 20
 ROUND_NUMBERS = 64
-# Maximum share of the free memory that is read.
+# The values that are read take at most this share of the free memory.
 READ_SHARE = 1 / 8
 
 _VARIANT = Variant(listed=False, sparse=False, real="float")
@@ -30,7 +31,7 @@ _calibrated: "list[tuple[Device, DeviceCosts]]" = []
 
 
 class DeviceCosts(NamedTuple):
-    """Seconds on a device.
+    """Measured times on a device, in seconds.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
     Raises
     ------
     DeviceMemoryError
-        When there is no memory for some of its columns.
+        When the device has no memory for the arrays that the factorization needs.
     """
     n, device = matrix.shape[0], run.device
     n_blocks = -(-n // TILE)

@@ -1,4 +1,4 @@
-"""CUDA GPUs: memory, copies and launches through cuda-core, kernels compiled by NVRTC on first use."""
+"""CUDA GPUs as devices: cuda-core and the driver manage memory, copies and launches; NVRTC compiles the kernels."""
 
 import contextlib
 import logging
@@ -27,8 +27,8 @@ __all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "large_
 logger = logging.getLogger("ranksvm.device")
 
 INSTALL = "pip install 'ranksvm[cuda]'"
-# Number of threads of a block, and number of such blocks that a multiprocessor runs at a time. If blocks keep rows in
-# shared memory, a multiprocessor runs only LARGE_BLOCKS of them at a time.
+# N_THREADS: number of threads in a block. BLOCKS_PER_MULTIPROCESSOR: number of blocks that a multiprocessor runs at a
+# time. If blocks keep rows in shared memory, a multiprocessor runs only LARGE_BLOCKS of them at a time.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
 # A GPU assigns shared memory to blocks in units of this number of bytes, or in smaller units that divide it.
@@ -42,9 +42,9 @@ DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # KEPT_BYTES is kept until CUDA has read it. The call waits if the array is larger, or if all kept copies take more than
 # ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
-# An array of STAGED_BYTES or more goes through pinned buffers of PINNED_BYTES, two for each of at most
-# MAX_COPYING_THREADS threads: the driver copies memory that is not pinned on one thread, at 9 GB/s, although an H100
-# can take 55 GB/s.
+# Up to MAX_COPYING_THREADS threads copy an array of STAGED_BYTES or more to the GPU, through pinned buffers of
+# PINNED_BYTES, two for each thread. (The driver would use a single thread for memory that is not pinned. It would copy
+# 9 GB/s, although an H100 can take 55 GB/s.)
 STAGED_BYTES, PINNED_BYTES, MAX_COPYING_THREADS = 16 << 20, 2 << 20, 8
 
 
@@ -141,7 +141,7 @@ class CudaDevice:
             with self._current():
                 arguments = array.pointer, values.ctypes.data, values.nbytes, self._stream.handle
                 self._checked(self._driver.cuMemcpyHtoDAsync(*arguments))
-            with self._lock:  # after the call: then `_wait`, which takes the list, waits for this copy, too
+            with self._lock:  # after the call, so that a `_wait` that takes the list also waits for this copy
                 self._kept.append(values)
                 self._kept_bytes += values.nbytes
             if not small or self._kept_bytes > ALL_KEPT_BYTES:
@@ -149,7 +149,7 @@ class CudaDevice:
         return array
 
     def _copied_in_parts(self, values: np.ndarray, into: DeviceArray | None, n_threads: int) -> DeviceArray:
-        """Copy through pinned buffers, which threads fill while earlier parts are on their way."""
+        """Copy through pinned buffers, which threads fill while the device still receives earlier parts."""
         array = self.empty(values.shape, values.dtype) if into is None else into
         content = values.reshape(-1).view(np.uint8)
         with self._lock:
@@ -185,7 +185,7 @@ class CudaDevice:
         flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
         with self._current():
             status, *_ = self._driver.cuMemHostRegister(*place, flags)
-        if status == self._driver.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:  # by the user
+        if status == self._driver.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:  # the user has pinned it
             return None
         if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, but correct
             logger.info("%s: an array cannot be pinned (%s): copies of it are slower", self.name, status.name)
@@ -223,7 +223,7 @@ class CudaDevice:
             self._core.launch(self._stream, config, found, *values)
 
     def _loaded(self, variant: Variant, kernel: str) -> "Kernel":
-        """A compiled kernel that may use all shared memory of a block: at first only 48 KB are allowed on any GPU."""
+        """Load a compiled kernel, and allow it to use all shared memory of a block: the default limit is 48 KB."""
         code = self._compiled(variant, part_of(kernel))
         with self._failures(", by the compiler of its kernels"):
             compiled = code.result()
@@ -236,7 +236,7 @@ class CudaDevice:
         return found
 
     def _compiled(self, variant: Variant, part: int) -> Future["ObjectCode"]:
-        """Machine code that is compiled in the background."""
+        """The machine code of a part of the kernels, which a background thread compiles."""
         if (variant, part) not in self._code:
             worker = ThreadPoolExecutor(1, thread_name_prefix="ranksvm-nvrtc")
             self._code[variant, part] = worker.submit(compile_kernels, variant, part, f"sm_{self._device.arch}")
@@ -277,7 +277,7 @@ class CudaDevice:
             raise DeviceError(f"{self.name} failed{where}: {_first_line(error)}") from error
 
     def _checked(self, result: tuple[Any, ...]) -> list[Any]:
-        """The results of a driver function without its status."""
+        """The results of a driver function without its status; raises DeviceError if the status is an error."""
         status, *values = result
         if status != self._driver.CUresult.CUDA_SUCCESS:
             raise DeviceError(f"{self.name} failed: {status.name}")
@@ -285,7 +285,7 @@ class CudaDevice:
 
 
 def large_block_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> int:
-    """`Device.large_block_bytes`, from the shared memory of a GPU.
+    """Compute `Device.large_block_bytes` from the shared memory of a GPU.
 
     Parameters
     ----------
@@ -304,12 +304,12 @@ def large_block_bytes(of_multiprocessor: int, reserved: int, of_block: int) -> i
 
 
 def cached_bytes(cache: int) -> int:
-    """`Device.cached_bytes`, from the size of the L2 cache.
+    """Compute `Device.cached_bytes` from the size of the L2 cache.
 
     Parameters
     ----------
     cache : int
-        Its bytes.
+        Size of the L2 cache in bytes.
 
     Returns
     -------
@@ -424,7 +424,7 @@ class _Buffer:
             weakref.finalize(device, _unpin, driver, device._context, pointer).atexit = False
 
     def send(self, values: np.ndarray, pointer: int) -> None:
-        """Begin to copy bytes to an address of the device, once the copy before has ended."""
+        """Begin to copy bytes to an address of the device, once the buffer's previous copy has ended."""
         device = self._device
         with device._current(), device._failures():
             if self._end is not None:

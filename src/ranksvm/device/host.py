@@ -22,7 +22,8 @@ class HostDevice:
     Parameters
     ----------
     n_blocks, n_threads : int
-        As in `Device`; small, so that small data have work for several blocks and for several rounds of each.
+        As in `Device`. They are small, so that small data give work to several blocks, and each thread's loop runs
+        several times.
     backwards : bool
         Whether threads and blocks run in the opposite order: no result may depend on it.
     large_block_bytes, cached_bytes : int
@@ -82,7 +83,7 @@ class HostDevice:
         return None
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> list[_Pending]:
-        # The copy is made in `await_copy`, as late as on a GPU in the worst case; an earlier read sees NaN.
+        # The copy is made only in `await_copy`, as late as a GPU may make it; a kernel that reads earlier sees NaN.
         _view(into)[...] = np.nan
         return [(values, into)]
 

@@ -1,4 +1,4 @@
-"""Launches of the kernels of one variant, with their own scratch memory."""
+"""Launch kernels for one form of the data (`Variant`), and keep scratch memory for them."""
 
 import numpy as np
 
@@ -9,16 +9,17 @@ __all__ = ["LANES", "TILE", "TILE_SHARED", "Launcher", "as_int32"]
 
 # Number of threads that process a row together: kLanes of portable.hpp.
 LANES = 8
-# Number of sums along each side of a tile, which one block computes, and number of values that the block keeps in
-# shared memory: kTile and kDepth of tiles.hpp.
+# TILE: number of rows and of columns of a tile, which is a square of sums that one block computes. TILE_SHARED: number
+# of values that the block keeps in shared memory for this. They follow from kTile and kDepth of tiles.hpp.
 TILE = 64
 TILE_SHARED = 2 * 16 * TILE
 
 
 class Launcher:
-    """A device with the kernels of one variant, and scratch arrays by name.
+    """Launches the kernels of one variant on a device, and keeps scratch arrays by name.
 
-    A launcher belongs to one data term, because scratch arrays keep their values from one launch to the next.
+    A launcher belongs to one data term (the loss over one data set), because scratch arrays keep their values from one
+    launch to the next.
 
     Parameters
     ----------

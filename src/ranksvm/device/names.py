@@ -50,7 +50,7 @@ def device_complaint(device: object) -> str | None:
 
 
 def device_names(device: str | Sequence[str]) -> tuple[str, ...]:
-    """The devices that a valid option names, in full, such as ``("cuda:0",)``; none for "cpu" and "auto".
+    """Full names of the devices that a valid option names, such as ``("cuda:0",)``; none for "cpu" and "auto".
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The interface of a device: its capacity, and its methods, including copies that run during launches."""
+"""The interface of all devices, which hold arrays and run kernels: GPUs and, in tests, the host."""
 
 import operator
 from dataclasses import dataclass
@@ -87,24 +87,24 @@ Argument = DeviceArray | int | float | None
 
 
 class Device(Protocol):
-    """Memory, kernels by name, and a work queue: launches run in order, and may still run when the call returns.
+    """Holds arrays, and runs kernels in the order of their launches; a launch may return before its kernel ends.
 
     Attributes
     ----------
     name : str
         Name of the device, such as "cuda:0".
     n_blocks : int
-        Number of blocks that use the whole device.
+        Number of blocks that together occupy the whole device.
     n_threads : int
         Number of threads of a block, a power of 2.
     shared_bytes : int
         Maximum bytes of shared memory of a block.
     n_large_blocks, large_block_bytes : int
-        Number of blocks with rows in shared memory that run at a time on the whole device, and the maximum bytes of
-        shared memory that each of them takes.
+        How many blocks that keep rows in shared memory run at a time on the whole device, and how many bytes of shared
+        memory each of them may take.
     cached_bytes : int
-        Maximum bytes of rows that are still in the cache when the next kernels read them; 0 if the cache is too small
-        to save time.
+        How many bytes of rows a kernel may read so that the next kernels still find them in the cache; 0 if the cache
+        is too small to save time.
     free_bytes : int
         Bytes of memory that are free.
     """
@@ -124,16 +124,16 @@ class Device(Protocol):
         """A new array; raises DeviceMemoryError if there is too little memory."""
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None, n_threads: int = 1) -> DeviceArray:
-        """Copy a host array to the device, into a new array or an existing one; a large array by several threads."""
+        """Copy a host array to a new array, or to ``into``; up to ``n_threads`` threads copy a large array."""
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         """Copy an array to the host, after all earlier launches have ended."""
 
     def pin(self, values: np.ndarray) -> object:
-        """Pin a host array for fast copies during the result's lifetime; None if it cannot be pinned."""
+        """Pin a host array, for fast copies, until the result is deleted; return None if it cannot be pinned."""
 
     def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> object:
-        """Begin a copy to the device after earlier launches have ended, in parallel with later launches."""
+        """Begin a copy to the device, which waits for earlier launches and runs in parallel with later ones."""
 
     def await_copy(self, copy: Any) -> None:
         """Make later launches wait for a copy that `copy_ahead` has begun."""
@@ -164,7 +164,7 @@ def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
     Returns
     -------
     list of ndarray
-        One scalar array of uint64, int64 or float64 for each.
+        For each argument, a scalar array of uint64, int64 or float64.
 
     Raises
     ------

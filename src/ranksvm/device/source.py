@@ -12,7 +12,8 @@ __all__ = ["LARGE_BLOCKS", "PARTS_OF_FITS", "kernel_source", "macros_of", "part_
 # 4, most of all for lists of up to 100 documents.
 LARGE_BLOCKS = 3
 
-# Part of kernels.hpp -> its kernels, for all parts but the second, which has all other kernels.
+# Part of kernels.hpp (a group of kernels that are compiled together) -> names of its kernels. Part 2 is not listed: it
+# has all other kernels.
 PARTS = {
     1: ("loss", "degrees", "laplacian", "laplacian_rows"),
     3: ("fused_loss", "fused_laplacian"),

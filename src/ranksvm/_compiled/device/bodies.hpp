@@ -1,4 +1,4 @@
-// The functions of which kernels consist, for all variants.
+// Includes the functions that the kernels of all variants call.
 #ifndef RANKSVM_DEVICE_BODIES_HPP
 #define RANKSVM_DEVICE_BODIES_HPP
 

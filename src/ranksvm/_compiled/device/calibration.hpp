@@ -1,4 +1,4 @@
-// The parts of a pass over the rows, each by itself, so that they can be timed on a device: `device/calibration.py`.
+// Kernels that each do one part of a pass over the rows, so that `device/calibration.py` can measure the time of this part.
 #ifndef RANKSVM_DEVICE_CALIBRATION_HPP
 #define RANKSVM_DEVICE_CALIBRATION_HPP
 

@@ -1,6 +1,6 @@
-// The Cholesky factor L of a positive definite matrix A, stored row by row, in place, and solutions of systems with it. What is
-// above the diagonal is neither read nor written. The blocks on the diagonal have kTile rows, the last one may have fewer.
-// Values may be float32; products and sums are float64.
+// Overwrites a positive definite matrix A, stored row by row, with its Cholesky factor L, and solves systems of equations with
+// L. Values above the diagonal are neither read nor written. Each block on the diagonal has kTile rows, but the last one may
+// have fewer. Values may be float32; products and sums are float64.
 #ifndef RANKSVM_DEVICE_CHOLESKY_HPP
 #define RANKSVM_DEVICE_CHOLESKY_HPP
 
@@ -38,8 +38,8 @@ struct Stretches {
     RANKSVM_DEVICE int64_t end_of_tile(int64_t r) const { return end(r + kTile < n_rows ? r + kTile - 1 : n_rows - 1); }
 };
 
-// out = S U', where S has the rows and columns of a symmetric n x n matrix Q for n_chosen documents. Tiles of `out` that
-// form_inner does not read are not written.
+// out = S U', where S consists of the rows and columns of a symmetric n x n matrix Q that belong to the n_chosen documents
+// `chosen`. Tiles of `out` that form_inner does not read are not written.
 template <class Real>
 RANKSVM_DEVICE void multiply_chosen(const Real *Q, int64_t n, const int32_t *chosen, int64_t n_chosen, const Stretches &U,
                                     double *out) {
@@ -78,14 +78,16 @@ RANKSVM_DEVICE void form_inner(const Stretches &U, const double *T, double C, Re
     }
 }
 
-// Replaces the block on the diagonal that begins at `first` by its factor, and writes the inverse of that, kTile x kTile, and
-// whether all pivots are positive. For one block of threads. Shared memory: kTile * (kTile + 1) numbers.
+// Replaces the block on the diagonal that begins at row `first` by its Cholesky factor. Writes the inverse of this factor
+// (kTile x kTile), and to `positive` 1 if all pivots are positive and finite, else 0. Runs in one block of threads. Shared
+// memory: kTile * (kTile + 1) numbers.
 template <class Real>
 RANKSVM_DEVICE void factorize_block(Real *A, int64_t n, int64_t first, double *inverse, double *positive) {
     const Block block = this_block();
     const int size = n - first < kTile ? static_cast<int>(n - first) : kTile;
-    // on and below the diagonal: the factor, whose columns are not divided by the roots of the pivots yet; above it: the
-    // inverse, transposed, whose rows are not divided yet either, so that its diagonal is 1
+    // on and below the diagonal: the factor before its columns are divided by the square roots of the pivots; above the
+    // diagonal: the transpose of the inverse, before the rows of the inverse are divided by these roots (its diagonal is then
+    // 1, and is not stored)
     double *values = block.shared;
     const auto at = [=](int i, int j) -> double & { return values[i * (kTile + 1) + j]; };
     RANKSVM_PHASE(thread) {
@@ -125,7 +127,8 @@ RANKSVM_DEVICE void factorize_block(Real *A, int64_t n, int64_t first, double *i
     }
 }
 
-// The columns of L below the block on the diagonal that begins at `first`: panel[k, i] = L[first + kTile + i, first + k].
+// Computes the columns of L below the block on the diagonal that begins at `first`: panel[k, i] = L[first + kTile + i, first +
+// k].
 template <class Real>
 RANKSVM_DEVICE void divide_panel(const Real *A, int64_t n, int64_t first, const double *inverse, Real *panel) {
     const Block block = this_block();
@@ -140,7 +143,8 @@ RANKSVM_DEVICE void divide_panel(const Real *A, int64_t n, int64_t first, const 
             });
 }
 
-// Puts the panel into its place in A, and subtracts the product of the panel and its transpose from the part of A to the right.
+// Puts the panel into its place in A, and subtracts the product of the panel and its transpose from the part of A to the right
+// of the panel.
 template <class Real>
 RANKSVM_DEVICE void update_rest(const Real *panel, int64_t n, int64_t first, Real *A) {
     const Block block = this_block();
@@ -191,7 +195,7 @@ RANKSVM_DEVICE void solve_forward(const Real *L, int64_t n, int64_t first, const
     }
 }
 
-// A step of the solution of L' x = y, from the last block to the first one: as solve_forward.
+// A step of the solution of L' x = y, like solve_forward, but from the last block to the first one.
 template <class Real>
 RANKSVM_DEVICE void solve_backward(const Real *L, int64_t n, int64_t first, const double *inverse, double *y, double *x) {
     const Block block = this_block();

@@ -1,4 +1,4 @@
-// Products with codes of one byte, which stand for the levels of features: a value is looked up in the table of its column.
+// Products with rows that are stored as one-byte codes of the levels of features: each code is looked up in its column's table.
 #ifndef RANKSVM_DEVICE_CODED_HPP
 #define RANKSVM_DEVICE_CODED_HPP
 
@@ -20,8 +20,8 @@ struct CodedRows {
     }
 };
 
-// out += the sum of a table's values at the codes of each row. Shared memory holds at most `capacity` values, of some columns
-// at a time; a column has no more values than that.
+// Adds to out[t] the sum of the table's values for the codes of row t. The values of a few columns at a time are in shared
+// memory, at most `capacity` values, which is enough for any one column.
 RANKSVM_DEVICE void add_values(const CodedRows &X, int64_t n_rows, const double *table, int64_t capacity, double *out) {
     const Block block = this_block();
     const int64_t n_teams = block.n_threads / kLanes;
@@ -44,8 +44,9 @@ RANKSVM_DEVICE void add_values(const CodedRows &X, int64_t n_rows, const double 
     }
 }
 
-// parts[part, e] = the sum of u over those rows of the part whose code stands for entry e. A thread takes one column in one
-// part, and keeps its sums in shared memory. Only `width` threads of a block work, each with room for `most` sums.
+// The rows are divided into n_parts parts. parts[part, e] = the sum of u over the rows of that part whose code stands for entry
+// e of the table. A thread adds up one column of one part, in shared memory. Only `width` threads of a block work, each with
+// room for `most` sums.
 RANKSVM_DEVICE void sum_by_code(const CodedRows &X, int64_t n_rows, const double *u, int64_t n_parts, int64_t width,
                                 int64_t most, double *parts) {
     const Block block = this_block();

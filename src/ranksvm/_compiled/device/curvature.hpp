@@ -1,4 +1,5 @@
-// Explicit Hessians X' L X: rows of whole queries gathered in float64, the Laplacian times them, and their product.
+// Explicit Hessians X' L X: kernels that gather rows A of whole queries in float64, compute Z = L A with the Laplacian L, and
+// multiply A' by Z.
 #ifndef RANKSVM_DEVICE_CURVATURE_HPP
 #define RANKSVM_DEVICE_CURVATURE_HPP
 
@@ -8,8 +9,8 @@
 
 namespace ranksvm::device {
 
-// out = the rows of the positions start .. stop minus one row of their query. L times them stays the same, and an offset that
-// all rows of a query have costs no digits.
+// out = the rows at the positions start .. stop, minus a reference row of their query. This does not change L times the rows,
+// and no digits are lost to an offset that all rows of a query share.
 template <class Pairs, class Real>
 RANKSVM_DEVICE void gather(const Pairs &pairs, const DenseRows<Real> &X, int64_t start, int64_t stop, double *out) {
     const Block block = this_block();
@@ -43,7 +44,8 @@ RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_
     }
 }
 
-// Sums of one document for several features at a time: feature k of them is `apart[k]` after the first.
+// Computes row i of L A for one document i, for kFeatures features at a time. The k-th of these is `apart[k]` columns after the
+// first.
 struct RowVisit {
     static constexpr int kFeatures = 4;
     const Ring &ring;
@@ -93,7 +95,8 @@ RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t
     }
 }
 
-// parts[part, :, :] = A' Z over this part of the rows: one block for each tile of the product and each part.
+// The rows are divided into n_parts parts. parts[part, :, :] = A' Z over the rows of that part. One block computes one tile of
+// the product over one part.
 RANKSVM_DEVICE void multiply_tiles(const double *A, const double *Z, int64_t n_rows, int64_t n, int64_t n_parts, double *parts) {
     const Block block = this_block();
     const int64_t tiles = (n + kTile - 1) / kTile, share = (n_rows + n_parts - 1) / n_parts;
@@ -110,7 +113,8 @@ RANKSVM_DEVICE void multiply_tiles(const double *A, const double *Z, int64_t n_r
     }
 }
 
-// block_sums[block, f] = the sum of A Z over the block's rows: the diagonal of A' Z.
+// block_sums[block, f] = the sum of A[r, f] Z[r, f] over the block's rows r. Added up over the blocks, this is the diagonal of
+// A' Z.
 RANKSVM_DEVICE void multiply_columns(const double *A, const double *Z, int64_t n_rows, int64_t n, double *block_sums) {
     const Block block = this_block();
     RANKSVM_PHASE(thread) {

@@ -1,5 +1,5 @@
-// Values of a kernel, or of another function of a sum over features, for pairs of documents: in float64, and rounded once if
-// they are stored in float32.
+// Values of a kernel function, or of another function of a sum over features, for pairs of documents. They are computed in
+// float64, and rounded once if they are stored in float32.
 #ifndef RANKSVM_DEVICE_DOCUMENTS_HPP
 #define RANKSVM_DEVICE_DOCUMENTS_HPP
 
@@ -32,7 +32,7 @@ struct Function {
 
     RANKSVM_CALLED double operator()(double sum) const {
         switch (kind) {
-            case 1:  // rbf, of squares, and laplacian, of absolute values
+            case 1:  // rbf (of a sum of squares) or laplacian (of a sum of absolute values)
             case 2:
                 return exp(-factor * sum);
             case 3:  // poly
@@ -72,7 +72,7 @@ struct SparseDocuments {
     int64_t n_rows;
 };
 
-// Where the value of left document i and right document j goes; left documents are counted from the first one that is wanted.
+// Where to put the value of left document i and right document j. The first left document that is wanted has i = 0.
 template <class Real>
 struct Target {
     Real *out;
@@ -83,7 +83,8 @@ struct Target {
     }
 };
 
-// Values of the documents rows[start .. stop] (or start .. stop, if rows is null) with all of Z: one block for each tile.
+// Computes the values of the documents rows[start .. stop] of X (start .. stop if `rows` is null) with all documents of Z. One
+// block computes one tile.
 template <class Terms, class Real>
 RANKSVM_DEVICE void pair_values(const DenseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
                                 const DenseDocuments &Z, const Function &function, const Target<Real> &target) {

@@ -12,7 +12,8 @@ namespace ranksvm::device {
 // Number of threads, a warp, that take neighboring features when rows are added up.
 constexpr int kGroup = 32;
 
-// The loss at the scores X w, with a width of 0 for the squared hinge: its slopes, and the sums of `evaluate_loss`.
+// Evaluates the loss at the scores X w: returns the slope for document i, and adds to the sums that `evaluate_loss` computes. A
+// width of 0 stands for the squared hinge.
 template <class Pairs>
 struct LossOfScores {
     const Pairs &pairs;
@@ -36,7 +37,7 @@ private:
     }
 };
 
-// The Laplacian at given scores times X v.
+// Multiplies X v by the Laplacian at given scores: returns the product's value for document i.
 template <class Pairs>
 struct FlowOfScores {
     const Pairs &pairs;
@@ -54,13 +55,13 @@ struct FlowOfScores {
 
 // Tasks for blocks: each task is a few consecutive queries. The first n_kept rows of a task are kept in shared memory.
 struct Tasks {
-    const int32_t *begin;  // (n_tasks + 1,) first position of each
+    const int32_t *begin;  // (n_tasks + 1,) first position of each task
     int64_t n_tasks, most_rows, n_kept;
 };
 
-// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of `work`, then X' times its
-// result. For each row, `work` receives X w and the numbers `given` (unless null). Shared memory: the sums of each thread, w,
-// sums for X' of each group of threads, three numbers for each row, and the rows that are kept.
+// Writes X w for the rows of the tasks to `scores` (unless null). Writes to block_sums[block, :] the sums of `work`, then X'
+// times the results of `work`. For each row, `work` receives X w and `given` (unless null). Shared memory: the sums of each
+// thread, w, sums for X' of each group of threads, three numbers for each row, and the rows that are kept.
 template <class Real, class Work>
 RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
                                       const double *given, double *scores, double *block_sums) {

@@ -2,10 +2,10 @@
 // and RANKSVM_LISTED (0 or 1). Arguments are only pointers, int64_t and double, 8 bytes each. This file may be included for
 // several variants, in a namespace each, after bodies.hpp.
 //
-// RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only if they are needed: 1, pairs; 2, rows
-// and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6, calibration;
-// 7, Cholesky factors; 8, codes of levels. Without it, all kernels are compiled. PARTS of device/source.py has the names of the
-// kernels.
+// RANKSVM_PART chooses a part of the kernels. NVRTC compiles the parts in parallel, and only those that are needed: 1, pairs;
+// 2, rows and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6,
+// calibration; 7, Cholesky factors; 8, codes of levels. Without it, all kernels are compiled. PARTS of device/source.py has the
+// names of the kernels.
 #include "bodies.hpp"
 
 #undef RANKSVM_HAS

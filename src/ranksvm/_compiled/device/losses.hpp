@@ -1,7 +1,8 @@
-// Losses of the margin over all pairs, one thread for each document. Every pair is visited from both sides: no two threads
-// write the same number, sums are in a fixed order, and one loop serves any number of levels and any weights.
+// Losses of the margin over all pairs, one thread for each document. Every pair is visited twice, by the threads of its two
+// documents, so that no two threads write the same number, sums are in a fixed order, and one loop serves any number of levels
+// and any weights.
 //
-// A pair violates the margin t if fl(s_i - s_j) < t, where i is the preferred document: both sides use this test.
+// A pair violates the margin t if fl(s_i - s_j) < t, where i is the preferred document: both threads use this test.
 #ifndef RANKSVM_DEVICE_LOSSES_HPP
 #define RANKSVM_DEVICE_LOSSES_HPP
 
@@ -9,7 +10,7 @@
 
 namespace ranksvm::device {
 
-// Columns of the sums of a block: value, excess and slack of the loss (LossSums), and its slope along a step.
+// Number of sums that each block writes: value, excess and slack of the loss (see LossSums), and its slope along a step.
 constexpr int kLossColumns = 4;
 
 // Sum of a_ij max(0, 1 - m)^2.
@@ -23,8 +24,8 @@ struct SquaredHinge {
     }
 };
 
-// The Huberized hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also the hinge minus this loss (excess)
-// and the sum of h (1 - h / d) over the ring (slack).
+// The Huberized hinge of width d: a parabola for margins m with 1 - d <= m < 1 (the ring), linear below. Also computes the
+// hinge minus this loss (excess), and the sum of h (1 - h / d) over the ring with h = 1 - m (slack).
 struct HuberHinge {
     double width, steepness;
 
@@ -43,7 +44,7 @@ struct HuberHinge {
     }
 };
 
-// Numbers of the documents from `first` on.
+// An array with one value for each document from `first` on.
 struct FromFirst {
     const double *values;
     int64_t first;
@@ -67,8 +68,8 @@ struct LossVisit {
     RANKSVM_DEVICE void above(int64_t j, double weight) { lost += weight * loss.pull(scores[j] - own); }
 };
 
-// Value, gradient (unless null) and slope along `to - from` (unless null) at some scores, over the documents start .. stop.
-// Each block leaves a row of sums.
+// Evaluates a loss at `scores` over the documents start .. stop: its value, its gradient (unless null), and its slope along the
+// step from `from` to `to` (unless null). Each block writes a row of kLossColumns sums.
 template <class Pairs, class Loss>
 RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t start, int64_t stop, const double *scores,
                                   double *gradient, const double *from, const double *to, double *block_sums) {
@@ -90,7 +91,7 @@ RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t 
     add_threads(block, kLossColumns, block_sums + block.index * kLossColumns);
 }
 
-// Whether the loss is curved at a margin: below the outer threshold and not below the inner one.
+// The margins at which the loss is curved: those below the outer threshold and not below the inner one.
 struct Ring {
     double inner, outer;
     RANKSVM_DEVICE bool has(double margin) const { return margin < outer && !(margin < inner); }
@@ -105,7 +106,8 @@ struct DegreeVisit {
     RANKSVM_DEVICE void above(int64_t j, double weight) { sum += ring.has(scores[j] - own) ? weight : 0.0; }
 };
 
-// degrees = factor * weight of the curved pairs of each document (unless null); each block leaves its sum.
+// degrees[i] (unless null) = factor * the weight of the curved pairs of document i. Each block writes the sum over its
+// documents.
 template <class Pairs>
 RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_rows, const double *scores, double factor,
                                 double *degrees, double *block_sums) {

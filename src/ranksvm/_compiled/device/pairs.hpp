@@ -1,5 +1,6 @@
-// The pairs of each document, in either form. Documents are numbered by position: query by query, and within a query in the
-// order of their labels, the lowest first, so that the documents below a given one are contiguous, and so are those above it.
+// The pairs of each document, which labels imply (LevelPairs) or a user has listed (ListedPairs). Documents are numbered by
+// position: query by query, and within a query in the order of their labels, the lowest first, so that the documents below a
+// given one are contiguous, and so are those above it.
 #ifndef RANKSVM_DEVICE_PAIRS_HPP
 #define RANKSVM_DEVICE_PAIRS_HPP
 
@@ -51,13 +52,13 @@ private:
     }
 };
 
-// Pairs that a user has listed: for each document the partners in its pairs, and their weights, negative where the partner
-// is the preferred one.
+// Pairs that a user has listed. Each document has the partners in its pairs and the weights of these pairs; a weight is
+// negative if the partner is the preferred document.
 struct ListedPairs {
     const int64_t *begin;     // (n_rows + 1,)
     const int32_t *partner;   // (2 * n_pairs,)
     const double *weight;     // (2 * n_pairs,)
-    const int32_t *origin;    // (n_rows,) first document of the component
+    const int32_t *origin;    // (n_rows,) first document of the document's connected component
 
     template <class Visit>
     RANKSVM_DEVICE void visit(int64_t i, Visit &visit, int lane = 0, int lanes = 1) const {

@@ -54,7 +54,7 @@ struct Block {
     int64_t index, count;  // of this block, of all blocks
     int n_threads;
     double *shared;
-    bool backwards;  // on the host
+    bool backwards;  // whether threads run in the opposite order, on the host only
 };
 
 #if defined(__CUDACC__)
@@ -95,8 +95,8 @@ private:
 #endif
 };
 
-// Number of threads that go through a row, or a stretch of entries, together: 8 values of float32 are a sector of memory. The
-// number of threads in a block is a multiple of kLanes.
+// Number of threads that go through a row, or a range of entries, together. (8 float32 values are a sector, the unit in which a
+// GPU reads memory.) The number of threads in a block is a multiple of kLanes.
 constexpr int kLanes = 8;
 
 // The sum of term(k) over first <= k < last, by kLanes threads together, each with its number as `lane`: all of them get the
@@ -163,7 +163,7 @@ RANKSVM_DEVICE void begin_copy_of_bytes(unsigned to, const char *from, int64_t n
 
 // Copies a row of n values from the memory of the device to the shared memory of the block, by `lanes` threads, each with its
 // number as `lane`. The copy is complete once these threads have called `await_copies`: on a GPU all copies of a phase run at
-// the same time, and need no registers. `wide`: `bytes_at_a_time`.
+// the same time, and need no registers. `wide` is the result of `bytes_at_a_time`.
 template <class Real>
 RANKSVM_DEVICE void begin_copy(Real *to, const Real *from, int64_t n, int64_t wide, int lane, int lanes) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -188,8 +188,8 @@ RANKSVM_DEVICE void await_copies() {
 #endif
 }
 
-// In its last phases a block adds up what each thread has left in shared[column * n_threads + thread], in an order that
-// depends on the number of threads alone, into out[column]. The number of threads is a power of two.
+// Called at the end of a kernel. out[column] = the sum over the threads of shared[column * n_threads + thread], in an order
+// that depends on the number of threads alone. The number of threads is a power of two.
 RANKSVM_DEVICE void add_threads(const Block &block, int columns, double *out) {
     for (int apart = block.n_threads / 2; apart > 0; apart /= 2) {
         RANKSVM_PHASE(thread) {

@@ -6,7 +6,7 @@
 
 namespace ranksvm::device {
 
-// Rows that a thread reads before it adds any of them, so that it waits for the memory once.
+// Number of rows that a thread reads before it adds any of them: it then waits for the memory once for all of these rows.
 constexpr int kRowsAtOnce = 8;
 
 // Row-major rows of n values. With `rows`, position t has the row rows[t]; without it, X holds the rows of the positions from
@@ -60,8 +60,8 @@ RANKSVM_DEVICE void multiply_rows(const Rows &X, int64_t start, int64_t stop, co
     }
 }
 
-// block_sums[block, :] = X' u over the block's share of the positions start .. stop. A block takes
-// consecutive rows; one thread for each feature and each part of the rows, with as many parts as there are threads for.
+// block_sums[block, :] = X' u over the block's share of the positions start .. stop. A block takes consecutive rows, and
+// divides them into as many parts as it has threads for. Each thread adds up one feature over one part.
 template <class Real>
 RANKSVM_DEVICE void accumulate_rows(const DenseRows<Real> &X, int64_t start, int64_t stop, const double *u,
                                     double *block_sums) {

@@ -10,7 +10,7 @@
 
 namespace ranksvm::device {
 
-// A 16-bit number of IEEE 754.
+// The value of a 16-bit floating-point number (IEEE 754).
 RANKSVM_DEVICE double half_value(unsigned short bits) {
     const int exponent = bits >> 10 & 31, digits = bits & 1023;
     double value = 1e308;
@@ -28,7 +28,7 @@ RANKSVM_DEVICE double number_at(const char *place) {
     return static_cast<double>(*reinterpret_cast<const Number *>(place));
 }
 
-// Types by number, as `device/arrays.py` counts them.
+// The value at an address. The number of its type is the position of the type in _TYPES of `device/arrays.py`.
 RANKSVM_DEVICE double value_at(int64_t type, const char *place) {
     switch (type) {
         case 0: return half_value(*reinterpret_cast<const unsigned short *>(place));
@@ -59,7 +59,7 @@ RANKSVM_DEVICE void convert(const char *values, int64_t type, int64_t row_stride
     }
 }
 
-// block_largest[block, f] = the largest |x| of the column in the block's rows; NaN if one is not finite.
+// block_largest[block, f] = the largest |x| in column f of the block's rows; NaN if one of these x is not finite.
 template <class Real>
 RANKSVM_DEVICE void largest_values(const Real *X, int64_t n_rows, int64_t n, double *block_largest) {
     const Block block = this_block();

@@ -1,5 +1,6 @@
-// Matrices of sums over a common dimension, such as products of matrices, by tiles: a block reads the parts of both operands
-// that a tile needs into shared memory, and each thread makes kEach * kEach sums of them.
+// Computes matrices whose entries are sums over a common dimension, such as products of two matrices, tile by tile. A block
+// reads the parts of both operands that a tile needs into shared memory, and each thread computes kEach * kEach sums of the
+// tile.
 #ifndef RANKSVM_DEVICE_TILES_HPP
 #define RANKSVM_DEVICE_TILES_HPP
 
@@ -7,8 +8,8 @@
 
 namespace ranksvm::device {
 
-// kEach: sums of a thread in each direction. kSide: threads along a side of a tile. kTile: sums along a side. kDepth: terms
-// that are added at a time.
+// kEach: number of sums of a thread in each direction. kSide: number of threads along a side of a tile. kTile: number of sums
+// along a side. kDepth: number of terms that are added at a time.
 constexpr int kEach = 4, kSide = 16, kTile = kEach * kSide, kDepth = 16;
 
 // The terms of a product of matrices; `of_one` is the term if the other value is not stored, and so is 0.
@@ -27,7 +28,7 @@ RANKSVM_DEVICE void sum_tile(const Block &block, int64_t first, int64_t last, co
     };
     OfThread<Sums> all(block);
     double *lefts = block.shared, *rights = lefts + kDepth * kTile;
-    // a block may have fewer threads than a tile has places for
+    // in several turns if the block has fewer threads than the kSide * kSide of a tile
     RANKSVM_ROLLED
     for (int turn = 0; turn < kSide * kSide; turn += block.n_threads) {
         RANKSVM_PHASE(thread) { all[thread] = {}; }

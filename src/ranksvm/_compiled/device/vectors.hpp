@@ -1,4 +1,4 @@
-// Vectors on the device: sums of what blocks have left, and steps between two vectors.
+// Vectors on the device: sums of the results of blocks, steps between two vectors, and selected values.
 #ifndef RANKSVM_DEVICE_VECTORS_HPP
 #define RANKSVM_DEVICE_VECTORS_HPP
 
@@ -50,7 +50,7 @@ RANKSVM_DEVICE void step_between(const double *a, const double *b, double alpha,
     }
 }
 
-// out[t] = values[places[t]], or 0 without values.
+// out[t] = values[places[t]], or 0 if `values` is null.
 RANKSVM_DEVICE void take(const double *values, const int32_t *places, int64_t n, double *out) {
     const Block block = this_block();
     RANKSVM_PHASE(thread) {
