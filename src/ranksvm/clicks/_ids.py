@@ -21,7 +21,7 @@ __all__ = ["Coded", "Encoder", "Ids", "coded", "rows_of"]
 
 @dataclass(frozen=True)
 class Coded:
-    """Ids of rows.
+    """Ids of the rows of a log, stored as positions in a list of distinct ids.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def coded(name: str, values: Ids) -> Coded:
 
 
 class Encoder:
-    """Codes that mean the same in every block of a file: an id from an earlier block keeps its number."""
+    """Encodes the ids in all blocks of a file by the same codes: an id from an earlier block keeps its code."""
 
     def __init__(self) -> None:
         self._number: dict[Any, int] = {}
@@ -98,7 +98,7 @@ class Encoder:
 
     @property
     def ids(self) -> np.ndarray:
-        """The ids so far, in the order of their numbers."""
+        """The ids so far, in the order of their codes."""
         known = list(self._number)
         if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
             return np.array(known, dtype=np.int64)
@@ -164,7 +164,7 @@ def _places(known: np.ndarray, wanted: np.ndarray, what: str) -> np.ndarray:
 
 
 def _refuse_equal_texts(ids: np.ndarray, texts: list[str], common: set[str], found: str, other: str) -> None:
-    """Raise DataError if two ids of one side are the same text, such as 1 and "1", and the other side has this text."""
+    """Raise DataError if two of the ids are the same text, such as 1 and "1", and this text is in ``common``."""
     if ids.dtype.kind != "O":
         return
     seen: dict[str, object] = {}

@@ -151,7 +151,7 @@ class PositionBias(Tabular):
         return dataclasses.replace(self, clip=float(clip))
 
     def at(self, rank: ArrayLike) -> np.ndarray:
-        """Propensity of each row, clipped.
+        """Propensity at the rank of each row, clipped.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class PositionBias(Tabular):
         return np.maximum(self._of(rank, self.propensity), self.clip)
 
     def offset_at(self, rank: ArrayLike) -> np.ndarray:
-        """Offset of each row; 0 without trust bias.
+        """Offset at the rank of each row; 0 without trust bias.
 
         Parameters
         ----------
@@ -326,5 +326,5 @@ class PositionBias(Tabular):
         return f"PositionBias([{shown}{more}], {self.n_ranks} ranks, method {self.method!r}){notes}"
 
 
-# Propensities of ranks, propensities in the log, or no propensities.
+# Propensities of ranks, "log" for the propensities in the log, or None for no propensities.
 Bias = PositionBias | Literal["log"] | None

@@ -17,26 +17,26 @@ from ranksvm.exceptions import DataError, OptionError
 __all__ = ["Interleaving", "interleave", "interleaving_credits"]
 
 _METHODS = ("team_draft", "balanced", "probabilistic")
-# Exponent of the softmax over ranks in the paper.
+# Exponent of the ranks in probabilistic interleaving (Hofmann, Whiteson & de Rijke, CIKM 2011).
 _TAU = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Interleaving:
-    """One list that interleaves two.
+    """One list of documents that interleaves the rankings A and B.
 
     Parameters
     ----------
     documents : list
         The documents to show, from the top.
     team : list of str
-        For each document the list, "A" or "B", that contributed it: the ``ranker`` of a `ClickLog`.
+        For each document the ranking, "A" or "B", that contributed it: the ``ranker`` of a `ClickLog`.
     method : str
         Method of interleaving.
     rank_a, rank_b : ndarray of float64, shape (n_documents,)
-        Rank of each document in A and in B; infinite if the list does not have it.
+        Rank of each document in A and in B; infinite if that ranking does not have it.
     n_a, n_b : int
-        Lengths of the lists.
+        Number of documents in A, and in B.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Interleaving:
     n_b: int
 
     def credit(self, clicked: ArrayLike) -> float:
-        """The winner by these clicks, as in `interleaving_credits`.
+        """Which ranking these clicks prefer, as in `interleaving_credits`.
 
         Parameters
         ----------
@@ -95,8 +95,8 @@ def interleave(
 ) -> Interleaving:
     """Interleave two rankings into one list of documents.
 
-    The papers leave details open; these are the exact rules. All methods stop at ``length`` documents, or when both
-    rankings are exhausted.
+    The papers leave details open; the rules below are the exact ones. All methods stop at ``length`` documents, or when
+    both rankings are exhausted.
 
     - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): the team with fewer documents picks next;
       if both teams have the same number, a fair coin decides. A team picks the highest document of its ranking that is
@@ -301,7 +301,7 @@ def _sides(log: ClickLog, names: tuple[Any, Any]) -> np.ndarray:
 
 
 def _table(log: ClickLog, values: np.ndarray, empty: float) -> np.ndarray:
-    """Values of rows by impression and rank."""
+    """The values of the rows as a table with a line for each impression and a column for each rank."""
     table = np.full((log.n_impressions, int(log.rank.max())), empty)
     table[log.impression, log.rank - 1] = values
     return table

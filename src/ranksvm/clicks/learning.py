@@ -58,9 +58,9 @@ def click_pairs(
     relevant documents, this rule favors the one shown above the other. Weights of equal pairs from many impressions are
     added up.
 
-    Unlike `relevance` and `metrics.estimate`, this function does not use exposures over all impressions of a query. A
-    pair exists only if one list shows both documents. If clicks were divided by exposures, a document that only few
-    lists show would therefore win against all others in these lists.
+    Unlike `relevance` and `metrics.estimate`, this function does not use exposures, which are sums of propensities over
+    all impressions of a query. A pair exists only if one list shows both documents. If clicks were divided by
+    exposures, a document that only few lists show would therefore win against all others in these lists.
 
     Parameters
     ----------

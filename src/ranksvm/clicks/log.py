@@ -262,7 +262,7 @@ class ClickLog(Tabular):
         Returns
         -------
         ClickLogFile
-            Iterating over it yields a `ClickLog` for each block; codes of ids mean the same in all blocks.
+            Iterating over it yields a `ClickLog` for each block; an id has the same code in all blocks.
         """
         from ranksvm.clicks.log_file import ClickLogFile
 
@@ -301,7 +301,7 @@ class ClickLog(Tabular):
         return np.repeat(np.arange(self.n_impressions, dtype=np.int32), np.diff(self.pointers))
 
     def blocks(self) -> Iterator["ClickLog"]:
-        """Yield the log itself once, like the blocks of a log in a file."""
+        """Yield the log itself as the only block; a log in a file yields several blocks."""
         yield self
 
     def top(self, n_ranks: int) -> "ClickLog":
@@ -419,7 +419,7 @@ class ClickLog(Tabular):
         return shown, np.bincount(rank[self.clicked[rows]], minlength=len(shown) + 1)[1:]
 
     def _check(self, names: Sequence[object] | None) -> None:
-        """Refuse gaps, two queries in an impression, and a document that is shown twice."""
+        """Refuse an impression whose ranks have gaps, which has two queries, or which shows a document twice."""
 
         def name(impression: int) -> str:
             return f"impression {names[impression] if names is not None else impression + 1!r}"

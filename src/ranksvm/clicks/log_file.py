@@ -32,7 +32,7 @@ _CSV_BYTES = 1 << 24
 
 
 def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
-    """Field of a log -> its column in a file or DataFrame.
+    """For each field of a log (parameter of `ClickLog`), its column in a file or DataFrame.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class ClickLogFile:
         return ClickLog(**_joined(*batches))
 
     def _batches(self) -> Iterator[dict[str, Any]]:
-        """The fields, in blocks of rows."""
+        """Yield blocks of rows, each as a dict: field of a log -> values."""
         pa = _pyarrow()
         try:
             with open(self._path, "rb") as handle:
@@ -129,7 +129,7 @@ class ClickLogFile:
             raise DataError(f"{self._path} cannot be read as a click log: {error}") from error
 
     def columns_in(self, names: list[str]) -> dict[str, str]:
-        """Field -> column, for the columns of the file.
+        """For each field of a log (parameter of `ClickLog`), its column in the file.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class ClickLogFile:
         Returns
         -------
         dict of str to str
-            The columns that a click log has.
+            Field -> column, for the fields that the file has.
         """
         return known_columns(self._path, names, self._columns)
 
@@ -208,7 +208,7 @@ def _suffix(path: str) -> str:
     return os.path.splitext(path.lower())[1]
 
 
-# Rows of a file, and field of a log -> name of its column.
+# Yields some rows of a file with a dict: field of a log -> name of its column.
 Batches = Iterator[tuple["pyarrow.RecordBatch", dict[str, str]]]
 
 

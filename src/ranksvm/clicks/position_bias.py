@@ -80,7 +80,7 @@ def position_bias(
     Parameters
     ----------
     log : ClickLog or ClickLogFile
-        The log; one in a file is read in blocks.
+        The log; a log in a file is read in blocks.
     method : {"harvest", "swap", "em"}, default "harvest"
         How to estimate.
     data : RankingData, optional
@@ -155,7 +155,8 @@ def position_bias(
     return _result(found[0], None if offset is None else offset[0], samples, counts, name, confidence, diagnosis)
 
 
-# Weights of groups of queries, shape (n_samples, n_groups) -> propensities and offsets, shape (n_samples, n_ranks)
+# Function: weights of groups of queries, shape (n_samples, n_groups) -> propensities and offsets, shape (n_samples,
+# n_ranks)
 Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
@@ -226,7 +227,7 @@ def _power_curve(wins: np.ndarray) -> np.ndarray:
 
 
 def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
-    """Trust bias: the click rate at a rank is an affine function of the click rate of the same document at rank 1."""
+    """As `_estimator`, with trust bias: click rates at a rank are an affine function of click rates at rank 1."""
     sums = _trust_moments(counts)
 
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -250,10 +251,11 @@ def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
 
 
 def _trust_moments(counts: ClickCounts) -> np.ndarray:
-    """Sums over documents shown at rank 1 (twice at least) and at rank k, by group of queries: (n_groups, n_ranks, 5).
+    """Five sums for each group of queries and rank k, shape (n_groups, n_ranks, 5).
 
     Let x and y be the click rates of a document at rank 1 and at k, and ``w = n_1 n_k / (n_1 + n_k)`` its weight. The
-    sums are those of w, w x, w y, w x^2 and w x y. ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
+    sums of w, w x, w y, w x^2 and w x y are over the documents that were shown at k, and at least twice at rank 1.
+    ``c (c - 1) / (n (n - 1))`` is an unbiased estimate of x^2.
     """
     item = counts.item
     group, n_groups = groups_of(counts.query, _MAX_TRUST_GROUPS)

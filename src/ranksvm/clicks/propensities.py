@@ -1,4 +1,4 @@
-"""Counts of impressions and clicks; relative propensities from them, by pairs of ranks or expectation maximization."""
+"""Counts impressions and clicks, and estimates propensities by pairs of ranks or by expectation maximization."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,8 @@ __all__ = [
 # Without these ranks, with the same C, it was lower by less than .002. See benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
-# Maximum size of a table of groups and pairs of ranks: 64 MB.
+# Maximum number of values in a table, 64 MB, which has one value for each group of queries and pair of ranks; and
+# maximum number of groups.
 _NUMBERS = 8_000_000
 _MAX_GROUPS = 1_000
 _STEPS = 50
@@ -43,12 +44,13 @@ _RIDGE = 1e-3
 class ClickCounts:
     """Number of impressions and of clicks of each document of each query at each rank.
 
-    Entries are sorted by query, document, original rank and rank shown.
+    An entry has the counts of one document of a query at one rank, for one rank before randomization. Entries are
+    sorted by query, document, rank before randomization and rank shown.
 
     Parameters
     ----------
     query, document : ndarray of int64, shape (n_entries,)
-        Codes of the log.
+        Query and document of each entry, as codes of the log.
     rank : ndarray of int64, shape (n_entries,)
         Rank at which the document was shown, from 0.
     base_rank : ndarray of int64, shape (n_entries,)
@@ -135,7 +137,7 @@ class ClickCounts:
         return replace(self, base_rank=np.zeros_like(self.rank), has_base_rank=False)._aggregated()
 
     def _aggregated(self) -> "ClickCounts":
-        """Distinct entries, sorted, and their sums."""
+        """Sort entries, and add up those with the same query, document and ranks."""
         columns = self.query, self.document, self.base_rank, self.rank
         sizes = [int(values.max()) + 1 for values in columns]
         if np.prod(np.array(sizes, dtype=np.float64)) >= 2.0**63:
@@ -178,7 +180,7 @@ def groups_of(query: np.ndarray, max_groups: int) -> tuple[np.ndarray, int]:
 
 
 def harvested(counts: ClickCounts) -> np.ndarray:
-    """Clicks of each rank against each other rank, by group of queries: shape (n_groups, n_ranks, n_ranks).
+    """For each pair of ranks, comparable clicks by group of queries, shape (n_groups, n_ranks, n_ranks).
 
     A document that was shown n_k and n_l times at the ranks k and l, and clicked on c_k and c_l times, adds
     ``c_k n_l / (n_k + n_l)`` to [k, l] and ``c_l n_k / (n_k + n_l)`` to [l, k]. Given the numbers of impressions, the
@@ -213,7 +215,10 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """The table of `harvested`, from impressions and clicks whose last two axes are stratum and rank."""
+    """As `harvested`, from tables of impressions and clicks; the last axis is the rank, the one before it a stratum.
+
+    Clicks are compared only within a stratum, such as documents with the same rank before randomization.
+    """
     n_ranks = shown.shape[-1]
     found = np.zeros((*shown.shape[:-2], n_ranks, n_ranks))
     for stratum in range(shown.shape[-2]):
@@ -230,7 +235,7 @@ def comparable(wins: np.ndarray) -> np.ndarray:
 
 
 def connected(wins: np.ndarray) -> np.ndarray:
-    """Whether each rank can be compared with rank 1: edges (k, l) with ``wins[k, l] > 0`` lead to rank 1 and back."""
+    """Whether each rank can be compared with rank 1: edges (k, l) with ``wins[k, l] > 0`` form paths there and back."""
     from scipy.sparse.csgraph import connected_components
 
     component = connected_components(wins > 0, directed=True, connection="strong")[1]
@@ -238,7 +243,7 @@ def connected(wins: np.ndarray) -> np.ndarray:
 
 
 def fitted(wins: np.ndarray) -> np.ndarray:
-    """Maximum-likelihood propensities relative to rank 1, from the clicks of pairs of ranks, shape (..., n_ranks).
+    """Maximum-likelihood propensities relative to rank 1, from tables of `harvested`; shape (..., n_ranks).
 
     ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p. Newton's method maximizes it, for
     all tables at once.
@@ -262,7 +267,7 @@ def fitted(wins: np.ndarray) -> np.ndarray:
 
 
 def fitted_power(wins: np.ndarray) -> np.ndarray:
-    """Maximum-likelihood exponents eta of ``p_k = k ** -eta`` from the clicks of pairs of ranks, shape (...).
+    """Maximum-likelihood exponents eta of ``p_k = k ** -eta``, from tables of `harvested`; shape (...).
 
     The likelihood of `fitted` as a function of eta is concave. Newton's method maximizes it, for all tables at once.
     """
@@ -283,7 +288,7 @@ def fitted_power(wins: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Result of the iterations.
+    """Result of the expectation maximization of `maximized`.
 
     Parameters
     ----------
@@ -304,7 +309,7 @@ class Expectation:
 
 
 class _ExpectationModel:
-    """Counts, and the state of the iterations: log p, then log r or the weights of the regression."""
+    """Clicks, and steps of `maximized`. A state is a vector: log p of ranks, then log r, or the regression weights."""
 
     def __init__(self, item: np.ndarray, rank: np.ndarray, shown: np.ndarray, clicks: np.ndarray, n_ranks: int):
         self.item, self.rank, self.clicks, self.missed = item, rank, clicks, shown - clicks
@@ -323,7 +328,7 @@ class _ExpectationModel:
         return np.concatenate((log_p, np.log((clicks + 0.5) / (self.per_item + 1.0))))
 
     def read(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Propensities and relevances."""
+        """The propensities and relevances of a state."""
         p = np.exp(np.clip(state[: self.n_ranks], -30.0, 0.0))
         rest = state[self.n_ranks :]
         return p, np.exp(np.clip(rest, -30.0, 0.0)) if self.features is None else _sigmoid(self.features @ rest)

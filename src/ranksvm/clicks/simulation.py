@@ -138,7 +138,7 @@ def simulate_clicks(
     rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
     if not rankers:
         raise OptionError("ranker is an empty dict: give at least one ranker.")
-    depth = None if swap == "last" else n_ranks  # whole rankings take memory
+    depth = None if swap == "last" else n_ranks  # only "last" needs whole rankings, which take memory
     full_lists = np.stack([_lists(_scores(data, one), queries, depth) for one in rankers.values()])
     lists = full_lists[:, :, :n_ranks]
     gain = attractiveness(data, 0.0, relevance)

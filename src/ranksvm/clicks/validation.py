@@ -24,14 +24,15 @@ from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
 
 __all__ = ["ClickValidation", "fit_from_clicks"]
 
-# C times the sum of the weights of all pairs, a product that means the same for any number of clicks
+# values to try for the product of C and the sum of the weights of all pairs, which means the same for any number of
+# clicks
 _BUDGETS = 10.0 ** np.arange(6)
 # share of the queries used to compare values of C
 _HELD_OUT = 0.25
 # maximum number of values added beyond the edges of the default grid, one at a time while the best value is at an edge
 _MAX_BEYOND = 3
-# minimum gain that counts as better, as a share of the interval's width: models with small C rank almost alike, and
-# their estimates differ only in the last digits
+# minimum difference of two estimates that counts, as a share of the width of the confidence interval: models with small
+# C rank almost alike, and their estimates differ only in the last digits
 _MATERIAL = 0.02
 
 
@@ -116,7 +117,7 @@ def fit_from_clicks(
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         As for `click_pairs`. ``"skip_above"`` uses the propensities in the validation only.
     Cs : array-like of float, optional
-        Values of C. None: 1, 10, ... 1e5, each divided by the sum of the weights of the pairs (online rankers: 2^-8,
+        Values of C. None: 1, 10, ... 1e5, divided by the sum of the weights of the pairs (online rankers: 2^-8,
         2^-6, ... 2^4), and up to three more if the best one is at an edge.
     metric : str, default "dcg@10"
         The metric that C is chosen by: "dcg@k" or "mean_relevant_rank".
@@ -198,7 +199,7 @@ def fit_from_clicks(
 
 
 def _scores(estimates: list[CounterfactualEstimate]) -> np.ndarray:
-    """The estimates of the metric, the larger the better."""
+    """The estimates of the metric, with a sign such that larger ones are better."""
     name = next(iter(estimates[0].means))
     return np.array([one.means[name] for one in estimates]) * (-1.0 if name == "mean_relevant_rank" else 1.0)
 

@@ -36,10 +36,11 @@ __all__ = ["DaskAdditiveRankSVM"]
 class DaskAdditiveRankSVM(DaskSingleRanker):
     """`AdditiveRankSVM` for data on a Dask cluster.
 
-    For the same rows, the levels of the features, the objective and the certificate are the same as in
-    `AdditiveRankSVM`. Each part stores one byte for each value, and in each round it sends only sums, with one number
-    for each variable of the model. A sample of up to 200,000 rows is fetched once; thanks to its Hessian, few rounds
-    suffice. A fit is reproducible bit by bit if the data have the same parts, as with `DaskRankSVM`.
+    For the same rows, the levels (bins or categories) of the features, the objective and the duality gap that bounds
+    its error are computed as in `AdditiveRankSVM`. Each part of the data stores one byte for each value. In each round,
+    it sends only sums, with one number for each variable of the model. A sample of up to 200,000 rows is fetched once:
+    its Hessian approximates the Hessian of all rows, so that few rounds suffice. A fit is reproducible bit by bit if
+    the data have the same parts, as with `DaskRankSVM`.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
 
     See Also
     --------
-    ranksvm.AdditiveRankSVM : The same in one process: `to_local` gives one, with shapes, tables and exports.
+    ranksvm.AdditiveRankSVM : The same model in one process; `to_local` converts to it, for shapes, tables and exports.
     DaskRankSVM : The linear model.
 
     Examples
@@ -158,7 +159,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
         n_queries = prepared.n_queries
         prepare_again = partial(prepared_rows, cluster, inputs, prepared.n_partitions)
         rows = AdditiveRows(cluster, prepared, levels, options, effective_n_jobs(self.n_jobs), prepare_again)
-        prepared.rows.clear()  # they are in the parts now
+        prepared.rows.clear()  # the parts have the rows now
 
         def value(function: AdditiveFunction) -> float:
             (found,) = held_out[0].evaluate(cluster, [function], metrics)
@@ -183,7 +184,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
             rows.close()
         model = self._new_local()
         model._assign_function(function)
-        model.categories_ = {}  # text is refused
+        model.categories_ = {}  # features that hold text are refused on a cluster
         model.candidate_bounds_, model.interaction_bounds_ = candidates, bounds
         model.monotone_ = levels.signs
         model._assign_outcome(problem.outcome(result))

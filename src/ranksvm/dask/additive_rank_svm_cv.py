@@ -37,9 +37,9 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     """`DaskAdditiveRankSVM` with its hyper-parameters chosen as by `AdditiveRankSVMCV`.
 
     For each step weight and number of interactions, the fits for all values of C run at the same time and share every
-    round. As in one process, the training part of each fold has levels of its own, but all data decide whether missing
-    values have a level. If a training part has more than 65,536 rows, its quantiles come from a sample, which may
-    differ from the sample in one process.
+    round. As in one process, the levels (bins) of the features are computed from the training part of each fold, but
+    all data decide whether missing values have a level. If a training part has more than 65,536 rows, its quantiles
+    come from a sample, which may differ from the sample in one process.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
 
     See Also
     --------
-    ranksvm.AdditiveRankSVMCV : The same in one process: `to_local` gives one.
+    ranksvm.AdditiveRankSVMCV : The same model in one process; `to_local` converts to it.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     ) -> tuple[AdditiveRankSVMCV, list[Solved]]:
         assert isinstance(options, AdditiveOptions)
         model: AdditiveRankSVMCV = self._new_local()
-        model.categories_ = {}  # text is refused
+        model.categories_ = {}  # features that hold text are refused on a cluster
         cluster, prepared = choosing.cluster, choosing.prepared
         prepare_again = partial(prepared_rows, cluster, inputs, prepared.n_partitions)
         rows = AdditiveRows(
@@ -161,7 +161,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         settings, Cs = model._settings(rows), model._tried_cs()
         try:
             if choosing.held_out:
-                prepared.rows.clear()  # they are in the parts now
+                prepared.rows.clear()  # the parts have the rows now
                 with interruptible_if(self.keep_on_interrupt) as interrupted:
                     choice, problem, result, solved = self._on_sets(
                         choosing, model, rows, options, settings, interrupted
@@ -187,7 +187,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         settings: list[Setting],
         interrupted: threading.Event | None,
     ) -> tuple[Choice, Any, SolverResult, list[Solved]]:
-        """The choice on the evaluation sets, its problem and solution, and the scores of all solutions."""
+        """Choose on the evaluation sets; return the choice, its problem and solution, and the scores of all of them."""
         Cs, solved = model._tried_cs(), []
         tried: list[tuple[Any, list[SolverResult]]] = []
         for setting in settings:
@@ -215,7 +215,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         settings: list[Setting],
         Cs: np.ndarray,
     ) -> Choice:
-        """The choice by folds of the queries, or of listed pairs."""
+        """Choose the hyper-parameters by cross-validation, with folds of the queries or of listed pairs."""
         columns = []
         for number, (train, test) in enumerate(self._splits(choosing)):
             fold = self._fold(choosing, options, train)
@@ -237,7 +237,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         return model._choose_by_scores(settings, Cs, [len(Cs)] * len(settings), scores, means, errors)
 
     def _fold(self, choosing: Choosing, options: AdditiveOptions, train: np.ndarray) -> AdditiveRows:
-        """The training part of a fold: the rows of some queries with levels of their own, or some listed pairs."""
+        """The training set of a fold: the queries or listed pairs in ``train``, with levels from their rows."""
         cluster, prepared = choosing.cluster, choosing.prepared
         if prepared.listed is not None:
             levels = replace(prepared.described, bounds={})

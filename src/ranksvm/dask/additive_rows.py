@@ -1,4 +1,4 @@
-"""The training set of an additive model on a cluster: rows, their levels, and the terms over them."""
+"""The training set of an additive model on a cluster: rows, the levels (bins) of their features, and the loss."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,9 +25,10 @@ __all__ = ["AdditiveRows", "describing", "levels_on_cluster"]
 
 
 class AdditiveRows:
-    """Rows on a cluster, with the levels of their features: an `AdditiveParts`.
+    """Rows on a cluster, with the levels of their features; implements the protocol `AdditiveParts`.
 
-    It makes a term for each set of variables; the terms share the rows and their codes.
+    `term` makes the loss for one set of variables. All these losses share the rows and their codes, which are one byte
+    for each value: its level.
 
     Parameters
     ----------
@@ -42,12 +43,12 @@ class AdditiveRows:
     n_threads : int
         Number of threads in this process.
     prepare_again : callable, optional
-        Prepares the rows again after their workers were lost; None: a loss is an error.
+        Prepares the rows again after their workers were lost; None: losing workers is an error.
 
     Attributes
     ----------
     made : list of PartitionedTerm
-        The terms.
+        The results of `term` so far.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class AdditiveRows:
         self._parts = parts_of_rows(cluster, prepared, *self._how)
 
     def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> PartitionedTerm:
-        """The term over all parts with these variables."""
+        """The loss over all parts of the rows, with the variables of ``terms``."""
         prepare_again = self._prepare_again
 
         def make_parts() -> list[Future]:
@@ -79,12 +80,12 @@ class AdditiveRows:
         if self.made and (sample := self.made[0].fetch()) is not None:
             known["sample"] = Part(sample.X, sample.pairs, terms)
         term = PartitionedTerm(backend, options.loss, self._n_threads, **known)
-        self._parts = backend.parts  # later terms use their codes
+        self._parts = backend.parts  # later calls share the codes of these parts
         self.made.append(term)
         return term
 
     def close(self) -> None:
-        """Free what the workers keep."""
+        """Free what the workers keep for the losses."""
         for term in self.made:
             term.close()
 
@@ -93,7 +94,7 @@ class AdditiveRows:
 
 
 def describing(cluster: Cluster, options: AdditiveOptions) -> DescribeRows:
-    """A function that computes the levels of all rows, for `prepared_rows`."""
+    """Return a function that computes the levels of the features from all rows, to pass to `prepared_rows`."""
 
     def levels(rows: list[Future], columns: Columns) -> AdditiveLevels:
         assert columns.n_features is not None
@@ -111,7 +112,7 @@ def levels_on_cluster(
     feature_names: Sequence[str] | None,
     missing: np.ndarray | None = None,
 ) -> AdditiveLevels:
-    """The levels of the features of all rows, the same as in a fit in one process.
+    """Compute the levels of the features from all rows; they are the same as in a fit in one process.
 
     The rows that determine the quantiles, at most 65,536, go to one worker, which sorts them. Then each part counts its
     rows at each level.
@@ -155,7 +156,7 @@ def levels_on_cluster(
 
 
 def _part_with_terms(part: Part, terms: AdditiveTerms) -> Part:
-    """A part with the variables of an additive model; it shares X, and the codes if the part has any."""
+    """A new part with the variables ``terms``; it shares X with the given part, and the codes if that part has them."""
     found = Part(part.X, part.pairs, terms)
     if isinstance(part.features, AdditiveTerms):
         assert isinstance(part.design, AdditiveDesign)
@@ -164,7 +165,7 @@ def _part_with_terms(part: Part, terms: AdditiveTerms) -> Part:
 
 
 def _counting(rows: Rows) -> np.ndarray | None:
-    """The rows with positive weight; None if there are no weights, so that each row counts once."""
+    """Row numbers of the rows with positive weight; None if rows have no weights, so that all of them count."""
     weight = rows.weights.get("sample_weight")
     return None if weight is None else np.flatnonzero(weight > 0.0)
 
@@ -177,7 +178,7 @@ def _counted(rows: Rows, n_features: int) -> tuple[int, np.ndarray]:
 
 
 def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Features, np.ndarray | None]:
-    """Some of the rows with positive weight, and their weights."""
+    """Features and weights of some rows; ``chosen`` has their numbers among the rows with positive weight."""
     counting = _counting(rows)
     own = chosen if counting is None else counting[chosen]
     return rows.with_features(n_features).X[own], None if counting is None else rows.weights["sample_weight"][own]
@@ -186,7 +187,7 @@ def _piece(rows: Rows, chosen: np.ndarray, n_features: int) -> tuple[Features, n
 def _described(
     pieces: list[tuple[Features, np.ndarray | None]], missing: np.ndarray, max_bins: int, categorical: list[int]
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
-    """The levels and statistics of the rows of all parts."""
+    """The levels and statistics of the features, from the chosen rows of all parts."""
     pieces = [piece for piece in pieces if piece[0].shape[0]]
     weights = [weight for _, weight in pieces if weight is not None]
     X = frames.stacked(*(X for X, _ in pieces))
@@ -194,7 +195,7 @@ def _described(
 
 
 def _levels(rows: Rows, bins: list[FeatureBins]) -> tuple[np.ndarray, float]:
-    """Number of rows at each level, or the sums of their weights, and the total."""
+    """Number of rows, or sum of their weights, for each level of each feature of a part, and for all its rows."""
     weight = rows.weights.get("sample_weight")
     if not len(rows):
         return np.zeros(sum(each.n_levels for each in bins)), 0.0

@@ -1,4 +1,4 @@
-"""The backend of parts on a Dask cluster, which recomputes lost parts; and the devices of its workers."""
+"""Computes sums over the parts of the data on a Dask cluster, recomputes lost parts, and checks workers' devices."""
 
 import contextlib
 import logging
@@ -30,17 +30,19 @@ logger = logging.getLogger("ranksvm.dask")
 
 T = TypeVar("T")
 
-# Arguments of a round larger than this are sent once to every worker, not with every task.
+# If the arguments of a round (one task for every part) take more bytes than this, they are sent once to every worker,
+# not with every task.
 LARGE_ARGUMENTS = 64 << 10
-# Results of up to this many parts are added up here; results of more parts are first added up on the workers. A
-# result of 136 features takes only 1 kB, and a task has a cost of its own. The number was not tuned.
+# Results of up to this many parts are added up in this process; results of more parts are first added up on the
+# workers. For 136 features a result takes only 1 kB, while every additional task on a worker costs time. The number was
+# not tuned.
 GATHERED = 64
-# Maximum number of attempts for a round in which workers end or futures are cancelled, an evaluation, or a choice of C.
+# Maximum number of attempts for a round, an evaluation or a choice of C, if workers end or futures are cancelled.
 ATTEMPTS = 5
 
 
 class DaskBackend:
-    """Parts on the workers of a cluster: see `Backend` for the methods.
+    """Parts of the data on the workers of a cluster; implements the protocol `Backend`, which describes the methods.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class DaskBackend:
         self.parts, self._info = list(parts), None
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
-        """Sums over all parts."""
+        """The results of ``jobs``, added up over all parts."""
         self.n_rounds += 1
         return self._repeated(lambda: self._sum(cloudpickle.dumps(list(jobs))))
 
@@ -89,7 +91,7 @@ class DaskBackend:
         return self._info
 
     def close(self, fit: str | None = None) -> None:
-        """Free what the parts keep for a fit, or all of them."""
+        """Free what the parts keep for one fit; without ``fit``, free the parts."""
         if fit is None:
             self.parts = []
         else:
@@ -101,7 +103,7 @@ class DaskBackend:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _repeated(self, ask: Callable[[], T]) -> T:
-        """The result of a request, which is repeated if its futures are lost."""
+        """The result of ``ask``, which is called again if its futures are lost."""
         make_parts: Callable[[], list[Future]] | None = None
         for attempt in range(ATTEMPTS):
             try:
@@ -180,7 +182,7 @@ def _groups(start: int, stop: int, max_parts: int) -> list[tuple[int, int]]:
 
 
 def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:
-    """The sum over all parts, from the sums of the subtrees."""
+    """Add up the sums of the subtrees, ``found``, in the order of `tree_sum`."""
     if (start, stop) in found:
         return found[start, stop]
     middle = start + (stop - start + 1) // 2

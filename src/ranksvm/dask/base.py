@@ -1,4 +1,4 @@
-"""Base of the estimators on Dask: the client, the data on the cluster, the local model."""
+"""Base of the estimators on Dask: handles the client, the data on the cluster, and conversion to a local model."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ __all__ = ["DaskRanker"]
 class DaskRanker(BaseEstimator):
     """Base of the estimators on Dask."""
 
-    # the single-process estimator, which shares all hyper-parameters but those of the cluster
+    # class of the single-process estimator, which has the same hyper-parameters except those for the cluster
     _local: ClassVar[Any]
 
     loss: str | MarginFunction
@@ -155,7 +155,7 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         RankSVM, RankSVMCV, AdditiveRankSVM or AdditiveRankSVMCV
-            The same weights, certificate and model file.
+            It has the same weights and duality gap, and saves the same model file.
         """
         check_is_fitted(self)
         return self._new_local()
@@ -212,7 +212,7 @@ class DaskRanker(BaseEstimator):
         return linear_options(self, device="cpu", memory_limit=None)
 
     def _problem(self, term: PartitionedTerm, options: LinearOptions) -> PartitionedProblem:
-        """The problem over the parts of the cluster."""
+        """The optimization problem over all parts of the data."""
         names = getattr(self, "feature_names_in_", None)
         return PartitionedProblem(term, options, monotone_signs(options.monotone, term.n_variables, names))
 
@@ -237,13 +237,13 @@ class DaskRanker(BaseEstimator):
         )
 
     def _gathered(self, cluster: Cluster, inputs: InputParts) -> dict[str, Any]:
-        """The data in this process, as arguments of ``fit``; also stores the names of the features."""
+        """Gather the data in this process, as arguments of ``fit``; also store the names of the features."""
         columns, arguments = fit_arguments(cluster, inputs, self.memory_limit)
         self._learn_columns(columns, inputs)
         return arguments
 
     def _prepared(self, cluster: Cluster, inputs: InputParts, describe: DescribeRows | None = None) -> Prepared:
-        """The rows on the cluster, and ``describe`` as in `prepared_rows`; also stores the names of the features."""
+        """Prepare the rows on the cluster as `prepared_rows` does; also store the names of the features."""
         listed = inputs.listed
         if listed is not None and listed.groups is not None and self.pair_weighting == "per_query":
             raise OptionError("pair_weighting='per_query' needs queries: also give qid or group.")
@@ -283,7 +283,7 @@ class DaskRanker(BaseEstimator):
     def _evaluation_sets(
         self, cluster: Cluster, metrics: list[Metric], eval_set: EvalSets, *options: Any
     ) -> tuple[list[HeldOut], list[Metric]]:
-        """The sets on the cluster, and their metrics."""
+        """The evaluation sets on the cluster, and the metrics to compute on them."""
         found = []
         for name, inputs, timed in self._inputs_of_sets(cluster, eval_set, *options):
             with naming_set(name):
@@ -300,7 +300,7 @@ class DaskRanker(BaseEstimator):
         eval_names: str | Sequence[str] | None,
         eval_sample_weight: EvalValues,
     ) -> list[tuple[str, InputParts, bool]]:
-        """The name of each set, its parts, and whether it has times."""
+        """The name of each evaluation set, its parts, and whether its labels are (censored) times."""
         if eval_set is None:
             EvalArguments(None, eval_qid, eval_group, eval_names, eval_sample_weight).refuse_without_sets()
             return []

@@ -1,4 +1,4 @@
-"""Base of the estimators on Dask that choose C: the arguments of ``fit``, evaluation sets, and folds."""
+"""Base of the estimators on Dask that choose C: implements ``fit``, with evaluation sets or with folds."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ class Solved(NamedTuple):
     means, errors : ndarray of float64, shape (n_tried,)
         Mean and standard error of the metric on the set that chooses C, up to the C at which early stopping stops.
     of_sets : dict of str to list of dict
-        Name of each set -> the sums of each metric for each of these solutions.
+        Name of each set -> for each of these solutions, the `Sums` of each metric.
     """
 
     means: np.ndarray
@@ -56,7 +56,7 @@ class Solved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choosing:
-    """What decides on C.
+    """What is needed to choose C: the training rows, and the evaluation sets or folds with their metrics.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class Choosing:
     metrics : list of Metric
         The metrics of these sets; the first one decides.
     convention : Convention
-        Their definitions.
+        Which definitions of the metrics to use.
     patience : int or None
-        The number of values of C without a better score after which larger ones are not considered.
+        If so many successive values of C have no better score, larger values of C are not considered.
     """
 
     cluster: Cluster
@@ -163,7 +163,7 @@ class DaskChoosingRanker(DaskRanker):
         Warns
         -----
         ConvergenceWarning
-            When a certificate does not meet ``tol``.
+            When the certificate of a fit (its relative duality gap) does not meet ``tol``.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._options()
@@ -193,7 +193,7 @@ class DaskChoosingRanker(DaskRanker):
             sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
             if self.solver == "dual":
                 return self._chosen_here(cluster, inputs, sets, eval_metric=eval_metric, eval_at=eval_at)
-            # a splitter may give other folds the second time, or none
+            # a choice is repeated only with the same folds: a splitter may give other folds the second time, or none
             same_folds = eval_set is not None or self.cv is None or isinstance(self.cv, Integral)
             attempts = ATTEMPTS if same_folds else 1
             for attempt in range(attempts):
@@ -221,7 +221,7 @@ class DaskChoosingRanker(DaskRanker):
         convention: Convention,
         patience: int | None,
     ) -> Choosing:
-        """The rows on the cluster, and what decides on C."""
+        """Prepare the rows and the evaluation sets on the cluster, to choose C with them."""
         prepared = self._prepared(cluster, inputs)
         held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
         if not held_out and prepared.listed is not None:

@@ -82,7 +82,7 @@ class Cluster:
         return max(1, int(self._identity()["total_threads"]))
 
     def memory(self) -> int:
-        """Memory limit of the smallest worker in bytes; 0 if there is none."""
+        """The smallest memory limit of a worker in bytes; 0 if no worker has a limit."""
         limits = [int(worker["memory_limit"] or 0) for worker in self._identity()["workers"].values()]
         return min(filter(None, limits), default=0)
 
@@ -98,7 +98,7 @@ class Cluster:
                 )
 
     def run_on_workers(self, function: Callable[..., object], *arguments: Any) -> dict[str, Any]:
-        """The result of a function on each worker, or the error that it raises, by address of the worker."""
+        """Run a function on each worker; return its result, or the error that it raises, by address of the worker."""
 
         async def run() -> dict[str, Any]:
             return await self.client.run(function, *arguments, on_error="return")

@@ -79,7 +79,7 @@ class Sums(NamedTuple):
         return cls(float(w.sum()), value, float(squares.sum()), value2, square2, int(has_value.sum()))
 
     def plus(self, more: "Sums") -> "Sums":
-        """The sums of both sets of queries."""
+        """The sums over the queries of both."""
         return Sums._make(a + b for a, b in zip(self, more, strict=True))
 
     @property
@@ -123,7 +123,7 @@ class HeldOut:
 
     @property
     def own_metric(self) -> Metric | None:
-        """The only metric of this set; None if labels allow any metric."""
+        """The only metric that listed pairs, or times, allow; None if this set has labels, which allow any metric."""
         if self.prepared.listed is not None:
             return ACCURACY
         return CONCORDANCE if self.timed else None
@@ -175,7 +175,7 @@ def evaluated(
     metrics : sequence of Metric
         The metrics.
     convention : str or Convention
-        Their definitions.
+        Which definitions of the metrics to use.
     held_out : ndarray of uint64, optional
         The hashes of the queries that count; None: all of them.
     listed : Listed, optional
@@ -184,7 +184,7 @@ def evaluated(
     Returns
     -------
     list of dict
-        For each model the sums of each metric, by name.
+        For each model, the `Sums` of each metric by its name.
     """
     if listed is not None:
         found = cluster.mapped(sums_of_pairs, rows, list(models), on_workers(cluster, listed))
@@ -206,7 +206,7 @@ def _evaluated(
 
 
 def sums_of_pairs(rows: Rows, models: list[Scorer], listed: Listed) -> list[dict[str, Sums]]:
-    """The sums of the accuracy of each model on the pairs of one part."""
+    """For each model, the `Sums` of its accuracy on the pairs of one part of the data."""
     pairs = pairs_in_part(rows, listed)
     if not len(pairs.numbers):
         return [{ACCURACY.name: ZERO_SUMS} for _ in models]
@@ -236,7 +236,7 @@ def scoring_function(model: Any) -> Scorer:
 def sums_of(
     rows: Rows, model: Scorer, metrics: list[Metric], convention: str | Convention = "default"
 ) -> dict[str, Sums]:
-    """The sums of each metric for one model on one part."""
+    """The `Sums` of each metric, by its name, for one model on one part of the data."""
     if not len(rows.y):
         return dict.fromkeys((metric.name for metric in metrics), ZERO_SUMS)
     scores = scores_of(rows, model)
@@ -259,7 +259,7 @@ def lazy_scores(model: "Ranker", X: Any) -> "da.Array | dd.Series":
     Returns
     -------
     dask array or dask Series
-        The scores, with the parts of X.
+        The scores, divided into parts as X is.
     """
     if are_files(X):
         paths = X if isinstance(X, list | tuple) else [X]
@@ -300,7 +300,7 @@ def lazy_metric(
     pairs: ArrayLike | None,
     pair_weight: ArrayLike | None,
 ) -> da.Array:
-    """A metric of queries whose rows may be in several parts: one task gets the scores, labels and ids of a query.
+    """The mean of a metric, computed lazily: one task gets all rows of a query, which may be in several parts.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def lazy_metric(
 
 
 def _scored(rows: Rows, model: Scorer, n: int) -> list[Rows]:
-    """Divide rows by the hash of their query; their only feature is their score."""
+    """Divide the rows of a part into ``n`` pieces by the hash of the query; the only feature of a row is its score."""
     scores = scores_of(rows, model)
     scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
     to = (rows.report().queries % np.uint64(n)).astype(np.int64)[rows.queries.numbers()]

@@ -1,4 +1,4 @@
-"""The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are divided."""
+"""Divide the arguments of ``fit`` into parts: dask arrays, dask DataFrames, lists of files, or ordinary arrays."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["InputParts", "are_files", "blocks_of", "input_parts", "is_dask_frame"]
 
-# A client's array with more bytes than this is divided into parts of the size in dask's configuration.
+# An array of this process with more bytes than this is divided into parts of the size in dask's configuration.
 CUT_BYTES = 64 << 20
 
 # A file, or several.
 Files = PathLike | list[PathLike] | tuple[PathLike, ...]
-# Computes delayed numbers of rows.
+# Function that computes the row counts of parts, which are delayed values.
 Count = Callable[[list[Delayed]], list[int]]
 
 
@@ -88,7 +88,7 @@ def input_parts(
     pairs, pair_weight : array-like or dask array, optional
         Row numbers (preferred, other) of pairs, instead of labels, and the weight of each.
     count : callable, optional
-        Computes delayed numbers of rows: group and pairs need them if the sizes of the parts are unknown.
+        Computes the row counts of parts: needed for group and pairs if the sizes of the parts are unknown.
     missing : bool
         Whether values of X may be missing (NaN).
 
@@ -154,14 +154,14 @@ def input_parts(
 
 
 class _Cut:
-    """A column of this process, divided like X."""
+    """An array of this process with a value for each row; it is divided into parts as X is."""
 
     def __init__(self, values: np.ndarray, sizes: Sequence[int]):
         self.blocks = np.split(values, np.cumsum(sizes)[:-1])
 
 
 def _sizes(X: da.Array | DaskFrame, blocks: list[Delayed], count: Count | None) -> list[int]:
-    """Numbers of rows of the parts."""
+    """The number of rows of each part."""
     if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any():
         return [int(size) for size in X.chunks[0]]
     assert count is not None

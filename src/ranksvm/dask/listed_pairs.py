@@ -35,7 +35,7 @@ class Listed(NamedTuple):
     rows : ndarray of int64, shape (n_pairs, 2)
         Row numbers (preferred, other) in the whole data.
     weight : ndarray of float64, shape (n_pairs,)
-        Weight of each.
+        Weight of each pair.
     groups : ndarray of int, shape (n_pairs,), or None
         Group of each pair if there is at most one query: pairs that share rows, directly or through other pairs, are in
         one group. None: the pairs of each query are a group.
@@ -46,7 +46,7 @@ class Listed(NamedTuple):
     groups: np.ndarray | None = None
 
     def connected(self) -> "Listed":
-        """The same pairs, with groups of pairs that rows connect."""
+        """The same pairs, with ``groups``: pairs that share rows, directly or through other pairs, are one group."""
         n_rows = int(self.rows.max()) + 1
         return self._replace(groups=groups_of_pairs(Queries.from_group([n_rows], n_rows), *self.rows.T))
 
@@ -64,7 +64,7 @@ class PairsInPart(NamedTuple):
     numbers : ndarray of int64, shape (n_pairs,)
         Which of the listed pairs they are.
     places : ndarray of int64, shape (n_pairs, 2)
-        The rows (preferred, other) in the part.
+        Row numbers (preferred, other) within the part.
     """
 
     numbers: np.ndarray
@@ -203,7 +203,7 @@ def pairs_in_part(rows: Rows, listed: Listed) -> PairsInPart:
 
 
 def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray]:
-    """The queries of the pairs of a part.
+    """Which of the listed pairs a part has, and the query of each of them.
 
     Parameters
     ----------
@@ -217,14 +217,14 @@ def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray
     numbers : ndarray of int64
         Which of the listed pairs they are.
     queries : ndarray of uint64
-        The hash of each one's query.
+        The hash of the query of each pair.
     """
     pairs = pairs_in_part(rows, listed)
     return pairs.numbers, hashes_of(rows.queries.ids)[rows.queries.numbers()[pairs.places[:, 0]]]
 
 
 def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, in_place: bool = False) -> Part:
-    """The part of the problem for some rows: the listed pairs of these rows.
+    """The part of the training problem that some rows make up, with the listed pairs of these rows.
 
     Parameters
     ----------

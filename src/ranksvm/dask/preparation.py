@@ -38,7 +38,7 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.dask")
 
-# Called before any row moves, with the rows of the original parts and their columns.
+# Function that is called with the rows of the original parts and their columns, before rows move to other parts.
 DescribeRows = Callable[[list[Future], Columns], object]
 
 
@@ -84,7 +84,7 @@ def prepared_rows(
     n_partitions: int | None,
     describe: DescribeRows | None = None,
 ) -> Prepared:
-    """The validated rows on the cluster, in parts of whole queries that are large enough for a task.
+    """The validated rows on the cluster, in at most ``n_partitions`` parts, which have whole queries.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def prepared_rows(
     n_partitions : int or None
         Largest number of parts; None: as many as the workers have threads.
     describe : callable, optional
-        Called before any row moves, with the rows of the original parts and their columns.
+        Called with the rows of the original parts and their columns, before rows move to other parts.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def prepared_rows(
 def parts_of_rows(
     cluster: Cluster, prepared: Prepared, selection: str, weighting: str, in_place: bool = False
 ) -> list[Future]:
-    """The parts of the problem.
+    """The parts of the training problem: rows with their pairs.
 
     Parameters
     ----------
@@ -138,14 +138,14 @@ def parts_of_rows(
     prepared : Prepared
         The rows.
     selection, weighting : str
-        Which pairs count, and how.
+        Which pairs count, and how they are weighted.
     in_place : bool
         Whether parts also have the rows without pairs.
 
     Returns
     -------
     list of Future
-        The `Part` of each.
+        The `Part` for each part of the rows.
     """
     n_features = prepared.columns.n_features
     if prepared.listed is not None:
@@ -156,7 +156,7 @@ def parts_of_rows(
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:
-    """Pairs for tasks, as the result of a task: unlike scattered data, they are created again if their worker ends.
+    """Listed pairs as the result of a task: unlike scattered data, they are created again if their worker ends.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def fit_arguments(cluster: Cluster, inputs: InputParts, memory_limit: MemoryLimi
 def evaluation_set(
     arguments: dict[str, Any],
 ) -> tuple[tuple[Any, ...] | Preferences, np.ndarray | None, np.ndarray | None]:
-    """One item of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of a single-process estimator.
+    """An evaluation set as items of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of a local estimator.
 
     Parameters
     ----------

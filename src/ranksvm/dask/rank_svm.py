@@ -27,9 +27,10 @@ __all__ = ["DaskRankSVM"]
 class DaskRankSVM(DaskSingleRanker):
     """`RankSVM` for data on a Dask cluster, similar to ``xgboost.dask.DaskXGBRanker``.
 
-    The objective, the solvers and the certificate are the ones of `RankSVM`. In each round a part sends only sums, of
-    ``n_features`` numbers each; a sample of the rows is fetched once. A fit is reproducible bit by bit if the data have
-    the same parts, even if a worker is killed, leaves, restarts or is added.
+    The objective, the solvers and the certificate (the duality gap, which bounds the error) are those of `RankSVM`. In
+    each round, a part of the data sends only sums, which have ``n_features`` numbers; a sample of the rows is fetched
+    once. A fit is reproducible bit by bit if the data have the same parts, even if a worker is killed, leaves, restarts
+    or is added.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class DaskRankSVM(DaskSingleRanker):
 
     See Also
     --------
-    ranksvm.RankSVM : The same in one process: `to_local` gives one.
+    ranksvm.RankSVM : The same model in one process; `to_local` converts to it.
     DaskRankSVMCV : Chooses C.
 
     Notes
@@ -154,7 +155,7 @@ class DaskRankSVM(DaskSingleRanker):
     ) -> tuple[RankSVM, int]:
         term = self._term(cluster, inputs, prepared, self.checkpoint)
         n_queries = prepared.n_queries
-        prepared.rows.clear()  # they are in the parts now
+        prepared.rows.clear()  # the parts have the rows now
         try:
             problem = self._problem(term, options)
             with interruptible_if(self.keep_on_interrupt) as interrupted:

@@ -38,8 +38,8 @@ __all__ = ["DaskRankSVMCV"]
 class DaskRankSVMCV(DaskChoosingRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
-    The fits for all values of C run at the same time and share every round. So all of them take about as many rounds as
-    the longest fit.
+    The fits for all values of C run at the same time and share every round, which is one task for each part of the
+    data. So all fits together take about as many rounds as the longest one.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
 
     See Also
     --------
-    ranksvm.RankSVMCV : The same in one process: `to_local` gives one.
+    ranksvm.RankSVMCV : The same model in one process; `to_local` converts to it.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
     def _fold_term(
         self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
     ) -> PartitionedTerm:
-        """The loss over the pairs of some queries, or over some listed pairs; X is shared with the full parts."""
+        """The loss of a fold, whose queries or pairs are ``train``; it shares X with ``term``, the loss of all rows."""
         backend = DaskBackend(cluster, device=self.device)
         backend.put(self._fold_parts(cluster, prepared, term, train))
         return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
@@ -200,7 +200,7 @@ def _largest(rows: Rows, train: np.ndarray) -> float:
 
 
 def _fold_part(part: Part, rows: Rows, train: np.ndarray, scale: float) -> Part:
-    """A part with the pairs of some of the queries, which shares X."""
+    """A new part with only the pairs of the queries in ``train``; it shares X with ``part``."""
     chosen = np.isin(hashes_of(rows.queries.ids), train)
     pairs = part.pairs.of_queries(np.flatnonzero(chosen))
     if scale != 1.0 and pairs.gain is not None:

@@ -1,4 +1,4 @@
-"""Rows on workers: plain arrays, validated on the worker, and the queries that they belong to."""
+"""The rows of one part of the data, as arrays that a worker has validated, and the queries of these rows."""
 
 import hashlib
 import sys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
 
-# Names of the weights per row.
+# Names of the arguments of ``fit`` that give each row a weight, or tell whether its time was observed.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
 # Key of the row numbers in the whole data, which are stored with the weights if pairs are listed.
 ROW = "row"
@@ -67,7 +67,7 @@ class Report(NamedTuple):
     queries : ndarray of uint64, shape (n_queries,)
         A hash of the content of each query id, in order of first appearance.
     sizes : ndarray of int64, shape (n_queries,)
-        Number of rows of each.
+        Number of rows of each query.
     row_bytes : float
         Bytes of a row.
     n_features : int
@@ -124,7 +124,7 @@ class Rows:
 
     @property
     def queries(self) -> Queries:
-        """The rows by query."""
+        """Which rows belong to each query."""
         if self._queries is None:
             self._queries = Queries.from_qid(self.qid, len(self.y))
         return self._queries
@@ -148,7 +148,7 @@ class Rows:
         return self.taken(np.flatnonzero(chosen[self.queries.numbers()]))
 
     def name_of(self, query: int) -> object:
-        """The id of the query with a hash."""
+        """The id of the query with the hash ``query``."""
         place = np.flatnonzero(hashes_of(self.queries.ids) == np.uint64(query))
         return self.queries.keys[int(place[0])]
 
@@ -347,7 +347,7 @@ def _ids(parts: list[np.ndarray]) -> np.ndarray:
 def part_of(
     rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int, in_place: bool = False
 ) -> Part:
-    """The part of the problem for some rows: their pairs, and X in the order of the pairs.
+    """The part of the training problem that some rows make up: their pairs, and X in the row order of the pairs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Base of the estimators on Dask that fit one model: the arguments of ``fit``, and evaluation sets."""
+"""Base of the estimators on Dask that fit one model: implements ``fit``, with evaluation sets."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -71,9 +71,9 @@ class DaskSingleRanker(DaskRanker):
         sample_weight, query_weight, propensity, event : dask array, dask Series or array-like, optional
             As in `RankSVM.fit`.
         pairs, pair_weight : array-like or dask array, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`: numbers of rows (preferred, other) in the whole
-            data, counted over the parts. This process and every worker keep all pairs. Without ``qid``, rows that pairs
-            connect are moved to the same part.
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`: row numbers (preferred, other) in the whole
+            data, which continue from part to part. This process and every worker keep all pairs. Without ``qid``, rows
+            that pairs connect are moved to the same part.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
             accuracy, ``(X, time, event)`` for censored times.
@@ -101,7 +101,7 @@ class DaskSingleRanker(DaskRanker):
         Warns
         -----
         ConvergenceWarning
-            When the certificate does not meet ``tol``.
+            When the certificate (the relative duality gap) does not meet ``tol``.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._options()
@@ -152,5 +152,5 @@ class DaskSingleRanker(DaskRanker):
         held_out: list[HeldOut],
         metrics: list[Metric],
     ) -> tuple[Any, int]:
-        """The local model of a fit in rounds, and the number of rounds."""
+        """Fit in rounds over the parts; return the local model and the number of rounds."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Whole queries: finds the queries that are divided between parts, and moves rows to make them whole."""
+"""Finds the queries whose rows are divided between parts, and moves rows so that one part has the whole query."""
 
 import logging
 import pickle
@@ -27,12 +27,12 @@ QUERY_SHARE = 0.3
 
 
 class Moves(NamedTuple):
-    """The rows that have to move.
+    """Which rows have to move to other parts, so that no query is in several parts.
 
     Attributes
     ----------
     pieces : dict of (int, int) to ndarray of uint64
-        From part -> to part: the hashes of the queries whose rows move.
+        (source part, target part) -> the hashes of the queries whose rows move.
     n_rows : int
         Number of rows that move.
     n_queries : int
@@ -154,7 +154,7 @@ def _name_of(rows: Rows, query: int) -> object:
 
 
 def _moved(client: Client, rows: list[Future], needed: Moves) -> list[Future]:
-    """Parts with the rows that arrived, and without the rows that left."""
+    """Move rows between parts; return the parts afterwards."""
     pieces: dict[int, list[Future]] = {}
     leaving: dict[int, list[np.ndarray]] = {}
     for (source, target), hashes in needed.pieces.items():
@@ -219,7 +219,7 @@ def _empty() -> "pd.DataFrame":
 
 
 def _packed(rows: Rows, source: int, labels: np.ndarray) -> "pd.DataFrame":
-    """A table with a line for each part that rows go to."""
+    """A table with one line for each part to which rows of this part go."""
     import pandas as pd
 
     n_parts = len(labels)

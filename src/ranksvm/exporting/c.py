@@ -192,7 +192,7 @@ _RESERVED = (
 
 
 def _literal(text: str) -> str:
-    """A string of C; characters beyond ASCII as octal bytes of UTF-8, and no trigraphs."""
+    """A string literal of C: characters beyond ASCII become octal escapes of UTF-8, and trigraphs are avoided."""
     escaped = json.dumps(text, ensure_ascii=False).replace("?", "\\?")
     return "".join(
         character if ord(character) < 128 else "".join(f"\\{byte:03o}" for byte in character.encode())

@@ -13,7 +13,7 @@ from ranksvm.exporting.text import exact, identifier_checked
 
 __all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
-# Numbers, or names, in one line of a file.
+# How many numbers, or names, one line of a file has.
 PER_LINE = 6
 # Arrays whose length does not depend on the number of features.
 LONG = ("CUTS", "VALUES")
@@ -155,8 +155,8 @@ class ScoringTemplates(NamedTuple):
     min_max : str
         The body for features from 0 to 1; no placeholders.
     standard : str
-        The body for features relative to their mean; placeholders: ``spread``, which computes the deviation, its
-        ``variables``, ``minus_mean`` and ``value``.
+        The body for features relative to their mean; placeholders: ``spread`` (code that computes the deviation),
+        ``variables`` (their declaration), ``minus_mean`` and ``value``.
     spread : str
         Computes the deviation; no placeholders.
     value, value_of_query : str
@@ -204,12 +204,12 @@ class AdditiveTemplates(NamedTuple):
     Attributes
     ----------
     sums : str
-        The score of one document; placeholders: ``value``, the scaled feature j, and ``scaled``.
+        The score of one document; placeholders: ``value`` (the scaled feature j) and ``scaled``.
     static : str
-        The function that scores one document; placeholders: ``name`` and ``n``, the number of features.
+        The function that scores one document; placeholders: ``name`` and ``n`` (the number of features).
     by_query : str
-        The function that scores a query; placeholders: ``name`` and ``statistics``, which set shift and scale of
-        feature j.
+        The function that scores a query; placeholders: ``name`` and ``statistics`` (code that sets shift and
+        scale of feature j).
     min_max : str
         The statistics for features from 0 to 1; no placeholders.
     standard : str
@@ -247,7 +247,7 @@ class AdditiveTemplates(NamedTuple):
 
 
 def filled(template: str, **values: object) -> str:
-    """A template with its values."""
+    """A template with its placeholders replaced by values."""
     return Template(template).substitute(values)
 
 
@@ -269,10 +269,11 @@ def _texts(words: list[str], indent: str) -> str:
 
 
 def _table_arrays(function: Additive) -> dict[str, np.ndarray]:
-    """The arrays of an additive model.
+    """The arrays that describe an additive model in the file.
 
-    A row of ``TABLES`` has seven numbers: a feature, the index of its first cut, and the number of its cuts; the same
-    for a second feature, or zeros; and the index of the first value.
+    A row of ``TABLES`` describes the function of one feature, or of two, by seven numbers: the feature, the index of
+    its first cut in ``CUTS``, and the number of its cuts; the same for a second feature, or zeros; and the index of the
+    first value of the function in ``VALUES``.
     """
     rows, cuts, values = [], [np.empty(0)], []
     n_cuts = n_values = 0

@@ -18,7 +18,7 @@ from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, scor
 
 __all__ = ["ELASTICSEARCH", "OPENSEARCH"]
 
-# Number of documents of each shard that are rescored.
+# Number of best documents of each shard whose scores the model recomputes.
 WINDOW = 100
 
 

@@ -54,8 +54,8 @@ def export(
     ----------
     model : estimator
         A fitted ranker, or a fitted Pipeline of scalers (StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of
-        scikit-learn, QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler) that ends with one, or a fitted search of
-        scikit-learn.
+        scikit-learn, QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler) that ends with a ranker, or a fitted
+        search of scikit-learn.
     path : str or path-like, optional
         File to write, atomically; None: write no file. The result has the content in either case.
     to : str

@@ -22,7 +22,7 @@ __all__ = [
 
 # Name in the model -> name in the engine; or the names of all features, in order.
 FeatureNames = Mapping[str, str] | Sequence[str]
-# {{keywords}}, {{{keywords}}}, {{#toJson}}keywords{{/toJson}}
+# A parameter in a query: {{keywords}}, {{{keywords}}} or {{#toJson}}keywords{{/toJson}}.
 _PARAMETER = re.compile(r"\{\{\{?\s*([\w.]+)\s*\}?\}\}|\{\{#toJson\}\}\s*([\w.]+)\s*\{\{/toJson\}\}")
 
 
@@ -98,7 +98,7 @@ def read_names(path: PathLike) -> dict[str, str] | list[str]:
     Raises
     ------
     DataError
-        When the file has neither form.
+        When the file has none of these forms.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -126,7 +126,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def feature_templates(given: object) -> list[dict[str, Any]]:
-    """The features of a feature set.
+    """Convert queries, or a feature set, to a list of features.
 
     Parameters
     ----------

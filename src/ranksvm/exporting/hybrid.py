@@ -177,7 +177,7 @@ def _shares(request: Request) -> list[float]:
 
 
 def _weights(request: Request) -> np.ndarray:
-    """Non-negative weights of the scores as the engine normalizes them."""
+    """Weights of the scores that the engine has normalized; OptionError if a weight is negative."""
     weights = np.asarray(request.coef, dtype=np.float64)
     if request.query_scaling is None and request.scaling is not None:
         if request.scaling.shift.any():

@@ -18,7 +18,7 @@ _FORMULAS: dict[Any, str] = {
     "standard": "sum over features of weight * (x - mean) / deviation, 0 where a feature is constant; mean and "
     "deviation (of the population) over the documents of the query",
 }
-# What an additive model adds to the formula.
+# Text that is appended to the formula for an additive model.
 _TABLES = (
     "; plus the value of each table: an axis takes interval k of a feature if its value, scaled in the same way, "
     "reaches k of the cuts, and interval 0 if it is missing; a missing value is 0 in the sum if the feature is marked "

@@ -59,7 +59,7 @@ def read_liblinear(path: str, text: str, n_features: int | None = None) -> Linea
     Raises
     ------
     ModelFileError
-        When it is no such file, is truncated, or has more than two classes.
+        When the text is not a model file of LIBLINEAR, is truncated, or has more than two classes.
     """
     lines = text.splitlines()
     settings, first = settings_until(path, lines, "w")
@@ -85,7 +85,7 @@ def read_liblinear(path: str, text: str, n_features: int | None = None) -> Linea
 
 
 def is_liblinear(text: str) -> bool:
-    """Whether a file is such a model, by its first line."""
+    """Whether a text begins like a model file of LIBLINEAR."""
     return text.startswith("solver_type ")
 
 

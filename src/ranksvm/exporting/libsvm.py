@@ -65,7 +65,7 @@ def read_libsvm(path: str, text: str, n_features: int | None = None) -> LinearFi
     Raises
     ------
     ModelFileError
-        When it is no such file, its kernel is not linear, or it has more than two classes.
+        When the text is not a model file of LIBSVM, its kernel is not linear, or it has more than two classes.
     """
     lines = text.splitlines()
     settings, first = settings_until(path, lines, "SV")
@@ -82,7 +82,7 @@ def read_libsvm(path: str, text: str, n_features: int | None = None) -> LinearFi
 
 
 def is_libsvm(text: str) -> bool:
-    """Whether a file is such a model, by its first line."""
+    """Whether a text begins like a model file of LIBSVM."""
     return text.startswith("svm_type ")
 
 

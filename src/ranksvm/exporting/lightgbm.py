@@ -14,7 +14,8 @@ from ranksvm.exporting.trees import Leaf, Split, Tree, tree_of
 
 __all__ = ["LIGHTGBM"]
 
-# How a node treats missing values. If the feature has no level for them, they count as 0, as in LightGBM itself.
+# Codes for how a node treats missing values. If the feature has no interval for them, they count as 0, as in
+# LightGBM itself.
 _MISSING_IS_ZERO, _MISSING_GOES_LEFT = 0, 10
 # Characters that LightGBM does not allow in the name of a feature.
 _NOT_IN_NAMES = re.compile(r'[\s",:\[\]{}]')

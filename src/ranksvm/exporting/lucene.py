@@ -1,4 +1,4 @@
-"""A linear model as the plugins of Lucene's engines compute it: float32, normalizers per feature, and no intercept."""
+"""A linear model as plugins of Lucene's engines compute it: in float32, by a normalizer per feature, no intercept."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ FAR_RATIO = 1e3
 
 @dataclass(frozen=True)
 class LuceneFeature:
-    """One feature of an engine: ``weight * (x - shift) / scale``, all numbers of float32.
+    """One feature of an engine: ``weight * (x - shift) / scale``, with all numbers in float32.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def lucene_features(request: Request) -> list[LuceneFeature]:
     Raises
     ------
     OptionError
-        When nothing is left, or a weight is beyond float32.
+        When no feature is left, or a weight is beyond float32.
     """
     scaling = _shifted(request) if request.ranges is not None else request.scaling
     found, constant = [], []
@@ -113,7 +113,7 @@ def offset_of(request: Request, features: list[LuceneFeature]) -> float:
     Returns
     -------
     float
-        A constant, up to round-off: the engine has other shifts than the model, or rounds them to float32.
+        A constant, up to round-off: the shifts of the engine differ from those of the model, or are rounded to float32.
     """
     affine = request.affine()
     moved = 0.0
@@ -151,10 +151,12 @@ def lucene_test(request: Request, features: list[LuceneFeature]) -> list[dict[st
 
 
 def _shifted(request: Request) -> Scaling:
-    """The scaling with shifts at which no feature lowers the score: the smallest value, or the largest if w < 0.
+    """The scaling with the shifts that keep scores from being negative.
 
-    The range of a feature is extended to 0, because engines use 0 for a feature that a document does not match. If the
-    feature is so far from 0 that float32 would lose its differences, the range is not extended.
+    A feature whose weight is positive is shifted by its smallest value, any other by its largest value, so that no term
+    of the score is negative. The range of a feature is extended to 0, because engines use 0 for a feature that a
+    document does not match. If the feature is so far from 0 that float32 would lose its differences, the range is not
+    extended.
     """
     assert request.ranges is not None
     low, high = (np.asarray(values, dtype=np.float64) for values in request.ranges)

@@ -1,8 +1,8 @@
 """ONNX: a graph of plain operators, and of trees for an additive model.
 
 The input is the features of any number of documents, the output their scores, both in float32. The graph computes in
-float64, because the terms of kernel models cancel; rounding the final scores does not reverse the order of two
-documents. Only the sum of the trees is in float32.
+float64, because positive and negative terms of kernel models cancel; rounding the final scores does not reverse the
+order of two documents. Only the sum of the trees is in float32.
 """
 
 import json
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ONNX"]
 
-# onnxruntime 1.10 (2021) and later read this version. It has the axes of ReduceMin, ReduceMax and ReduceMean as
-# attributes.
+# Version of the operators, which onnxruntime 1.10 (2021) and later read. In this version, the axes of ReduceMin,
+# ReduceMax and ReduceMean are attributes.
 OPSET = 15
 # Version of the operators of ai.onnx.ml; it has trees with float64 thresholds.
 ML_OPSET = 3
@@ -175,7 +175,7 @@ def _tree_attributes(graph: _Graph, tables: list[Table]) -> dict[str, Any]:
 
 
 class _Forest:
-    """Lists with an entry for each node of all trees; the leaves' indices in these lists, and their values."""
+    """All trees, as lists with an entry for each node; also the indices of leaves in these lists, and their values."""
 
     def __init__(self) -> None:
         properties = ("treeids", "nodeids", "featureids", "modes", "missing_value_tracks_true")
@@ -239,7 +239,11 @@ def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
 
 
 def _fourier(graph: _Graph, Z: str, function: Fourier, types: "type[TensorProto]") -> str:
-    """Cosines and sines of phases between -pi and pi, in float32: not every runtime has these operators for float64."""
+    """The score from random Fourier features.
+
+    Cosines and sines are computed in float32, of phases between -pi and pi: not every runtime has these operators for
+    float64.
+    """
     frequencies, half = function.frequencies, len(function.frequencies)
     turns = graph("MatMul", Z, graph.constant(frequencies.T / (2.0 * np.pi)))
     turns = graph("Sub", turns, graph("Floor", graph("Add", turns, graph.constant(0.5))))

@@ -17,7 +17,7 @@ __all__ = [
     "support_vectors",
 ]
 
-# A larger id counts as damage unless the number of features is given, because the weights would fill the memory.
+# A larger feature id means a damaged file, unless the number of features is given: the weights would fill the memory.
 MAX_FEATURES = 100_000_000
 
 
@@ -88,7 +88,7 @@ def settings_until(path: str, lines: list[str], last: str) -> tuple[dict[str, li
     settings : dict
         Name -> words.
     first : int
-        Index of the line after the last one.
+        Index of the line after ``last``.
     """
     settings: dict[str, list[str]] = {}
     for place, line in enumerate(lines):
@@ -109,7 +109,7 @@ def _check_two_classes(path: str, settings: dict[str, list[str]]) -> None:
 
 
 def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]) -> np.ndarray:
-    """The weights that give the larger of two labels a higher score; in these files, it is the first label's score."""
+    """The weights that give the larger of two labels a higher score; the files give the first label a higher score."""
     labels = [number(path, 1, word) for word in settings.get("label", [])]
     return -coef if len(labels) == 2 and labels[0] < labels[1] else coef
 
@@ -140,7 +140,7 @@ def support_vectors(path: str, lines: list[str], first: int) -> list[tuple[float
 
 
 def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]], n_features: int | None) -> np.ndarray:
-    """``sum of alpha * vector`` of sparse vectors; as many features as the largest id, or as given."""
+    """``sum of alpha * vector`` of sparse vectors; its length is ``n_features``, or if that is None, the largest id."""
     largest = max((label for _, vector in terms for label, _ in vector), default=0)
     if largest < 1 and n_features is None:
         raise ModelFileError(f"{path}: the model has no weights.")

@@ -1,4 +1,4 @@
-"""The formats that models are written in; their modules are imported on first use, and not for the list in the help."""
+"""The formats that models are written in; a module is imported when its format is used, not to list formats."""
 
 from typing import TYPE_CHECKING
 

@@ -23,7 +23,8 @@ __all__ = ["Export", "Request", "SelfTest", "Target", "feature_ranges", "name_of
 N_DOCUMENTS = 3
 # Maximum number of features of an invented document, so that people can read it.
 N_INVENTED = 20
-# Values in invented documents, in units of a feature's scale; (feature number + document number) modulo 3 selects one.
+# Values of features in invented documents, in units of the feature's scale. Value (feature number + document number)
+# modulo 3 is used.
 STEPS = (0.25, 1.0, -0.5)
 
 
@@ -230,7 +231,7 @@ class Request:
         return self.scoring.scaling if isinstance(self.scoring.scaling, QueryScaling) else None
 
     def affine(self) -> Scaling:
-        """The scaling; ``(x - 0) / 1`` without a scaler, and for a per-query scaler."""
+        """The scaling that is the same for all queries; ``(x - 0) / 1`` if there is none."""
         n = self.scoring.n_features
         by_query = self.query_scaling is not None
         return Scaling(np.zeros(n), np.ones(n)) if by_query or self.scaling is None else self.scaling

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QUERY_SCALERS", "QueryScaling", "Scaling", "scaling_of"]
 
-# Class of a per-query scaler -> what it is called in files.
+# Class of a per-query scaler -> its name in exported files.
 QUERY_SCALERS = {"QueryMinMaxScaler": "min_max", "QueryStandardScaler": "standard"}
 RETRIEVER_SCALER = "RetrieverScaler"
 

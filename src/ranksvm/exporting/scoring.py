@@ -40,7 +40,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class KernelSum:
-    """``f(z) = sum_j coef_j k(z, vectors_j)``: an exact kernel, or landmarks.
+    """``f(z) = sum_j coef_j k(z, vectors_j)``: an exact kernel model, or one with landmarks.
 
     Parameters
     ----------

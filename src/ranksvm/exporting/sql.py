@@ -10,12 +10,12 @@ from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["SQL"]
 
-# Terms in one pair of parentheses: parsers limit the depth of an expression (SQLite to 1,000).
+# Maximum number of terms in one pair of parentheses: parsers limit the depth of an expression (SQLite to 1,000).
 GROUP = 100
 
 
 def write(request: Request) -> bytes:
-    """The view, a query that tests its formula on the self-test, and a query that tests the view on rows of the table.
+    """The SQL file: the view, a query that runs its formula on the self-test, and a query that tests rows of the view.
 
     Parameters
     ----------

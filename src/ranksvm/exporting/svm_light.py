@@ -80,7 +80,7 @@ def read_svm_light(path: str, text: str, n_features: int | None = None) -> Linea
     Raises
     ------
     ModelFileError
-        When it is no such file, or its kernel is not linear.
+        When the text is not a model file of SVM-rank or SVM-light, or its kernel is not linear.
     """
     lines = text.splitlines()
     if len(lines) < len(_SETTINGS) + 1:
@@ -100,7 +100,7 @@ def read_svm_light(path: str, text: str, n_features: int | None = None) -> Linea
 
 
 def is_svm_light(text: str) -> bool:
-    """Whether a file is such a model, by its first line."""
+    """Whether a text begins like a model file of SVM-rank or SVM-light."""
     return _VERSION.match(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Additive models as tables: values of intervals of one feature, or of two."""
+"""Additive models as tables: a value for each interval of one feature, or each pair of intervals of two features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ __all__ = ["LOWEST", "Axis", "Table", "tables_of"]
 
 # A cut that every value reaches, except missing ones: comparisons with NaN are false.
 LOWEST = -float(np.finfo(np.float64).max)
-# An exported model rounds scaled features in another way than scikit-learn. Each cut is a value of the training data.
-# So cuts are lowered by this many units of round-off, to keep the value above its cut.
+# An exported model rounds scaled features in another way than scikit-learn. Each cut is a value of the training data,
+# which might then be below the cut. So cuts are lowered by this many units of round-off.
 ROUND_OFF = 16.0
 # Width of the interval of a category, in units of the spacing of float32.
 CATEGORY_WIDTH = 4
@@ -56,7 +56,8 @@ class Axis:
         cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
         if self.category:
             values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
-            # the interval of a category ends a few numbers after it, because Solr rounds once more
+            # the interval of a category ends a few float32 numbers above its value: the threshold in a Solr model is
+            # rounded again, because Solr adds a constant to it
             np.maximum(ends, _after(values) + CATEGORY_WIDTH * np.spacing(np.abs(values)), out=ends)
             np.minimum(ends[:-1], values[1:], out=ends[:-1])
         return replace(self, cuts=cuts.astype(np.float64))
@@ -82,7 +83,7 @@ class Table:
         return self.values[tuple(axis.intervals_of(X[:, axis.feature]) for axis in self.axes)]
 
     def to_float32(self) -> tuple["Table", int]:
-        """The same table with cuts of float32, without intervals that become empty, and the number of these."""
+        """The same table with cuts of float32, without intervals that become empty, and how many became empty."""
         axes, values, n_empty = [], self.values, 0
         for dimension, axis in enumerate(map(Axis.to_float32, self.axes)):
             empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
@@ -128,7 +129,7 @@ def tables_of(function: "AdditiveFunction", offset: np.ndarray | None = None) ->
 
 
 def _levels(bins: "FeatureBins") -> list[int]:
-    """The level of each interval."""
+    """The level (bin or category) to which each interval belongs."""
     if bins.categories is None:
         levels = list(range(bins.n_steps + 1))
     else:

@@ -88,7 +88,7 @@ def self_test_text(request: Request) -> str:
 
 
 def plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray]]:
-    """Coefficients and documents of a kernel model; OptionError if the file would need more than that."""
+    """Coefficients and documents of a kernel model; OptionError if it has a scaler or random Fourier features."""
     function = request.scoring.function
     if isinstance(function, KernelSum):
         if request.scaling is not None:

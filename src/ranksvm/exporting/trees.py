@@ -91,13 +91,13 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 def float32_function(request: Request, engine: str) -> Additive:
     """The function of unscaled features for an engine that compares float32.
 
-    Its scores replace those of the self-test. A value of the training data that equals a cut still equals it after both
-    are rounded.
+    The scores of this function replace those of the self-test. A value of the training data that equals a cut still
+    equals it after both are rounded.
 
     Parameters
     ----------
     request : Request
-        What to write; a note says if levels are lost.
+        What to write; a note is added if float32 makes intervals of features empty.
     engine : str
         The engine, for messages.
 

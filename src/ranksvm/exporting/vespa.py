@@ -1,4 +1,4 @@
-"""A rank profile of Vespa: an expression, which is in the global phase if features are normalized across hits."""
+"""A rank profile of Vespa, whose expression is in the global phase if it scales features by the hits of a query."""
 
 import re
 
@@ -11,7 +11,7 @@ from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["VESPA", "first_phase", "scaled", "vespa_feature"]
 
-# A rank feature: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
+# What a rank feature looks like: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
 _ARGUMENT = r"[A-Za-z0-9_@.$-]+(?:\([A-Za-z0-9_@.$, -]*\))?"
 _FEATURE = re.compile(rf"[A-Za-z_@][A-Za-z0-9_@$]*(?:\({_ARGUMENT}(?:\s*,\s*{_ARGUMENT})*\))?(?:\.[A-Za-z0-9_@.]+)?")
 

@@ -14,7 +14,7 @@ from ranksvm.exporting.trees import Leaf, Tree, expected_of, float32_trees, scor
 
 __all__ = ["XGBOOST", "is_xgboost", "read_xgboost"]
 
-# Version of 2023; later versions read its files.
+# Version of XGBoost (released in 2023) that the files state; later versions also read them.
 VERSION = [2, 0, 0]
 # What XGBoost writes for the parent of a root.
 NO_PARENT = 2**31 - 1
@@ -144,7 +144,7 @@ def read_xgboost(path: str, text: str, n_features: int | None = None) -> LinearF
     Raises
     ------
     ModelFileError
-        When it is no such file, is damaged, or holds trees or several outputs.
+        When the text is not a model file of XGBoost, is damaged, or holds trees or several outputs.
     """
     if _is_binary(text):
         raise ModelFileError(

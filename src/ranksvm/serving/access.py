@@ -79,7 +79,7 @@ def _hash(key: str) -> bytes:
 
 
 class Keys:
-    """The API keys of a store. Until the first one is created, everything is allowed, but only from this machine.
+    """The API keys of a store. Until the first key is created, everything is allowed, but only from this machine.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ class Keys:
         return bool(self._known) or (self._ever and not self._insecure)
 
     def check(self, authorization: str | None, scope: str) -> str | None:
-        """Check that the API key of a request allows a scope, and return the key's name; None if none is needed.
+        """Check that the API key of a request allows a scope, and return its name; None if no key is needed.
 
         Parameters
         ----------
         authorization : str or None
-            The header of that name.
+            The header ``Authorization`` of the request.
         scope : str
             What the request needs.
 
@@ -130,7 +130,7 @@ class Keys:
             return None
         kind, _, key = (authorization or "").partition(" ")
         given, found = _hash(key.strip()), None
-        for name, hash, scopes in self._known:  # always compare all of them
+        for name, hash, scopes in self._known:  # always compare all keys
             if hmac.compare_digest(hash, given):
                 found = name, scopes
         if found is None or kind.lower() != "bearer":

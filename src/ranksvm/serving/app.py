@@ -50,12 +50,12 @@ _HEADERS = {
 }
 _feedback_decoder = msgspec.json.Decoder(Feedback)
 _activation_decoder = msgspec.json.Decoder(Activation)
-# Bounds of the histogram of times, in seconds; requests usually take 0.5 to 25 ms.
+# Bounds, in seconds, of the histogram of the times that requests take, usually 0.5 to 25 ms.
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 def make_app(service: Service) -> ASGIApp:
-    """The application; the service starts and ends with it."""
+    """Make the application; the service starts and ends with it."""
     api = _API(service)
 
     @contextlib.asynccontextmanager
@@ -119,7 +119,7 @@ async def _router_problem(_: HTTPRequest, error: Exception) -> Response:
 
 
 class _API:
-    """The handlers."""
+    """The methods that respond to requests."""
 
     def __init__(self, service: Service):
         self._service = service
@@ -127,7 +127,7 @@ class _API:
         self._openapi = msgspec.json.encode(openapi())
 
     def guarded(self, handler: Handler, scope: str | None, path: str) -> Handler:
-        """Wrap a handler with checks of access and rate; if it raises an error, the response is a problem."""
+        """Add checks of access and rate to a handler; the response reports an error that they or the handler raise."""
         meters = self._meters
 
         async def answer(request: HTTPRequest) -> Response:
@@ -270,7 +270,7 @@ class _API:
         return _json({"version": version, "model": given.model, "seq": receipt.seq}, 202)
 
     async def healthz(self, _: HTTPRequest) -> Response:
-        """``GET /healthz``: the process answers."""
+        """``GET /healthz``: a response shows that the process is running."""
         return _json({"status": "ok"})
 
     async def readyz(self, _: HTTPRequest) -> Response:
@@ -290,7 +290,7 @@ class _API:
         return Response(self._openapi, media_type=JSON)
 
     async def asset(self, name: str, _: HTTPRequest) -> Response:
-        """The page, and its files; their paths are never built from the request."""
+        """The page for people, or one of its files; the path of a file is never built from the request."""
         content = resources.files("ranksvm.serving").joinpath("assets", name or "page.html").read_bytes()
         return Response(content, headers=_HEADERS, media_type=f"{_ASSETS[name]}; charset=utf-8")
 
@@ -353,7 +353,7 @@ def _event(request: HTTPRequest) -> str:
 
 
 def _is_new(event: str) -> bool:
-    """Whether an id was created in the last few seconds."""
+    """Whether the id of an event was created in the last few seconds."""
     return abs(time.time() - time_of(event)) < 5.0
 
 
@@ -400,7 +400,7 @@ class _Meters:
         histogram.observe(seconds)
 
     def text(self) -> tuple[bytes, str]:
-        """All values, and their media type."""
+        """The values of all counters and gauges as text for Prometheus, and its media type."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
     def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:

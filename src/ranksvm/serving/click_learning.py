@@ -1,4 +1,4 @@
-"""Rules of learning from clicks: the rule that converts clicks to pairs, and the propensities that weight them."""
+"""How a service learns from clicks: the rule that converts clicks to pairs, and the propensities that weight pairs."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,8 +19,8 @@ _CURVE: dict[str, Any] = {"eta": 1.0, "propensity": None, "rankings": 0, "note":
 # Lower limit of propensities, so that no click has more than 20 times the weight of a click at rank 1. With three
 # kinds of simulated users, limits of 10 and 40 times gave about the same quality.
 _MIN_PROPENSITY = 0.05
-# Number of rankings at the first estimate of propensities, the factor by which it grows until the next estimate, and
-# the maximum number of rankings between two estimates.
+# Number of rankings at the first estimate of propensities, the factor by which this number grows until the next
+# estimate, and the maximum number of rankings between two estimates.
 _FIRST_ESTIMATE, _GROWTH, _MAX_BETWEEN = 250, 1.5, 10_000
 
 
@@ -31,12 +31,12 @@ class ClickLearning(msgspec.Struct, frozen=True):
     ----------
     rule : str
         Which pairs a click makes. "shown": the clicked document is preferred to every document shown without a click,
-        with weight ``c / max(p_k, c)``, where p_k is the propensity of its rank k, and c is 0.05. "shown_all": it is
-        preferred to every other document shown, with the same weight. "fair_pairs": of two neighbors in random order,
-        the lower one is preferred if only it was clicked on (Radlinski & Joachims, "Minimally invasive randomization
-        for collecting unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and
-        "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The last three give all pairs the weight
-        1.
+        with weight ``c / max(p_k, c)``, where p_k is the propensity of its rank k, and c is 0.05. "shown_all": a
+        clicked document is preferred to every other document shown, with the same weight. "fair_pairs": of two
+        neighbors in random order, the lower one is preferred if only it was clicked on (Radlinski & Joachims,
+        "Minimally invasive randomization for collecting unbiased preferences from clickthrough logs", AAAI 2006).
+        "skip_above" and "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The last three give all
+        pairs the weight 1.
     source : str
         Source of propensities: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
         estimated repeatedly from the clicks in the store. "none": the store was created before this setting existed.
@@ -51,7 +51,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     follow_drift : bool
         Whether SOLAR forgets most of what it learned when users click as if the order had no information
         (`drift.DriftDetector`), and learns again from the entries since the drift began. When propensities are
-        estimated again, it forgets a smaller part.
+        estimated again, SOLAR forgets a smaller part.
     """
 
     rule: str = "skip_above"
@@ -101,11 +101,11 @@ class ClickLearning(msgspec.Struct, frozen=True):
         return pairs, _MIN_PROPENSITY / self.propensities(rank[pairs[:, 0]])
 
     def next_estimate(self, rankings: int) -> int:
-        """Number of rankings at which eta is next estimated, if the last estimate was made at ``rankings``."""
+        """Total number of rankings at the next estimate of eta; ``rankings`` is the number at the last estimate."""
         return max(_FIRST_ESTIMATE, min(int(_GROWTH * rankings), rankings + _MAX_BETWEEN))
 
     def described(self) -> dict[str, Any]:
-        """The propensities, as plain values for JSON."""
+        """A description of the propensities, as plain values for JSON."""
         return {
             "source": "power" if self.source == "none" else self.source,
             "eta": None if self.propensity is not None else self.eta,
@@ -116,7 +116,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
 
 
 def fair_pairs(rank: np.ndarray, clicked: np.ndarray, first_pair: int | None) -> np.ndarray:
-    """Pairs (preferred, other) of neighbors in random order: the lower document if only it was clicked on.
+    """Pairs (preferred, other) of neighbors in random order: the lower one is preferred if only it was clicked on.
 
     Both orders of two neighbors are equally likely. So the better document is preferred more often, whether users look
     at both documents or only at the upper one. Propensities need not be known.

@@ -47,7 +47,7 @@ def click_log(
     newest : int, optional
         Only rankings among this number of the newest events of the store. None: all.
     n_ranks : int, optional
-        Only the first ranks of each. None: all.
+        Only this number of first ranks of each ranking. None: all.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def _rankers(shown: Shown) -> list[str]:
 
 
 def estimated(store: Store) -> dict[str, Any]:
-    """Changes to a `ClickLearning` by an estimate of ``k ** -eta``; only a note if the clicks do not identify eta.
+    """Changes to a `ClickLearning`: an estimate of ``k ** -eta``, or only a note if the clicks do not identify eta.
 
     If neighbors were exchanged at random ("fair-pairs"), eta comes from these exchanges; otherwise, or if they are too
     few, from documents whose ranks changed because the model learned (`ranksvm.clicks.position_bias`, methods "swap"

@@ -19,7 +19,7 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Seconds between two checks for late requests.
 _CHECK_SECONDS = 0.25
-# Maximum number of late clients that one check names in the log; it only counts the others.
+# Maximum number of late clients that one check names in the log; it only counts additional ones.
 _MAX_NAMED = 20
 
 
@@ -140,7 +140,7 @@ class Connection(HttpToolsProtocol):
         if self._waiting > self._limits.head:
             self._cut(self._too_large())
 
-    # -- what the parser calls, and the application --------------------------------------------------------------------
+    # -- what the parser and the application call ----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._expect("the head of a request", self._limits.head_seconds)
@@ -195,7 +195,7 @@ class Connection(HttpToolsProtocol):
         self._part = f"{what} did not arrive in {seconds:g} seconds"
 
     def _cut(self, problem: Problem) -> None:
-        """Close the connection, after a response unless an earlier request still waits for its own."""
+        """Close the connection; first send the problem, unless the response to an earlier request is incomplete."""
         if self.transport.is_closing():
             return
         self._all.note(self._address, str(problem).removesuffix("."))

@@ -10,7 +10,7 @@ from ranksvm.serving.models import Model
 __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "forget"]
 
 # Minimum number of rankings before drift can be noticed (with fewer, click rates are too uncertain); number of ranks
-# that count; and maximum contribution of a single ranking to a sum.
+# that count; and maximum contribution of a single ranking to a sum of `DriftDetector`.
 _MIN_RANKINGS, _N_RANKS, _MAX_CONTRIBUTION = 100, 50, 3.0
 # Two assumptions about how far drift moves click rates, from the rates of the learned order (0) to the rates of a
 # random order (1); the detector keeps a sum for each. Users who trust the first ranks click on whatever is shown there,
@@ -21,7 +21,7 @@ _CHANGES = 1.0, 0.35
 # the rate of false alarms per ranking falls as the number of rankings grows. In 216,000 rankings of simulated users
 # without drift there were 12 false alarms, and 15 with propensities that fall too slowly.
 _THRESHOLD, _ABOVE_LOGARITHM = 7.5, 0.5
-# The order is informative if the number of its clicks is at least this multiple of the number for a random order.
+# The learned order counts as informative if it gets at least this multiple of the clicks that a random order would get.
 _MIN_CLICK_RATIO = 1.1
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
@@ -76,7 +76,7 @@ class DriftDetector:
         if shown[0] >= _MIN_RANKINGS:
             before = (clicks[:size] + 0.5) / (shown[:size] + 1.0)
             after = np.clip(propensity * np.mean(before / propensity), 1e-6, 1.0 - 1e-6)
-            # if the order was not informative before, drift cannot be noticed
+            # if the order has not been informative so far, drift cannot be noticed
             informative = before.sum() >= _MIN_CLICK_RATIO * after.sum()
             sums = [
                 max(0.0, total + _log_ratio(clicked, before, before + change * (after - before)))
@@ -104,7 +104,7 @@ def _beginning() -> dict[str, Any]:
 
 
 def _log_ratio(clicked: np.ndarray, before: np.ndarray, after: np.ndarray) -> float:
-    """Logarithm of the likelihood ratio of the clicks on a ranking, for the rates after and before; bounded."""
+    """Log-likelihood of the clicks on a ranking for the rates after drift, minus that for the rates before; bounded."""
     ratio = clicked * np.log(after / before) + (1.0 - clicked) * np.log((1.0 - after) / (1.0 - before))
     return float(np.clip(ratio.sum(), -_MAX_CONTRIBUTION, _MAX_CONTRIBUTION))
 

@@ -39,7 +39,7 @@ class RangeRule(msgspec.Struct, frozen=True):
         "clip": they are clipped before documents are ranked. "refuse": the request is refused. "none": there is no
         range. "unset": the store was created before this setting existed, and has no range.
     multiple : float
-        The range, as a multiple of the size of a feature.
+        The range of a feature, as a multiple of its size: see `FeatureRange`.
     """
 
     outside: str = "unset"
@@ -124,7 +124,7 @@ class FeatureRange:
         return np.clip(X, -self.bound, self.bound).astype(X.dtype)
 
     def applied(self, lesson: Lesson) -> Lesson:
-        """A lesson with clipped features; only documents inside the range are learned from."""
+        """A lesson (training data) with clipped features; only documents inside the range are learned from."""
         found = self.outside(lesson.X)
         if found is None:
             return lesson
@@ -136,7 +136,7 @@ class FeatureRange:
         Parameters
         ----------
         X : ndarray of shape (n_documents, n_features)
-            Features of its documents, as they were sent.
+            Features of the documents of the answer, as they were sent.
         inside : ndarray of bool, shape (n_documents,), or None
             Documents that were learned from; None: all.
         at : float

@@ -82,7 +82,7 @@ class Lesson(msgspec.Struct):
 
 
 def content_of(feedback: Feedback) -> bytes:
-    """Feedback as the content of an entry; `misfit` checks whether it fits the event.
+    """Encode feedback as the content of an entry of the log; `misfit` checks whether it fits the event.
 
     Parameters
     ----------

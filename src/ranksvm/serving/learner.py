@@ -1,4 +1,4 @@
-"""The learner of a process: it learns while it has the lease; otherwise it reads what the holder has learned."""
+"""Learns from the log in a thread: one process at a time has the lease and learns; others read what it has learned."""
 
 import copy
 import logging
@@ -25,7 +25,7 @@ __all__ = ["MAX_FAILURES", "Learner", "Schedule", "Served", "begin", "summary"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Number of entries read at a time.
+# Number of entries of the log that are read at a time.
 _PART = 256
 # Maximum number of failures to learn from an entry; after them the entry is passed over.
 MAX_FAILURES = 3
@@ -41,7 +41,7 @@ class Schedule(NamedTuple):
     every : int
         Maximum number of entries until a checkpoint is written and the model that ranks is replaced.
     seconds : float
-        Seconds after which both are done, if there was any new entry.
+        Seconds after which a checkpoint is written even if there are fewer new entries, but at least one.
     lease : float
         Seconds after which another process takes over from a learner that was killed.
     retain_days : float or None
@@ -128,7 +128,7 @@ def begin(
 
 
 class Learner:
-    """Learns in a thread of its own.
+    """Learns from the log in a thread of its own.
 
     Parameters
     ----------

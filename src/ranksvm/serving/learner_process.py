@@ -32,7 +32,7 @@ class LearnerProcess:
     store : Store
         The log, with at least one checkpoint.
     url : str
-        Where the log is, for the other process.
+        Path or URL with which the other process opens the store.
     schedule : Schedule
         When it writes checkpoints, and removes old events.
     reward_wait : float, optional
@@ -133,7 +133,7 @@ class LearnerProcess:
             position, deaths = self.served.position, 1
             if position == self._deaths[0]:
                 deaths += self._deaths[1]
-            if deaths > MAX_FAILURES:  # one more, because the first may have ended at a later entry
+            if deaths > MAX_FAILURES:  # not >=: the first process may have ended at a later entry
                 self._store.pass_over(position + 1, f"the learning process ended with code {code}.", self._owner)
                 deaths = 0
             self._deaths = position, deaths

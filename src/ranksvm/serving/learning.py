@@ -1,4 +1,4 @@
-"""State of learning: a bit-exact function of the log, whichever processes learned from its parts."""
+"""The state of learning: it depends only on the log, bit by bit, even if several processes took turns to learn."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 
 CHAMPION = "champion"
-SHOWN = "shown"  # name under which the rankings that users saw are measured, besides the models
-# Maximum number of verdicts on refits, and of drifts, that are kept.
+SHOWN = "shown"  # name of the measure for the rankings that users saw; others have names of models
+# Maximum number of results of refits, and of noticed drifts, that are kept.
 _MAX_VERDICTS = 20
 # Maximum number of entries that are learned from again after drift, and bytes of their features.
 _MAX_REPEATED_ENTRIES, _MAX_REPEATED_BYTES = 1000, 64 << 20
@@ -83,7 +83,7 @@ class _State(msgspec.Struct):
 
 
 class Learning:
-    """Models and measures after a part of the log.
+    """The models, and measures of their quality, after learning from the log up to an entry.
 
     Every model ranks the documents of each entry before it learns from them. So the means are results of progressive
     validation, however much time passes between a ranking and its feedback.
@@ -113,7 +113,7 @@ class Learning:
         # to start again
         self._beginning: dict[str, bytes] = {}
         self._remember()
-        self.outside = 0  # entries of feedback on documents with features outside the range
+        self.outside = 0  # number of entries on documents with features outside the range
         self.position = 0
         self.measures = {name: Measure(settings.metric) for name in (SHOWN, *models)}
         _, cutoff = click_metric(settings.metric)
@@ -123,8 +123,8 @@ class Learning:
         self.drifts: list[int] = []  # entries at which drift was noticed, the newest one at the end
         self.wins = Wins()
         self.skipped = 0  # number of entries that nothing could be learned from
-        self.reason: str | None = None  # why the last of these was skipped
-        self.verdicts: list[Json] = []  # on refits, the newest one at the end
+        self.reason: str | None = None  # why the last of these entries was skipped
+        self.verdicts: list[Json] = []  # results of refits, the newest one at the end
 
     @property
     def names_given(self) -> list[str] | None:
@@ -256,7 +256,7 @@ class Learning:
         for model in self.models.values():
             if forget(model, KEPT):
                 for earlier in again:
-                    with suppress(ValueError, ArithmeticError):  # it was reported the first time
+                    with suppress(ValueError, ArithmeticError):  # the error was reported the first time
                         _teach(model, earlier)
 
     def _lessons(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> list[Lesson]:

@@ -10,9 +10,9 @@ from ranksvm.metrics import CumulativeMetrics, parse_metric
 
 __all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
 
-# Maximum number of points in a history; beyond it every second point is dropped.
+# Maximum number of points in a history of means; if there are more, every second point is dropped.
 _MAX_POINTS = 400
-# Number of queries between the first points.
+# Number of queries between two points at first; it doubles when points are dropped.
 _FIRST_BLOCK = 16
 # Half the width of a normal 95 % interval, in standard errors.
 _Z = 1.959964
@@ -73,7 +73,7 @@ class Measure:
         return {"cumulative": cumulative | arrays, "block": self._block, "points": self._points}
 
     def history(self) -> list[tuple[int, float, float]]:
-        """Points: number of queries, their mean, and half the width of its 95 % interval, which block means give."""
+        """Points (n, mean, h): the mean over n queries, and half the width of its 95 % interval (from block means)."""
         self._add_points()
         if not self._points:
             return []

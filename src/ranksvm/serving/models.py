@@ -1,4 +1,4 @@
-"""Models of a service: read from bytes; features are in the order of the model's columns, without names."""
+"""Reads models of a service from bytes, and calls them; they take features by position, without names."""
 
 import io
 from collections.abc import Mapping
@@ -49,12 +49,12 @@ def scales_by_query(step: object) -> bool:
 
 
 def model_from(content: bytes) -> Model:
-    """A model that takes columns by position."""
+    """Read a model, which takes features by position, not by name."""
     return _loaded(content, {})
 
 
 def ranking_model_from(content: bytes) -> Model:
-    """A model that takes columns by position and cannot learn; for a linear one scikit-learn is not imported."""
+    """Read a model, which takes features by position and cannot learn; no scikit-learn is needed for a linear model."""
     return _loaded(content, SAVED_LINEAR_RANKERS | SAVED_ONLINE_RANKERS)
 
 
@@ -66,7 +66,7 @@ def _loaded(content: bytes, classes: Mapping[str, type]) -> Model:
 
 
 def by_position(model: M) -> M:
-    """Remove the feature names from a model's steps, and return it: columns are in the order of its features."""
+    """Remove the names of features from a model and its steps, so that it takes features by position; return it."""
     for step in steps_of(model):
         vars(step).pop("feature_names_in_", None)
     return model
@@ -154,7 +154,7 @@ def learn(model: Model, lesson: Lesson) -> None:
 
 
 def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray, weight: np.ndarray | None) -> bool:
-    """Learn from documents that were checked when they were ranked; False if the ranker cannot."""
+    """Learn without checking the documents, which were checked when they were ranked; False if the ranker cannot."""
     from ranksvm.estimators.base.online_ranker import learn_checked_pairs  # not needed in a process that only ranks
 
     return learn_checked_pairs(ranker, X, pairs, weight)

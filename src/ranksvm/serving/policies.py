@@ -1,4 +1,4 @@
-"""Order in which documents are shown: the champion's, partly random, or interleaved with the challenger's."""
+"""Chooses the order of documents: by the champion (model in use), partly random, or interleaved with a challenger."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Choice(NamedTuple):
     order : ndarray of int64, shape (n_documents,)
         Row numbers, from the top.
     policy : str
-        What chose it.
+        Name of the policy that chose the order.
     propensities : ndarray of float64, shape (n_documents,), or None
         Probability with which the document at each rank was placed there, from the top.
     teams : list of str, or None

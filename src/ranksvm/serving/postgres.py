@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresDatabase"]
 
-# "rsvm": the advisory lock of the writer
+# "rsvm" in ASCII: number of the advisory lock that a writer holds
 _WRITER = 0x7273766D
 
 

@@ -24,7 +24,7 @@ class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
     detail : str
         What happened, and what to do, for people.
     headers : mapping of str to str, optional
-        Further headers of the response.
+        Additional headers of the response.
     """
 
     def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None):

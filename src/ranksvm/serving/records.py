@@ -1,4 +1,4 @@
-"""Records of a store: rankings that were shown (events), entries of the log, and checkpoints of learning."""
+"""Records of a store: events (rankings that were shown), entries of the log (such as feedback), and checkpoints."""
 
 import enum
 import re
@@ -157,7 +157,7 @@ class LogEntry:
     entry : Entry
         What was written.
     digest : bytes
-        Digest of the log up to it.
+        Digest of the log up to this entry.
     answered : Event or None
         The event that it answers.
     """
@@ -205,7 +205,7 @@ class Outcome(enum.Enum):
     UNKNOWN = "unknown"  # there is no such event
     EXPIRED = "expired"  # the feedback came too late
     MISFIT = "misfit"  # the feedback names documents that the event does not have
-    NOT_DUE = "not due"  # the event may still be answered, or has been
+    NOT_DUE = "not due"  # "unanswered" was refused: the event may still be answered, or has been
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Receipt:
     Parameters
     ----------
     outcome : Outcome
-        What became of it.
+        Whether it was stored, or why not.
     seq : int
         Sequence number of the stored entry, or of an earlier entry that answered the same event; 0 if there is none.
     reason : str or None

@@ -1,4 +1,4 @@
-"""Champions that cannot learn from single queries are fitted again, and replaced if a newer fit is better."""
+"""Champions (models that rank) that cannot learn from single queries are fitted again; a better fit replaces them."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ __all__ = ["Refit", "refitted"]
 # them replaces the champion.
 _HELD_OUT = 0.2
 _P_VALUE = 0.05
-# Maximum bytes of features, and maximum number of listed pairs: a fit uses fewer entries if they exceed either.
+# Maximum bytes of features, and maximum number of listed pairs, in a fit; it uses fewer entries if they have more.
 _MAX_BYTES, _MAX_PAIRS = 256 << 20, 1_000_000
 
 
 class Refit(NamedTuple):
-    """A model that was fitted again, None if it is not better, and the reason why it is activated or not."""
+    """The model that was fitted again (None if it is not better), and why it becomes the champion or not."""
 
     model: Model | None
     reason: str
@@ -97,7 +97,7 @@ def refitted(
 def _compared_by_labels(
     champion: Model, model: Model, lessons: list[Lesson], metric: str
 ) -> tuple[str, float, float, float]:
-    """Metric, means of the champion and the model, and p-value of the difference."""
+    """Name of the metric, its means for the champion and the new model, and p-value of the difference."""
     y, qid = np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), _qid(lessons)
     before, now = (
         evaluate(y, np.concatenate([scores(one, lesson.X) for lesson in lessons]), qid=qid, metrics=metric)
@@ -110,7 +110,7 @@ def _compared_by_labels(
 def _compared_by_clicks(
     champion: Model, model: Model, lessons: list[Lesson], metric: str, click_learning: ClickLearning
 ) -> tuple[str, float, float, float]:
-    """`_compared_by_labels` for DCG estimated from clicks."""
+    """As `_compared_by_labels`, but by DCG estimated from clicks."""
     name, cutoff = click_metric(metric)
     values = np.array(
         [

@@ -11,7 +11,7 @@ from ranksvm.serving.store import Store
 
 __all__ = ["Replay", "replay"]
 
-# Number of entries read at a time.
+# Number of entries of the log that are read at a time.
 _PART = 256
 
 
@@ -46,7 +46,8 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     until : int, optional
         The last entry to learn from; None: the last of the log.
     tell : callable, optional
-        Called with the position and the last position after every few entries.
+        Called after every few entries with two sequence numbers: that of the last entry so far, and that of the last
+        entry to learn from.
 
     Returns
     -------

@@ -107,23 +107,23 @@ class Activation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits on the size and time of requests.
+    """Upper limits on the size and time of requests.
 
     Parameters
     ----------
     body : int
-        Bytes.
+        Number of bytes of a body.
     documents : int
-        Documents of a request.
+        Number of documents in a request.
     text : int
-        Characters of an id or the name of a query.
+        Number of characters in an id or the name of a query.
     head : int
-        Bytes of the address and the headers of a request.
+        Number of bytes of the address and the headers of a request.
     head_seconds, body_seconds : float
         Seconds in which the head of a request, and then its body, must arrive. The connection is also closed if the
         client reads nothing of a response for `body_seconds`.
     connections : int
-        Connections of a client.
+        Number of connections of a client.
     """
 
     body: int = 8 << 20
@@ -136,7 +136,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct):
-    """Documents to rank, checked.
+    """Documents to rank, after checks.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _names_problem(id: str, features: dict[str, Number], names: list[str]) -> Pr
 
 
 def check_width(width: int, what: str, names: list[str]) -> None:
-    """Refuse documents with another number of features than the model's.
+    """Refuse documents whose number of features differs from the model's.
 
     Parameters
     ----------

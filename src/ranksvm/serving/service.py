@@ -1,4 +1,4 @@
-"""A service without HTTP: it ranks, takes feedback, explains rankings, and reports its state."""
+"""The service behind the HTTP interface: it ranks, takes feedback, explains rankings, and reports its state."""
 
 import secrets
 import time
@@ -50,7 +50,7 @@ class Options(msgspec.Struct, frozen=True):
     epsilon : float
         Chance of a random order, for "epsilon".
     limits : Limits
-        The largest requests.
+        Limits on requests.
     rate : float or None
         Requests per second and client.
     insecure : bool
@@ -94,7 +94,7 @@ class Service:
         self._random = np.random.default_rng(secrets.randbits(128))
         self._versions: OrderedDict[int, Served] = OrderedDict()
         self.outside = 0  # requests with features outside their range
-        self._moved = self.learner.served.position, time.monotonic()  # last known position, and since when
+        self._moved = self.learner.served.position, time.monotonic()  # last known position, and when it was reached
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
     def start(self) -> None:
@@ -160,7 +160,7 @@ class Service:
         return policies.greedy(values)
 
     def put_feedback(self, id: str, content: bytes, done: Done) -> None:
-        """Queue feedback for storage; the future gets the receipt when the feedback is on disk."""
+        """Queue feedback for storage; the future ``done`` gets the receipt when the feedback is on disk."""
         self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()), done)
 
     def put_activation(self, version: int, model: str, done: Done) -> None:

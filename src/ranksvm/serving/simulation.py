@@ -115,11 +115,11 @@ def simulate(
     connection : Connection
         The service.
     queries : iterator of (RankingData, ndarray)
-        One query each, with labels, and the relevance of its documents, from 0 to 1.
+        Queries with labels, each with the relevance of its documents, from 0 to 1.
     feedback : str
         "labels", or one of `USERS`, the model of the users that click.
     metrics : str
-        What is measured.
+        Names of the metrics.
     in_step : bool, default False
         Whether each query waits until the service has learned from the previous one.
     random_state : int, default 0
@@ -128,7 +128,7 @@ def simulate(
     Yields
     ------
     Simulated
-        What was seen so far, after each query.
+        After each query, the results so far.
     """
     random, start = np.random.default_rng(random_state), time.perf_counter()
     cumulative, n_clicks, last = CumulativeMetrics(metrics), 0, 0

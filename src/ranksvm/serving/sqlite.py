@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SQLiteDatabase"]
 
-# "rsvm": the type of the SQLite file, for `file` and for this module
+# "rsvm" in ASCII: application id of the SQLite file, by which the command `file` and this module recognize it
 _APPLICATION = 0x7273766D
 # If the write-ahead log has more bytes than this after a checkpoint of the learner, it is copied into the file. This is
 # half the size at which SQLite makes the next writer copy the log.

@@ -1,4 +1,4 @@
-"""The log of a learning service: events, entries in order, checkpoints, the lease of the learner, API keys."""
+"""Stores the log of a service (events and entries), checkpoints of learning, the lease of the learner, and API keys."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _TABLES = (
     "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
     "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
 )
-# Prefix of names in the table meta: such a row has the number of an entry that is passed over.
+# A row of the table meta whose name begins like this has the number of an entry that learners pass over.
 _PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
 # SQL for the bytes of an entry with its event, and of an event (without features) with the entry that answers it;
@@ -128,14 +128,14 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
 
 
 class Store:
-    """The log of a learning service. Its methods may be called from any thread.
+    """The log of a learning service. The methods may be called from any thread.
 
     Parameters
     ----------
     database : Database
         Where it is.
     name : str
-        What messages call it.
+        Name of the store in messages.
     create : bool, default True
         Whether to create tables if there are none.
     reward_wait : float, optional
@@ -194,7 +194,7 @@ class Store:
         Returns
         -------
         list of Receipt
-            What became of each.
+            A receipt for each item: whether it was stored, or why not.
 
         Raises
         ------
@@ -353,7 +353,7 @@ class Store:
                 yield id, at, _shown_decoder.decode(bytes(content)), answered
 
     def answers(self, after: str, limit: int) -> list[tuple[str, float, Shown, Entry | None]]:
-        """Events by their ids, without features, each with the entry that answers it.
+        """Events in the order of their ids, without features, each with the entry that answers it.
 
         Parameters
         ----------
@@ -577,7 +577,7 @@ class Store:
 
     @staticmethod
     def _remove_checkpoints(cursor: Cursor, base: int, position: int) -> None:
-        """Remove the checkpoints before the one where a replay begins, except the ones that it will activate."""
+        """Remove the checkpoints before the one where a replay begins, except those that the replay will activate."""
         rows = cursor.run("SELECT content FROM entries WHERE seq > ? AND kind = ?", position, str(Kind.ACTIVATION))
         activated = {msgspec.msgpack.decode(bytes(content))["version"] for (content,) in rows}
         for (version,) in cursor.run("SELECT version FROM checkpoints WHERE version < ?", base):
@@ -588,7 +588,7 @@ class Store:
     def vacuum(self) -> None:
         """Free the space of removed rows.
 
-        SQLite refuses writers during this; PostgreSQL locks each table while it copies it, and its users wait.
+        SQLite refuses writers during this; PostgreSQL locks each table while it copies it, and its queries wait.
         """
         with self._turn:
             self._database.vacuum()
@@ -646,7 +646,7 @@ class Store:
 
 
 class _Documents(msgspec.Struct):
-    """The documents of a `Shown`: decoding them alone is faster."""
+    """Only the documents of a `Shown`, which is faster to decode than a whole `Shown`."""
 
     documents: list[str]
 
@@ -687,7 +687,7 @@ def _insert(cursor: Cursor, columns: str, rows: list[tuple[Any, ...]], conflict:
 
 
 def _found(cursor: Cursor, statement: str, values: Sequence[Value]) -> list[tuple[Any, ...]]:
-    """The rows whose last named column has one of these values."""
+    """The rows that ``statement`` selects if it is completed by ``IN (values)``."""
     found = []
     for start in range(0, len(values), _ROWS):
         part = values[start : start + _ROWS]

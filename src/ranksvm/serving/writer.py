@@ -1,4 +1,4 @@
-"""The writer of a process: one thread that stores waiting items, many in one transaction."""
+"""The writer of a process: one thread that stores waiting events and entries, many in one transaction."""
 
 import logging
 import threading
@@ -14,7 +14,8 @@ __all__ = ["Done", "Writer", "deliver"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Maximum number of entries in one transaction, and of events if it has no entries: larger ones are hardly faster.
+# Maximum number of entries in one transaction, and of events if it has no entries: larger transactions are hardly
+# faster.
 _MAX_GROUP = 256
 # Seconds for which an event may wait, to be stored together with later events; no client waits until it is stored. An
 # entry ends the wait.
@@ -55,7 +56,7 @@ class Writer:
         Called in the writer's thread after a transaction that stored at least one new entry, when the receipts have
         been delivered.
     max_events : int, default 10000
-        Maximum number of waiting events; the oldest beyond it are dropped, and counted in ``dropped``.
+        Maximum number of waiting events; if there are more, the oldest are dropped, and counted in ``dropped``.
     max_bytes : int, default 268435456
         Maximum bytes of waiting events and entries.
     """
@@ -101,7 +102,7 @@ class Writer:
                 self._news.notify()
 
     def put(self, entry: Entry, done: Done) -> None:
-        """Queue an entry for storage; the future gets its receipt when it is on disk, or a StoreError.
+        """Queue an entry for storage; the future ``done`` gets the receipt when the entry is on disk, or a StoreError.
 
         Raises
         ------
