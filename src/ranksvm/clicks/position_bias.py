@@ -324,7 +324,7 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
 
 
 def _features(counts: ClickCounts, log: Log, data: RankingData) -> np.ndarray:
-    """Standardized features of the documents of the counts, in their order."""
+    """Standardized features of the documents in ``counts``, in the order of `ClickCounts.item`."""
     refuse_texts(data, "the method 'em' takes numbers")
     key_of: dict[int, int] = {}
     n_documents = int(counts.document.max()) + 1

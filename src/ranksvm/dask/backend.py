@@ -70,7 +70,7 @@ class DaskBackend:
         self._info: list[PartInfo] | None = None
 
     def put(self, parts: Sequence[Future]) -> None:
-        """Take the futures of the parts."""
+        """Keep the futures of the parts for later calls."""
         self.parts, self._info = list(parts), None
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
@@ -79,7 +79,7 @@ class DaskBackend:
         return self._repeated(lambda: self._sum(cloudpickle.dumps(list(jobs))))
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
-        """An equal share of the rows of every part."""
+        """A sample of about ``n_rows`` rows, with the same share of the rows of every part."""
         share = n_rows / max(1, sum(part.n_rows for part in self.info()))
         samples = self._repeated(lambda: self._asked(_sample, share, seed))
         return [sample for sample in samples if sample is not None]
@@ -174,7 +174,7 @@ def _add_up(found: list[Any]) -> Any:
 
 
 def _groups(start: int, stop: int, max_parts: int) -> list[tuple[int, int]]:
-    """The subtrees of `tree_sum` with at most ``max_parts`` leaves, as ranges of leaves."""
+    """Ranges of parts, which are the subtrees of `tree_sum` with at most ``max_parts`` leaves (parts)."""
     if stop - start <= max_parts:
         return [(start, stop)]
     middle = start + (stop - start + 1) // 2

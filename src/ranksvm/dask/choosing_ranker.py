@@ -93,7 +93,7 @@ class Choosing:
         return Solved(np.array(values)[:n], errors[:n], {name: found[:n] for name, found in by_set.items()})
 
     def on_fold(self, models: Sequence[Scorer], test: np.ndarray) -> list[float]:
-        """The scores of the solutions on a test part, given as hashes of queries or as numbers of listed pairs."""
+        """The scores of the solutions on a test part, given as hashes of queries or as positions of listed pairs."""
         rows, listed, metric = self.prepared.rows, self.prepared.listed, self.metrics[0]
         if listed is None:
             found = evaluated(self.cluster, rows, models, [metric], self.convention, test)
@@ -253,7 +253,7 @@ class DaskChoosingRanker(DaskRanker):
         return self
 
     def _splits(self, choosing: Choosing) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """The training and test part of each fold: hashes of queries, or numbers of listed pairs."""
+        """The training and test part of each fold: hashes of queries, or positions of listed pairs."""
         prepared = choosing.prepared
         if prepared.listed is None:
             return self._splits_of_queries(prepared.queries)
@@ -269,7 +269,7 @@ class DaskChoosingRanker(DaskRanker):
     def _splits_of_pairs(
         self, cluster: Cluster, prepared: Prepared, listed: Listed
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The numbers of the pairs of each training and test part."""
+        """The positions of the listed pairs in each training and test part."""
         if (groups := listed.groups) is None:
             groups = np.zeros(len(listed.weight), dtype=np.uint64)
             asked = cluster.mapped(queries_of_pairs, prepared.rows, on_workers(cluster, listed))

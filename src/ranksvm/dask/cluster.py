@@ -1,4 +1,4 @@
-"""Results from a Dask cluster, or an error if it is silent for too long."""
+"""Gets results from a Dask cluster, and raises an error if it does not respond for too long."""
 
 import asyncio
 import logging
@@ -78,7 +78,7 @@ class Cluster:
 
     @cached_property
     def n_threads(self) -> int:
-        """Number of threads of all workers at the first call, at least 1; later calls, for lost data, get the same."""
+        """Number of threads of all workers at the first call, at least 1; later calls return the same number."""
         return max(1, int(self._identity()["total_threads"]))
 
     def memory(self) -> int:

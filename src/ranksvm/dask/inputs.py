@@ -1,4 +1,4 @@
-"""Divide the arguments of ``fit`` into parts: dask arrays, dask DataFrames, lists of files, or ordinary arrays."""
+"""Divides the arguments of ``fit`` into parts: dask arrays, dask DataFrames, lists of files, or ordinary arrays."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ def input_parts(
     count: Count | None = None,
     missing: bool = False,
 ) -> InputParts:
-    """The parts of the arguments of ``fit``.
+    """Divide the arguments of ``fit`` into parts.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Listed(NamedTuple):
         return self._replace(groups=groups_of_pairs(Queries.from_group([n_rows], n_rows), *self.rows.T))
 
     def taken(self, numbers: np.ndarray) -> "Listed":
-        """Some of the pairs."""
+        """The pairs with these numbers (positions)."""
         groups = None if self.groups is None else self.groups[numbers]
         return Listed(self.rows[numbers], self.weight[numbers], groups)
 
@@ -112,7 +112,7 @@ def are_pairs(y: ArrayLike) -> bool:
 
 
 def listed_pairs(pairs: ArrayLike, pair_weight: ArrayLike | None, n_rows: int) -> Listed:
-    """The arguments of ``fit``, validated.
+    """Validate pairs and their weights, as passed to ``fit``.
 
     Parameters
     ----------

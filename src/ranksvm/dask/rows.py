@@ -39,7 +39,7 @@ ROW = "row"
 
 
 class Columns(NamedTuple):
-    """Properties that all parts must have.
+    """Number and names of features, and other properties that all parts of the data must have.
 
     Attributes
     ----------
@@ -138,12 +138,12 @@ class Rows:
         return Report(hashes_of(self.queries.ids), self.queries.sizes, size, n_features, largest, self.names)
 
     def taken(self, rows: np.ndarray) -> "Rows":
-        """Some of the rows."""
+        """The rows with these row numbers."""
         weights = {name: values[rows] for name, values in self.weights.items()}
         return Rows(self.X[rows], self.y[rows], self.qid[rows], weights, self.names)
 
     def of_queries(self, hashes: np.ndarray, without: bool = False) -> "Rows":
-        """The rows of queries with these hashes, or the rows of all other queries."""
+        """The rows of queries with these hashes; if ``without``, the rows of all other queries."""
         chosen = np.isin(hashes_of(self.queries.ids), hashes, invert=without)
         return self.taken(np.flatnonzero(chosen[self.queries.numbers()]))
 
@@ -153,7 +153,7 @@ class Rows:
         return self.queries.keys[int(place[0])]
 
     def with_features(self, n_features: int) -> "Rows":
-        """The same rows with features of 0 added: lines of text omit the last ones if they are 0."""
+        """The same rows with features added that are 0: text files omit the last features of a line if they are 0."""
         missing = n_features - self.X.shape[1]
         if missing <= 0:
             return self
@@ -237,7 +237,7 @@ def _validated(X: "Block", y: ArrayLike, columns: Columns) -> tuple[Features, np
 
 
 def _checked_column(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
-    """One value for each row: its number, whether its time was observed, or a weight."""
+    """Validate one value for each row: its number, whether its time was observed, or a weight."""
     if name == ROW:
         return np.asarray(values)
     return checked_event(values, n_rows) if name == "event" else checked_weights(name, values, n_rows, "X")

@@ -178,7 +178,7 @@ class ScoringTemplates(NamedTuple):
     variables: str = ""
 
     def functions(self, request: Request) -> str:
-        """The functions for one model."""
+        """The code of the scoring functions of one model."""
         scaling, name = request.query_scaling, request.name
         if scaling is None:
             value = self.value if request.scaling is None else f"(({self.value} - SHIFT[j]) / SCALE[j])"
@@ -233,7 +233,7 @@ class AdditiveTemplates(NamedTuple):
     deviation: str
 
     def functions(self, request: Request) -> str:
-        """The functions for one model."""
+        """The code of the scoring functions of one model."""
         scaling, name, n = request.query_scaling, request.name, request.scoring.n_features
         if scaling is None:
             value = self.value if request.scaling is None else f"(({self.value} - SHIFT[j]) / SCALE[j])"

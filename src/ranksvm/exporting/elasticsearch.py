@@ -1,4 +1,4 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch: the model, its feature set, and how to search with it.
+"""Models for the learning-to-rank plugins of Elasticsearch and OpenSearch, with a feature set and a search.
 
 A linear model becomes ``model/linear`` with feature normalizers; an additive model becomes the trees of
 ``model/xgboost+json``.

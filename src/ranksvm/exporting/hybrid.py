@@ -1,4 +1,4 @@
-"""Weights of retrievers for hybrid search: a request of Elasticsearch, a pipeline of OpenSearch, a profile of Vespa."""
+"""Retriever weights for hybrid search, as a request of Elasticsearch, pipeline of OpenSearch or profile of Vespa."""
 
 import math
 import re
@@ -171,7 +171,7 @@ def _normalizer(request: Request) -> str | None:
 
 
 def _shares(request: Request) -> list[float]:
-    """The weights divided by their sum: their scale does not matter."""
+    """The weights divided by their sum, which changes no ranking."""
     weights = _weights(request)
     return [float(weight) for weight in weights / weights.sum()]
 

@@ -33,7 +33,7 @@ class _Arrays:
     leaves: list[float] = field(default_factory=list)
 
     def add(self, tree: Tree) -> int:
-        """Add a tree; return its number as a child."""
+        """Add a tree; return the number by which its parent refers to it."""
         if isinstance(tree, Leaf):
             self.leaves.append(tree.value)
             return ~(len(self.leaves) - 1)

@@ -166,7 +166,7 @@ def _middles(axis: Axis) -> np.ndarray:
 
 @dataclass
 class Request:
-    """One export.
+    """Input of one export: the model, the names of its features, the self-test, and options.
 
     Parameters
     ----------

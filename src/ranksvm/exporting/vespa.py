@@ -92,7 +92,7 @@ def first_phase(lines: list[str]) -> list[str]:
 
 
 def _additive(request: Request, features: dict[int, str]) -> list[str]:
-    """The lines of a sum of the linear part and of trees."""
+    """The lines of an expression that adds up the linear part and the trees."""
     function = request.unscaled()
     terms = []
     for column in np.flatnonzero(function.coef):

@@ -63,7 +63,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     follow_drift: bool = False
 
     def changed(self, changes: dict[str, Any]) -> Self:
-        """These settings after an entry of the log changed some of them."""
+        """A copy of these settings with the changes in an entry of the log."""
         return msgspec.structs.replace(self, **changes)
 
     def propensities(self, rank: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     def pairs(
         self, rank: np.ndarray, clicked: np.ndarray, first_pair: int | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Pairs (preferred, other) that the clicks on a ranking imply, and their weights; None: all weights are 1.
+        """Pairs (preferred, other) that the clicks on a ranking imply, and their weights (None if all are 1).
 
         Parameters
         ----------

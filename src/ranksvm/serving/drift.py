@@ -1,4 +1,4 @@
-"""Drift: users click as if the ranking had no information, because their idea of relevance has changed."""
+"""Detects drift: users click as if the ranking had no information, because their idea of relevance has changed."""
 
 from typing import Any
 

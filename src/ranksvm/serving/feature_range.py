@@ -46,7 +46,7 @@ class RangeRule(msgspec.Struct, frozen=True):
     multiple: float = 5.0
 
     def changed(self, changes: dict[str, Any]) -> "RangeRule":
-        """This rule after an entry of the log changed it."""
+        """A copy of this rule with the changes in an entry of the log."""
         return msgspec.structs.replace(self, **changes)
 
     @property

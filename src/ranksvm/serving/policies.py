@@ -8,7 +8,7 @@ __all__ = ["Choice", "epsilon", "fair_pairs", "greedy", "team_draft"]
 
 
 class Choice(NamedTuple):
-    """An order, and the random choices behind it.
+    """An order of documents, and how it was chosen.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[_Cursor]:
-        """A transaction that reads one state of the database."""
+        """A transaction whose statements all read the same state of the database."""
         with self._transaction() as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield _Cursor(connection)
@@ -87,7 +87,7 @@ class PostgresDatabase:
         """Do nothing: the server does this itself."""
 
     def vacuum(self) -> None:
-        """Return the space of removed rows; each table is locked while it is copied, and its users wait."""
+        """Return the space of removed rows; each table is locked while it is copied, and its queries wait."""
         with self._errors():
             # without FULL the tables would keep the space
             self._connection().execute("VACUUM (FULL) events, entries, checkpoints")

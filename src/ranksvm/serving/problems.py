@@ -13,7 +13,7 @@ TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
-    """An error that a request gets as its response.
+    """An error that is reported in the response to a request.
 
     Parameters
     ----------

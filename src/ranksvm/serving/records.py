@@ -170,7 +170,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """State of learning after a part of the log.
+    """State of learning after all entries of the log up to a position.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[_Cursor]:
-        """A transaction that reads one state of the database."""
+        """A transaction whose statements all read the same state of the database."""
         with self._transaction("BEGIN") as cursor:
             yield cursor
 

@@ -57,12 +57,12 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """A database with transactions for any thread; an error in one rolls it back, and becomes a `StoreError`."""
+    """A database that any thread can use; an error rolls back its transaction, and becomes a `StoreError`."""
 
     blob: str
 
     def reading(self) -> AbstractContextManager[Cursor]:
-        """A transaction that reads one state of the database."""
+        """A transaction whose statements all read the same state of the database."""
 
     def writing(self) -> AbstractContextManager[Cursor]:
         """A transaction that excludes other writers, of all processes, and is on disk when the block has ended."""
@@ -392,14 +392,14 @@ class Store:
         return rows[0][0] if rows else ""
 
     def pending(self, kind: Kind, after: int) -> list[tuple[int, Any]]:
-        """Sequence numbers and contents of the entries of a kind that follow a position."""
+        """Sequence numbers and contents of the entries of a kind after a sequence number."""
         with self._database.reading() as cursor:
             statement = "SELECT seq, content FROM entries WHERE seq > ? AND kind = ? ORDER BY seq"
             rows = cursor.run(statement, after, str(kind))
         return [(seq, msgspec.msgpack.decode(bytes(content))) for seq, content in rows]
 
     def unanswered(self, limit: int) -> list[str]:
-        """Ids of events that have waited for feedback for too long, the oldest first; none if they are ignored."""
+        """Ids of events that waited too long for feedback, the oldest first; empty if the store ignores such events."""
         if self._reward_wait is None or self._ignored:
             return []
         with self._database.reading() as cursor:
